@@ -1,0 +1,125 @@
+/*
+ * base: what every room uses and no room should write again. Views of bytes,
+ * growing buffers with a ceiling, errors with context, owned fds, log lines.
+ *
+ * Touches: libc. Never touches: anything that knows what this program is for.
+ *
+ * Include this one header. AUTO_* variables are released when their scope ends;
+ * take_fd() and take_ptr() stand on the line that gives ownership away.
+ */
+#pragma once
+
+#include <assert.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/types.h>
+
+#define KiB ((size_t)1024)
+#define MiB (1024 * KiB)
+#define GiB (1024 * MiB)
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+#define IN(x)    (1u << (x))
+
+#define AUTO(fn)       __attribute__((cleanup(fn), unused))
+#define AUTO_CLOSE     AUTO(fd_closep)
+#define AUTO_FREE      AUTO(mem_freep)
+#define MUST_CHECK     __attribute__((warn_unused_result))
+#define PRINTF(fmt, a) __attribute__((format(printf, fmt, a)))
+
+/* --- str: a view of bytes; owns nothing, trusts no NUL --- */
+
+struct str {
+    const char *p;
+    size_t n;
+};
+
+#define STR(lit) ((struct str){(lit), sizeof(lit) - 1})
+
+struct str str_of(const char *cstr); /* NULL gives the empty view */
+bool str_eq(struct str a, struct str b);
+bool str_is(struct str a, const char *cstr);
+/* Copies into a NUL-terminated buffer; false when it does not fit or holds a NUL. */
+bool str_to_cstr(struct str s, char *ret, size_t size) MUST_CHECK;
+/* Length of the longest prefix of s that is whole, valid UTF-8. */
+size_t str_utf8_len(struct str s);
+
+/* --- err: what went wrong, whose fault it is, with context --- */
+
+enum err_kind {
+    ERR_NONE,
+    ERR_CALLER, /* the request is wrong */
+    ERR_LIMIT,  /* the house is full, or something is too long */
+    ERR_HOST,   /* the kernel, the disk, or our own bug */
+};
+
+struct err {
+    enum err_kind kind;
+    int sys; /* errno, or 0 */
+    char text[512];
+};
+
+/* All three return -1, so that a failure is one line: return err_set(e, ...). */
+int err_set(struct err *e, enum err_kind kind, const char *fmt, ...) PRINTF(3, 4);
+int err_sys(struct err *e, const char *fmt, ...) PRINTF(2, 3); /* ERR_HOST plus strerror(errno) */
+int err_wrap(struct err *e, const char *fmt, ...) PRINTF(2, 3); /* puts context in front */
+
+/* --- memory --- */
+
+void mem_freep(void *pp);
+void *mem_zalloc(size_t n); /* never NULL: aborts, as nothing sensible is left to do */
+void *mem_realloc(void *p, size_t n);
+char *mem_strdup(const char *s);
+char *mem_strndup(struct str s);
+
+#define take_ptr(pp)                                                                               \
+    ({                                                                                             \
+        __typeof__(*(pp)) taken_ = *(pp);                                                          \
+        *(pp) = NULL;                                                                              \
+        taken_;                                                                                    \
+    })
+
+/* --- buf: growing bytes with a ceiling, so that a flood is an ERR_LIMIT --- */
+
+struct buf {
+    char *p; /* owned */
+    size_t n;
+    size_t cap;
+    size_t max;
+};
+
+void buf_init(struct buf *b, size_t max);
+void buf_done(struct buf *b);
+int buf_put(struct buf *b, struct str s, struct err *e) MUST_CHECK;
+int buf_printf(struct buf *b, struct err *e, const char *fmt, ...) PRINTF(3, 4) MUST_CHECK;
+/* Room for n more bytes at b->p + b->n, or NULL past the ceiling. The caller adds to b->n. */
+char *buf_room(struct buf *b, size_t n);
+struct str buf_str(const struct buf *b);
+
+/* --- fd --- */
+
+void fd_closep(int *fd); /* keeps errno */
+int take_fd(int *fd);
+int fd_write_all(int fd, struct str s, struct err *e) MUST_CHECK;
+/* Reads a small file whole into ret (NUL-terminated); returns its length or -1. */
+ssize_t fd_read_file_at(int dir, const char *path, char *ret, size_t size) MUST_CHECK;
+int fd_write_file_at(int dir, const char *path, struct str s) MUST_CHECK;
+int fd_set_nonblock(int fd) MUST_CHECK;
+
+/* --- log: one line per call on stderr --- */
+
+enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
+void log_set_level(enum log_level level);
+void log_line(enum log_level level, const char *fmt, ...) PRINTF(2, 3);
+#define log_error(...) log_line(LOG_ERROR, __VA_ARGS__)
+#define log_warn(...)  log_line(LOG_WARN, __VA_ARGS__)
+#define log_info(...)  log_line(LOG_INFO, __VA_ARGS__)
+#define log_debug(...) log_line(LOG_DEBUG, __VA_ARGS__)
+
+/* --- time --- */
+
+int64_t time_mono_us(void);

@@ -1,0 +1,56 @@
+#include "base/base.h"
+
+struct str str_of(const char *cstr)
+{
+    return (struct str){cstr, cstr ? strlen(cstr) : 0};
+}
+
+bool str_eq(struct str a, struct str b)
+{
+    return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
+}
+
+bool str_is(struct str a, const char *cstr)
+{
+    return str_eq(a, str_of(cstr));
+}
+
+bool str_to_cstr(struct str s, char *ret, size_t size)
+{
+    if (s.n >= size || (s.n > 0 && memchr(s.p, '\0', s.n)))
+        return false;
+    if (s.n > 0)
+        memcpy(ret, s.p, s.n);
+    ret[s.n] = '\0';
+    return true;
+}
+
+/* Bytes in the sequence that starts at p, or 0 when it is not valid UTF-8
+ * (overlong forms, surrogates and values past U+10FFFF included). */
+static size_t utf8_step(const unsigned char *p, size_t n)
+{
+    size_t len = p[0] < 0x80 ? 1 : p[0] < 0xc2 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
+
+    if (len == 0 || len > n || p[0] > 0xf4)
+        return 0;
+    for (size_t i = 1; i < len; i++)
+        if ((p[i] & 0xc0) != 0x80)
+            return 0;
+    if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) ||
+        (p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f))
+        return 0;
+    return len;
+}
+
+size_t str_utf8_len(struct str s)
+{
+    size_t at = 0;
+
+    while (at < s.n) {
+        size_t step = utf8_step((const unsigned char *)s.p + at, s.n - at);
+        if (step == 0)
+            break;
+        at += step;
+    }
+    return at;
+}

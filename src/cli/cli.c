@@ -1,0 +1,122 @@
+/* The commands, and the way from the arguments to one of them. */
+#include "cli/cli_int.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#define HELP_MAX (64 * KiB)
+
+static const struct command commands[] = {
+    {
+        .name = "run",
+        .id = COMMAND_RUN,
+        .takes_work = true,
+        .args = "[OPTION]... (SCRIPT | -c CODE | - | --shell CMD)...",
+        .text = "Run Python cells and shell commands in one sealed session, in the order given.",
+        .notes = "SIZE is a number with K, M, G or T; S is a number of seconds.\n"
+                 "Exit status: 0 ok, 1 the code failed, 2 usage, 3 retort failed, 124 out of time,\n"
+                 "130 interrupted, 137 out of memory.\n",
+        .main = run_main,
+    },
+    {
+        .name = "doctor",
+        .id = COMMAND_DOCTOR,
+        .args = "[OPTION]...",
+        .text = "Show which layers of isolation this machine has, and which Python.",
+        .notes = "Exit status: 0 good enough to run strangers' code, 1 not.\n",
+        .main = doctor_main,
+    },
+};
+
+static int usage(const char *fmt, ...) PRINTF(1, 2);
+static int usage(const char *fmt, ...)
+{
+    va_list ap;
+
+    fputs("retort: ", stderr);
+    va_start(ap, fmt);
+    vfprintf(stderr, fmt, ap);
+    va_end(ap);
+    fputc('\n', stderr);
+    return EXIT_USAGE;
+}
+
+static int print(const struct buf *text)
+{
+    struct err e;
+
+    return fd_write_all(STDOUT_FILENO, buf_str(text), &e) < 0 ? EXIT_OURS : EXIT_OK;
+}
+
+static int print_help(const struct command *c)
+{
+    struct buf text;
+    int status;
+
+    buf_init(&text, HELP_MAX);
+    if (c)
+        help_command(c, &text);
+    else
+        help_program(commands, COUNT(commands), &text);
+    status = print(&text);
+    buf_done(&text);
+    return status;
+}
+
+static const struct command *find(const char *name)
+{
+    for (size_t i = 0; i < COUNT(commands); i++)
+        if (strcmp(name, commands[i].name) == 0)
+            return &commands[i];
+    return NULL;
+}
+
+static int unknown_command(const char *name)
+{
+    char shown[NAME_SHOWN];
+
+    name_show(shown, str_of(name));
+    if (name[0] == '-')
+        return usage("there is no option %s before a command; see retort --help", shown);
+    for (size_t i = 0; i < COUNT(commands); i++)
+        if (edit_distance(str_of(name), str_of(commands[i].name)) <= 2)
+            return usage("there is no command '%s'; did you mean %s?", shown, commands[i].name);
+    return usage("there is no command '%s'; see retort --help", shown);
+}
+
+static int run_command(const struct command *c, int argc, char **argv)
+{
+    struct settings s;
+    struct err e;
+    int status;
+
+    settings_init(&s);
+    if (settings_parse(&s, c, argc, argv, &e) < 0) {
+        status = usage("%s", e.text);
+    } else if (s.help) {
+        status = print_help(c);
+    } else {
+        log_set_level(s.verbose ? LOG_DEBUG : LOG_WARN);
+        status = c->main(&s);
+    }
+    settings_done(&s);
+    return status;
+}
+
+int cli_main(int argc, char **argv)
+{
+    const char *name = argc > 1 ? argv[1] : "";
+    const struct command *c = find(name);
+
+    if (c)
+        return run_command(c, argc - 2, argv + 2);
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
+        return print_help(NULL);
+    if (strcmp(name, "help") == 0)
+        return print_help(argc > 2 ? find(argv[2]) : NULL);
+    if (strcmp(name, "--version") == 0)
+        return printf("retort %s\n", RETORT_VERSION) < 0 ? EXIT_OURS : EXIT_OK;
+    if (argc < 2)
+        return usage("nothing to do; see retort --help");
+    return unknown_command(name);
+}

@@ -1,0 +1,218 @@
+/* What the files of the command line share. */
+#pragma once
+
+#include "cli/cli.h"
+
+#include <jansson.h>
+
+/* --- options: the one table --- */
+
+enum option_type {
+    OPTION_BOOL,    /* bool */
+    OPTION_TEXT,    /* char *; may be empty */
+    OPTION_PATH,    /* char *; may not */
+    OPTION_SIZE,    /* uint64_t, bytes; K, M, G, T */
+    OPTION_SECONDS, /* uint64_t, milliseconds; decimals */
+    OPTION_CORES,   /* uint64_t, percent of one core; decimals */
+    OPTION_COUNT,   /* uint64_t */
+    OPTION_LIST,    /* struct list: may be given again */
+    OPTION_WORK,    /* settings.work: what to execute */
+};
+
+enum option_group { GROUP_WORK, GROUP_FILES, GROUP_LIMITS, GROUP_OTHER, GROUP__COUNT };
+
+/* Bits of option.commands. */
+enum command_id { COMMAND_RUN, COMMAND_DOCTOR };
+
+struct option {
+    const char *name;
+    char letter; /* or 0 */
+    enum option_type type;
+    enum option_group group;
+    unsigned commands; /* which commands take it: IN(COMMAND_*) */
+    size_t at;         /* offset in struct settings */
+    uint64_t min, max; /* of a number, in the unit it is kept in */
+    enum work_kind work;
+    const char *metavar; /* NULL: takes no value */
+    const char *unset;   /* shown as the default where struct settings has none to show */
+    const char *text;    /* one sentence */
+};
+
+extern const struct option options[];
+extern const size_t options_count;
+
+/* The row, or NULL. */
+const struct option *option_by_name(struct str name, unsigned commands);
+const struct option *option_by_letter(char letter, unsigned commands);
+/* The name most like this one, or NULL when none is. */
+const char *option_nearest(struct str name, unsigned commands);
+
+/* Number of single-letter edits between two names, transpositions counted as two. */
+unsigned edit_distance(struct str a, struct str b);
+
+/* Sets one option from text. origin names where the text came from ("--memory"). */
+int option_set(const struct option *o, struct settings *s, const char *origin, const char *value,
+               struct err *e) MUST_CHECK;
+void work_add(struct settings *s, enum work_kind kind, const char *arg);
+/* The value in s as the user would write it; empty when it is not set. */
+void option_show(const struct option *o, const struct settings *s, char *ret, size_t size);
+
+struct command {
+    const char *name;
+    enum command_id id;
+    bool takes_work; /* arguments that are no options are scripts to run */
+    const char *args;
+    const char *text;
+    const char *notes; /* printed below the options; or NULL */
+    int (*main)(const struct settings *s);
+};
+
+/* Arguments after the command's name, into settings. */
+int settings_parse(struct settings *s, const struct command *c, int argc, char **argv,
+                   struct err *e) MUST_CHECK;
+
+void help_command(const struct command *c, struct buf *ret);
+void help_program(const struct command *commands, size_t count, struct buf *ret);
+
+/* --- source: what is to be executed, read and checked before anything starts --- */
+
+struct source {
+    enum exec_kind kind;
+    const char *label; /* borrowed from settings: "-c", "-", "--shell" or the script's name */
+    char *code;        /* owned */
+    size_t n;
+};
+
+struct sources {
+    struct source *item; /* owned */
+    size_t count;
+};
+
+int sources_load(struct sources *ret, const struct settings *s, struct err *e) MUST_CHECK;
+void sources_done(struct sources *ss);
+
+/* A file to be put into the workspace, open. */
+struct input {
+    int fd;           /* owned */
+    const char *name; /* borrowed from settings: its base name */
+};
+
+struct inputs {
+    struct input *item; /* owned */
+    size_t count;
+};
+
+int inputs_open(struct inputs *ret, const struct settings *s, struct err *e) MUST_CHECK;
+void inputs_done(struct inputs *in);
+
+/* --- text: bytes made fit to be shown --- */
+
+#define NAME_SHOWN 200
+#define SIZE_SHOWN 16
+
+/* A name on one line: control characters, backslashes and what is not UTF-8 escaped, the middle
+ * left out when it is long. Returns ret. */
+const char *name_show(char ret[NAME_SHOWN], struct str name);
+/* "12.3 kB". Returns ret. */
+const char *size_show(char ret[SIZE_SHOWN], uint64_t bytes);
+/* Bytes at the end of s that begin a UTF-8 sequence and do not finish it. */
+size_t utf8_torn(struct str s);
+/* Puts s with everything that is not UTF-8 replaced by U+FFFD. */
+int utf8_put(struct buf *b, struct str s, struct err *e) MUST_CHECK;
+/* Length of the character at the start of s (not empty), or 0 when it is not UTF-8. */
+size_t utf8_char(struct str s);
+
+/* --- term: one of our output streams, safe to point at a terminal --- */
+
+struct term {
+    int fd; /* borrowed */
+    bool tty;
+    bool mid_line; /* the last byte written was no newline */
+    bool failed;   /* a write failed; nothing more is written */
+    int sys;       /* errno of that */
+    enum { TERM_TEXT, TERM_ESC, TERM_CSI, TERM_STRING } state;
+    bool coloured;
+    char held[40]; /* a control sequence that has not ended */
+    size_t held_n;
+    char torn[4]; /* a character that has not ended */
+    size_t torn_n;
+};
+
+void term_init(struct term *t, int fd, bool tty);
+/* Bytes of the guest: as they are into a pipe or file; to a terminal only text and colours. */
+void term_guest(struct term *t, struct str s);
+/* The guest has said what it had to say: colours off, half a sequence forgotten. */
+void term_settle(struct term *t);
+/* A line of ours, begun on a line of its own. It stays one line whatever it quotes. */
+void term_line(struct term *t, const char *fmt, ...) PRINTF(2, 3);
+
+/* --- keep: what the session made, into --out or into one line of text --- */
+
+struct made {
+    char *path; /* owned */
+    uint64_t size;
+    char *mime; /* owned */
+    bool too_large;
+    bool kept;
+};
+
+struct keep {
+    int dir;         /* owned; -1: nothing is kept */
+    const char *out; /* borrowed */
+    uint64_t max;    /* of one file */
+    struct made *made; /* owned */
+    size_t count;
+    unsigned figures;
+};
+
+int keep_open(struct keep *k, const struct settings *s, struct err *e) MUST_CHECK;
+void keep_done(struct keep *k);
+/* Takes note of a file of the workspace and copies it. */
+int keep_file(struct keep *k, struct session *s, const struct event *ev, struct err *e) MUST_CHECK;
+/* Saves an image that was displayed; its name in ret, empty when nothing is kept. */
+int keep_figure(struct keep *k, struct session *s, const struct mime_part *image,
+                char ret[NAME_SHOWN], struct err *e) MUST_CHECK;
+/* One line about all of it; empty when nothing was made. */
+int keep_summary(const struct keep *k, struct buf *ret, struct err *e) MUST_CHECK;
+
+/* Writes a file below dir through a temporary name. path is a stranger's: never outside of dir,
+ * never through a link. src: read to its end, at most max bytes. */
+int beneath_write(int dir, struct str path, int src, uint64_t max, struct err *e) MUST_CHECK;
+int beneath_write_bytes(int dir, struct str path, struct str bytes, struct err *e) MUST_CHECK;
+
+/* --- image --- */
+
+/* The part of a bundle that is a picture, the best first; or NULL. */
+const struct mime_part *image_part(const struct event *ev);
+const char *image_suffix(struct str mime); /* ".png", or NULL when it is no picture */
+/* Width and height of a PNG. */
+bool png_size(struct str data, uint32_t *ret_width, uint32_t *ret_height);
+
+/* --- show: events as text; json: events as one document --- */
+
+struct show {
+    struct term out, err;
+};
+
+void show_init(struct show *sh);
+/* figure: the name under which an image of this event was saved, or "". */
+void show_event(struct show *sh, const struct event *ev, const char *figure);
+void show_outcome(struct show *sh, const struct outcome *o);
+
+struct doc {
+    json_t *root;             /* owned */
+    json_t *executions;       /* borrowed from root */
+    json_t *events;           /* borrowed: of the execution in hand */
+    struct stream {
+        struct buf text;
+        bool late;
+    } stream[2];              /* output not yet an event: stdout, stderr */
+};
+
+void doc_init(struct doc *d);
+void doc_done(struct doc *d);
+void doc_begin(struct doc *d, const struct source *src);
+void doc_event(struct doc *d, const struct event *ev);
+void doc_outcome(struct doc *d, const struct outcome *o);
+/* Prints the document. failed: what kept us from finishing, or NULL. */
+int doc_write(struct doc *d, int fd, int status, const struct err *failed, struct err *e) MUST_CHECK;

@@ -1,0 +1,84 @@
+/* --help, from the tables of commands and options. */
+#include "cli/cli_int.h"
+
+#include <stdio.h>
+
+#define HELP_COLUMN 24
+
+static const char *const headings[GROUP__COUNT] = {
+    [GROUP_WORK] = "What to run",
+    [GROUP_FILES] = "Files",
+    [GROUP_LIMITS] = "Limits",
+    [GROUP_OTHER] = "Other",
+};
+
+/* The buffer is ours and far larger than any help text. */
+static void put(struct buf *b, const char *fmt, ...) PRINTF(2, 3);
+static void put(struct buf *b, const char *fmt, ...)
+{
+    char line[512];
+    struct err e;
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(line, sizeof(line), fmt, ap);
+    va_end(ap);
+    if (buf_put(b, str_of(line), &e) < 0)
+        assert(!"help fits");
+}
+
+static void put_option(struct buf *b, const struct option *o, const struct settings *defaults)
+{
+    char flag[64], value[64];
+    int n;
+
+    n = o->letter ? snprintf(flag, sizeof(flag), "-%c, ", o->letter)
+                  : snprintf(flag, sizeof(flag), "    ");
+    snprintf(flag + n, sizeof(flag) - (size_t)n, "--%s%s%s", o->name, o->metavar ? " " : "",
+             o->metavar ? o->metavar : "");
+    option_show(o, defaults, value, sizeof(value));
+    put(b, "  %-*s  %s%s%s%s\n", HELP_COLUMN, flag, o->text, *value ? " [" : "", value,
+        *value ? "]" : "");
+}
+
+static void put_group(struct buf *b, const struct command *c, enum option_group g,
+                      const struct settings *defaults)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < options_count; i++) {
+        if (options[i].group != g || !(options[i].commands & IN(c->id)))
+            continue;
+        if (!any)
+            put(b, "\n%s:\n", headings[g]);
+        any = true;
+        if (g == GROUP_WORK && options[i].type == OPTION_WORK && options[i].work == WORK_CODE) {
+            put(b, "  %-*s  Run the file SCRIPT as one cell.\n", HELP_COLUMN, "SCRIPT");
+            put(b, "  %-*s  Run standard input as one cell.\n", HELP_COLUMN, "-");
+        }
+        put_option(b, &options[i], defaults);
+    }
+}
+
+void help_command(const struct command *c, struct buf *ret)
+{
+    struct settings defaults;
+
+    settings_init(&defaults);
+    put(ret, "usage: retort %s %s\n\n%s\n", c->name, c->args, c->text);
+    for (enum option_group g = 0; g < GROUP__COUNT; g++)
+        put_group(ret, c, g, &defaults);
+    if (c->notes)
+        put(ret, "\n%s", c->notes);
+    settings_done(&defaults);
+}
+
+void help_program(const struct command *commands, size_t count, struct buf *ret)
+{
+    put(ret, "usage: retort COMMAND [OPTION]...\n\n"
+             "Sealed, warm Python sessions, ready in milliseconds.\n\nCommands:\n");
+    for (size_t i = 0; i < count; i++)
+        put(ret, "  %-*s  %s\n", HELP_COLUMN, commands[i].name, commands[i].text);
+    put(ret, "\n  %-*s  Print the options of a command.\n", HELP_COLUMN, "retort COMMAND --help");
+    put(ret, "  %-*s  Print the version.\n", HELP_COLUMN, "retort --version");
+}

@@ -1,0 +1,323 @@
+/*
+ * retort run: one session, the executions of the command line in their order.
+ *
+ * Everything that can be wrong with the command line is found first (prepare);
+ * then the engine starts and the rest is driven by its answers: on_pool, on_open,
+ * then next() and on_outcome in turn until finish() stops the loop.
+ */
+#include "cli/cli_int.h"
+#include "loop/loop.h"
+
+#include <limits.h>
+#include <signal.h>
+#include <unistd.h>
+
+struct run {
+    const struct settings *s; /* borrowed */
+    struct sources sources;
+    struct inputs inputs;
+    struct keep keep;
+    struct show show;
+    struct doc doc; /* with --json, in place of show */
+    char guest_dir[PATH_MAX];
+
+    struct loop *loop;       /* owned */
+    struct engine *engine;   /* owned */
+    struct pool *pool;       /* borrowed from engine */
+    struct session *session; /* owned; NULL until open */
+    struct exec *exec;       /* borrowed: the one running, or NULL */
+    size_t at;               /* the next source */
+    bool interrupted;        /* Ctrl-C came during this execution */
+    bool finished;
+    struct err failed; /* what kept us from going on */
+    int status;
+};
+
+/* --- ending --- */
+
+/* The first failure is the one the exit status tells. */
+static void set_status(struct run *r, int status)
+{
+    if (r->status == EXIT_OK)
+        r->status = status;
+}
+
+static void finish(struct run *r)
+{
+    r->finished = true;
+    loop_stop(r->loop);
+}
+
+static int status_of_err(const struct err *e)
+{
+    return e->kind == ERR_HOST ? EXIT_OURS : EXIT_USAGE;
+}
+
+static void fail(struct run *r, const struct err *e)
+{
+    r->failed = *e;
+    set_status(r, status_of_err(e));
+    term_line(&r->show.err, "retort: %s", e->text);
+    finish(r);
+}
+
+/* Nobody reads what we print: a reason to stop, not to complain. */
+static void check_streams(struct run *r)
+{
+    struct err e;
+
+    if (!r->show.out.failed || r->finished)
+        return;
+    if (r->show.out.sys == EPIPE) {
+        r->status = EXIT_PIPE;
+        finish(r);
+    } else {
+        errno = r->show.out.sys;
+        err_sys(&e, "cannot write to standard output");
+        fail(r, &e);
+    }
+}
+
+static int status_of_outcome(enum outcome_status s)
+{
+    static const int status[] = {
+        [OUTCOME_OK] = EXIT_OK,
+        [OUTCOME_RAISED] = EXIT_RAISED,
+        [OUTCOME_TIMEOUT] = EXIT_TIMEOUT,
+        [OUTCOME_MEMORY] = EXIT_MEMORY,
+        [OUTCOME_INTERRUPTED] = EXIT_INTERRUPTED,
+        [OUTCOME_DIED] = EXIT_RAISED,
+        [OUTCOME_SESSION_LOST] = EXIT_OURS,
+    };
+
+    return status[s];
+}
+
+/* --- executions --- */
+
+static void complain(struct run *r, const struct err *e)
+{
+    term_line(&r->show.err, "retort: %s", e->text);
+    if (e->kind == ERR_HOST)
+        set_status(r, EXIT_OURS);
+}
+
+static void on_event(void *arg, const struct event *ev)
+{
+    struct run *r = arg;
+    char figure[NAME_SHOWN] = "";
+    struct err e;
+
+    if (r->finished)
+        return;
+    if (ev->kind == EVENT_FILE && keep_file(&r->keep, r->session, ev, &e) < 0)
+        complain(r, &e);
+    if ((ev->kind == EVENT_DISPLAY || ev->kind == EVENT_RESULT) && image_part(ev) &&
+        keep_figure(&r->keep, r->session, image_part(ev), figure, &e) < 0)
+        complain(r, &e);
+    if (r->s->json)
+        doc_event(&r->doc, ev);
+    else
+        show_event(&r->show, ev, figure);
+    check_streams(r);
+}
+
+static void next(void *arg);
+
+static void on_outcome(void *arg, const struct outcome *o)
+{
+    struct run *r = arg;
+
+    r->exec = NULL;
+    if (r->finished)
+        return;
+    if (r->s->json)
+        doc_outcome(&r->doc, o);
+    else
+        show_outcome(&r->show, o);
+    set_status(r, status_of_outcome(o->status));
+    check_streams(r);
+    if (r->finished)
+        return;
+    if (o->status == OUTCOME_SESSION_LOST || (o->status != OUTCOME_OK && !r->s->keep_going))
+        finish(r);
+    else
+        loop_later(r->loop, next, r);
+}
+
+static void next(void *arg)
+{
+    static const struct exec_callbacks callbacks = {on_event, on_outcome};
+    struct run *r = arg;
+    struct err e;
+
+    if (r->finished)
+        return;
+    if (r->at == r->sources.count) {
+        finish(r);
+        return;
+    }
+    const struct source *src = &r->sources.item[r->at++];
+    if (r->s->json)
+        doc_begin(&r->doc, src);
+    r->interrupted = false;
+    r->exec = exec_start(r->session, &(struct exec_config){src->kind, {src->code, src->n}, 0},
+                         &callbacks, r, &e);
+    if (!r->exec)
+        fail(r, &e);
+}
+
+/* --- starting --- */
+
+static int put_inputs(struct run *r, struct err *e)
+{
+    for (size_t i = 0; i < r->inputs.count; i++) {
+        const struct input *in = &r->inputs.item[i];
+        char shown[NAME_SHOWN];
+        if (workspace_put(r->session, str_of(in->name), in->fd, e) < 0)
+            return err_wrap(e, "cannot put %s into the workspace",
+                            name_show(shown, str_of(in->name)));
+    }
+    return 0;
+}
+
+static void on_open(void *arg, struct session *session, const struct err *failed)
+{
+    struct run *r = arg;
+    struct err e;
+
+    r->session = session;
+    if (r->finished)
+        return;
+    if (failed)
+        fail(r, failed);
+    else if (put_inputs(r, &e) < 0)
+        fail(r, &e);
+    else
+        next(r);
+}
+
+static void on_pool(void *arg, const struct err *failed)
+{
+    struct run *r = arg;
+
+    if (r->finished)
+        return;
+    if (failed)
+        fail(r, failed);
+    else
+        session_open(r->pool, on_open, r);
+}
+
+/* Once asks the code to stop; twice, or with no code running, ends us. */
+static void on_interrupt(void *arg, int signum)
+{
+    struct run *r = arg;
+
+    (void)signum;
+    if (r->exec && !r->interrupted) {
+        r->interrupted = true;
+        exec_interrupt(r->exec);
+        return;
+    }
+    r->status = EXIT_INTERRUPTED;
+    finish(r);
+}
+
+static int check_python(const char *python, struct err *e)
+{
+    char shown[NAME_SHOWN];
+
+    /* A bare name is looked for in PATH, by the engine. */
+    if (python && strchr(python, '/') && access(python, X_OK) < 0)
+        return err_sys(e, "--python: cannot run %s", name_show(shown, str_of(python)));
+    return 0;
+}
+
+/* --out comes last: it is the one check that leaves something behind. */
+static int prepare(struct run *r, struct err *e)
+{
+    if (sources_load(&r->sources, r->s, e) < 0 || inputs_open(&r->inputs, r->s, e) < 0 ||
+        check_python(r->s->python, e) < 0 || keep_open(&r->keep, r->s, e) < 0) {
+        e->kind = ERR_CALLER;
+        return -1;
+    }
+    return guest_dir_find(r->guest_dir, sizeof(r->guest_dir), e);
+}
+
+static int start(struct run *r, struct err *e)
+{
+    const struct engine_config engine = {.guest_dir = r->guest_dir};
+    const struct pool_config pool = {
+        .name = "run",
+        .python = r->s->python,
+        .preload = r->s->preload,
+        .limits = r->s->limits,
+    };
+
+    r->loop = loop_new();
+    r->engine = engine_new(r->loop, &engine, e);
+    if (!r->engine)
+        return -1;
+    /* Only now: the warden, and through it every command in a sandbox, would inherit both. */
+    signal(SIGPIPE, SIG_IGN);
+    loop_on_signal(r->loop, SIGINT, on_interrupt, r);
+    r->pool = pool_start(r->engine, &pool, on_pool, r);
+    return 0;
+}
+
+static void report(struct run *r)
+{
+    static const struct outcome ended = {
+        .status = OUTCOME_INTERRUPTED,
+        .line = "Interrupted twice, so the session was ended.",
+    };
+    struct buf line;
+    struct err e;
+
+    if (r->s->json) {
+        if (r->exec)
+            doc_outcome(&r->doc, &ended);
+        if (doc_write(&r->doc, STDOUT_FILENO, r->status, r->failed.kind ? &r->failed : NULL, &e) < 0)
+            set_status(r, e.sys == EPIPE ? EXIT_PIPE : EXIT_OURS);
+        return;
+    }
+    buf_init(&line, 8 * KiB);
+    if (keep_summary(&r->keep, &line, &e) == 0 && line.n > 0)
+        term_line(&r->show.err, "%.*s", (int)line.n, line.p);
+    buf_done(&line);
+}
+
+static void done(struct run *r)
+{
+    if (r->session)
+        session_close(r->session);
+    if (r->engine)
+        engine_free(r->engine);
+    loop_free(r->loop);
+    doc_done(&r->doc);
+    keep_done(&r->keep);
+    inputs_done(&r->inputs);
+    sources_done(&r->sources);
+}
+
+int run_main(const struct settings *s)
+{
+    struct run r = {.s = s, .keep.dir = -1};
+    struct err e;
+
+    show_init(&r.show);
+    doc_init(&r.doc);
+    if (prepare(&r, &e) < 0 || start(&r, &e) < 0) {
+        term_line(&r.show.err, "retort: %s", e.text);
+        r.status = status_of_err(&e);
+    } else {
+        loop_run(r.loop);
+        /* Whoever presses Ctrl-C from here on does not want to wait for the cleaning up; the warden
+         * does that also when we are gone. */
+        signal(SIGINT, SIG_DFL);
+        report(&r);
+    }
+    done(&r);
+    return r.status;
+}

@@ -1,0 +1,175 @@
+/* The engine itself: the warden's socket, and who is meant by what comes from it. */
+#include "engine/engine_int.h"
+
+#include "warden/warden.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define WARDEN_END_MS 5000
+
+int engine_tell(struct engine *en, uint16_t type, uint64_t id, struct str body, int fd)
+{
+    if (en->warden < 0)
+        return -1;
+    return wire_send(en->warden, type, id, body, &fd, fd >= 0 ? 1 : 0);
+}
+
+void engine_add_guest(struct engine *en, struct guest *g)
+{
+    *guest_next(g) = en->guests;
+    en->guests = g;
+}
+
+void engine_drop_guest(struct engine *en, struct guest *g)
+{
+    struct guest **at = &en->guests;
+
+    while (*at && *at != g)
+        at = guest_next(*at);
+    if (*at)
+        *at = *guest_next(g);
+}
+
+static struct guest *find_guest(struct engine *en, uint64_t id)
+{
+    struct guest *g = en->guests;
+
+    while (g && guest_id(g) != id)
+        g = *guest_next(g);
+    return g;
+}
+
+static void to_pool(struct engine *en, uint64_t zygote, const struct err *down)
+{
+    for (struct pool *p = en->pools; p; p = *pool_next(p))
+        if (pool_has_zygote(p, zygote))
+            return pool_on_zygote(p, zygote, down);
+}
+
+/* Without the warden nothing can be made or measured, and its keepers have died with it. */
+static void on_warden_lost(struct engine *en)
+{
+    struct err e;
+
+    watch_free(en->from_warden);
+    en->from_warden = NULL;
+    fd_closep(&en->warden);
+    log_error("the warden is gone, and every sandbox with it");
+    err_set(&e, ERR_HOST, "the warden is gone");
+    for (struct guest *g = en->guests; g; g = *guest_next(g))
+        guest_on_warden(g, MSG_GONE, (struct str){0});
+    for (struct pool *p = en->pools; p; p = *pool_next(p))
+        pool_on_zygote(p, pool_zygote(p), &e);
+}
+
+static void on_warden(void *arg)
+{
+    static char bytes[WIRE_BODY_MAX];
+    struct engine *en = arg;
+    struct wire_head head;
+    struct str text = STR("no reason given");
+    uint64_t refused = 0;
+    struct guest *g;
+    struct err e;
+
+    if (wire_recv(en->warden, &head, bytes, NULL, 0, NULL) <= 0)
+        return on_warden_lost(en);
+    struct str body = {bytes, head.len};
+    if (head.type == MSG_POOL_UP)
+        return to_pool(en, head.id, NULL);
+    if (head.type == MSG_POOL_DOWN) {
+        wire_find(body, TAG_TEXT, &text);
+        wire_find_num(body, TAG_STATUS, &refused);
+        err_set(&e, refused ? ERR_CALLER : ERR_HOST, "%.*s", (int)(text.n < 500 ? text.n : 500),
+                text.p);
+        return to_pool(en, head.id, &e);
+    }
+    g = find_guest(en, head.id);
+    if (g)
+        guest_on_warden(g, head.type, body);
+}
+
+/* Where caches may live; "" when there is no such place, which only costs time. */
+static void find_cache(const char *wanted, char *ret, size_t size)
+{
+    const char *xdg = getenv("XDG_CACHE_HOME");
+    const char *home = getenv("HOME");
+
+    if (wanted)
+        snprintf(ret, size, "%s", wanted);
+    else if (geteuid() == 0)
+        snprintf(ret, size, "/var/cache/retort");
+    else if (xdg && *xdg == '/')
+        snprintf(ret, size, "%s/retort", xdg);
+    else if (home && *home == '/')
+        snprintf(ret, size, "%s/.cache/retort", home);
+    for (char *p = ret + 1; *ret; p++) {
+        char was = *p;
+        if (was != '/' && was != '\0')
+            continue;
+        *p = '\0';
+        if (mkdir(ret, 0755) < 0 && errno != EEXIST) {
+            *ret = '\0';
+            return;
+        }
+        *p = was;
+        if (was == '\0')
+            return;
+    }
+}
+
+/* Six descriptors a session: what the system gives by default is soon used up. */
+static void raise_open_files(void)
+{
+    struct rlimit r;
+
+    if (getrlimit(RLIMIT_NOFILE, &r) == 0 && r.rlim_cur < r.rlim_max) {
+        r.rlim_cur = r.rlim_max;
+        (void)!setrlimit(RLIMIT_NOFILE, &r);
+    }
+}
+
+struct engine *engine_new(struct loop *l, const struct engine_config *config, struct err *e)
+{
+    struct engine *en = mem_zalloc(sizeof(*en));
+
+    en->loop = l;
+    en->next_id = 1;
+    en->warden_pidfd = -1;
+    snprintf(en->guest_dir, sizeof(en->guest_dir), "%s", config->guest_dir ? config->guest_dir : "");
+    find_cache(config->cache_dir, en->cache_dir, sizeof(en->cache_dir));
+    raise_open_files();
+    en->warden = warden_start(&en->warden_pidfd, e);
+    if (en->warden < 0) {
+        free(en);
+        return NULL;
+    }
+    en->from_warden = watch_new(l, en->warden, on_warden, en);
+    return en;
+}
+
+void engine_free(struct engine *en)
+{
+    struct pollfd gone;
+
+    if (!en)
+        return;
+    while (en->pools) {
+        struct pool *p = en->pools;
+        en->pools = *pool_next(p);
+        pool_free(p);
+    }
+    if (en->from_warden)
+        watch_free(en->from_warden);
+    fd_closep(&en->warden);
+    gone = (struct pollfd){en->warden_pidfd, POLLIN, 0};
+    if (en->warden_pidfd >= 0 && poll(&gone, 1, WARDEN_END_MS) != 1)
+        log_warn("the warden takes long to end");
+    fd_closep(&en->warden_pidfd);
+    free(en);
+}

@@ -1,0 +1,203 @@
+/*
+ * engine: sessions, warm pools, limits, outcomes: the rules of the house.
+ *
+ * Touches: the warden, guests through wire, workspaces through their dirfd, the
+ * loop. Never touches: clients, SQL, terminals, wire formats of any door.
+ *
+ * engine_new() starts the warden; pool_start() an environment; session_open()
+ * gives a sealed interpreter; exec_start() runs one cell or command in it and
+ * tells what happens through the callbacks, in order, ending with exactly one
+ * on_outcome. All callbacks come from the loop, never from inside the call.
+ */
+#pragma once
+
+#include "base/base.h"
+
+struct loop;
+struct engine;
+struct pool;
+struct session;
+struct exec;
+
+/* --- limits: one row each in limits.c (name, unit, default, range, text) --- */
+
+struct limits {
+    uint64_t wall_ms;
+    uint64_t cpu_ms;       /* CPU time one execution may use; 0: no limit */
+    uint64_t cpu_percent;  /* 100: one core */
+    uint64_t memory_bytes; /* per session, workspace and tmp included */
+    uint64_t pids;
+    uint64_t disk_bytes; /* of /workspace */
+    uint64_t tmp_bytes;  /* of /tmp and /dev/shm, each */
+    uint64_t open_files;
+    uint64_t output_bytes;   /* kept per execution: head and tail */
+    uint64_t artifact_count; /* reported per execution */
+    uint64_t artifact_bytes; /* of one file */
+    uint64_t grace_ms;       /* between the interrupt and the kill */
+};
+
+enum limit {
+    LIMIT_NONE,
+    LIMIT_WALL,
+    LIMIT_CPU,
+    LIMIT_MEMORY,
+    LIMIT_PIDS,
+    LIMIT_DISK,
+    LIMIT_TMP,
+    LIMIT_OPEN_FILES,
+    LIMIT_OUTPUT,
+    LIMIT_ARTIFACT_COUNT,
+    LIMIT_ARTIFACT_SIZE,
+    LIMIT__COUNT,
+};
+
+void limits_default(struct limits *ret);
+const char *limit_name(enum limit l); /* "wall_time", "cpu_time", "memory", "processes", "disk", "tmp",
+                                         "open_files", "output", "artifact_count", "artifact_size" */
+
+/* --- events: what an execution says, in the order it happened --- */
+
+enum event_kind {
+    EVENT_STDOUT,  /* text */
+    EVENT_STDERR,  /* text */
+    EVENT_DISPLAY, /* bundle */
+    EVENT_RESULT,  /* bundle: the value of the last expression */
+    EVENT_CLEAR,   /* the output so far may be cleared */
+    EVENT_ERROR,   /* error */
+    EVENT_FILE,    /* file */
+    EVENT_STATUS,  /* text: a plain note, such as output left out */
+};
+const char *event_kind_name(enum event_kind k); /* "stdout", "stderr", "display", ... */
+
+struct mime_part {
+    struct str mime; /* "image/png" */
+    struct str data; /* raw bytes: not base64 */
+};
+
+struct frame {
+    struct str file; /* "<cell 3>" or a path under /workspace */
+    uint64_t line;
+    struct str function; /* "<module>" at the top of a cell */
+    struct str text;     /* the source line, without indentation */
+};
+
+enum file_change { FILE_CREATED, FILE_CHANGED, FILE_DELETED };
+const char *file_change_name(enum file_change c); /* "created", "changed", "deleted" */
+
+#define EVENT_PARTS_MAX  32
+#define EVENT_FRAMES_MAX 64
+
+/* Everything is borrowed and valid during the callback only. */
+struct event {
+    enum event_kind kind;
+    bool late; /* printed after an earlier execution had ended */
+    struct str text;
+    struct {
+        size_t count;
+        struct mime_part part[EVENT_PARTS_MAX];
+        struct str display_id;
+        bool update; /* replaces the display with the same id */
+    } bundle;
+    struct {
+        struct str type, message, traceback;
+        size_t count;
+        struct frame frame[EVENT_FRAMES_MAX];
+    } error;
+    struct {
+        enum file_change change;
+        struct str path; /* relative to /workspace; any bytes but NUL: escape before showing */
+        uint64_t size;
+        const char *mime;
+        bool too_large; /* past artifact_bytes: reported, not handed out */
+    } file;
+};
+
+/* --- outcome: how an execution ended; never an error --- */
+
+enum outcome_status {
+    OUTCOME_OK,
+    OUTCOME_RAISED,      /* the code raised, or the command's exit status is not 0 */
+    OUTCOME_TIMEOUT,     /* wall or cpu time */
+    OUTCOME_MEMORY,      /* killed for memory */
+    OUTCOME_INTERRUPTED, /* by exec_interrupt() */
+    OUTCOME_DIED,        /* the interpreter or the command ended by itself or by a signal */
+    OUTCOME_SESSION_LOST /* the sandbox is gone: nothing of it is left but its files */
+};
+const char *outcome_status_name(enum outcome_status s); /* "ok", "raised", "timeout", "memory",
+                                                           "interrupted", "died", "session_lost" */
+
+struct outcome {
+    enum outcome_status status;
+    uint32_t limits_hit; /* bit set of IN(enum limit) */
+    bool state_lost;     /* the interpreter was replaced: variables are gone, files are kept */
+    int exit_code;       /* of a command; 128+signal when a signal ended it */
+    char line[256];      /* one plain sentence; empty when there is nothing to add to "ok" */
+    uint64_t wall_us;
+    uint64_t cpu_us;     /* of the sandbox during the execution, 0 where unknown */
+    uint64_t memory_peak_bytes;
+    uint64_t output_bytes;   /* printed */
+    uint64_t output_dropped; /* of these, not kept */
+};
+
+/* --- the calls --- */
+
+struct engine_config {
+    const char *guest_dir; /* holds retort_guest/; NULL: beside the program */
+    const char *cache_dir; /* NULL: the user's or the system's */
+};
+
+/* Forks the warden: call before any thread exists. NULL and *e on failure. */
+struct engine *engine_new(struct loop *l, const struct engine_config *config, struct err *e);
+void engine_free(struct engine *en); /* ends every session and the warden; returns when they are gone */
+
+struct pool_config {
+    const char *name;
+    const char *python;  /* NULL: python3 from PATH */
+    const char *preload; /* comma-separated modules to import in the zygote; NULL or "": none */
+    struct limits limits;
+    unsigned ready;        /* sandboxes kept parked */
+    uint64_t recycle_ms;   /* age at which the zygote is replaced; 0: never */
+};
+
+typedef void pool_ready_fn(void *arg, const struct err *failed); /* failed NULL: it is up */
+
+/* on_ready is called once, when the first zygote can fork or has failed. */
+struct pool *pool_start(struct engine *en, const struct pool_config *config, pool_ready_fn *on_ready,
+                        void *arg);
+unsigned pool_parked(const struct pool *p);
+
+typedef void session_open_fn(void *arg, struct session *s, const struct err *failed);
+
+/* Takes a parked sandbox or forks one; the answer comes by on_open (from the loop), with a
+ * session whose interpreter is up. The session is the caller's until session_close(). */
+void session_open(struct pool *p, session_open_fn *on_open, void *arg);
+/* Ends everything in it at once. Running executions get OUTCOME_SESSION_LOST first. */
+void session_close(struct session *s);
+struct pool *session_pool(struct session *s);
+
+enum exec_kind { EXEC_CELL, EXEC_COMMAND };
+
+struct exec_callbacks {
+    void (*on_event)(void *arg, const struct event *ev);
+    void (*on_outcome)(void *arg, const struct outcome *o); /* last; the exec is gone afterwards */
+};
+
+struct exec_config {
+    enum exec_kind kind;
+    struct str code;  /* Python, or a line for bash -c; copied */
+    uint64_t wall_ms; /* 0: the pool's limit */
+};
+
+/* Cells queue FIFO in their session; commands run beside them. Code must be UTF-8 without NUL
+ * and at most EXEC_CODE_MAX bytes, else NULL with ERR_CALLER or ERR_LIMIT. */
+#define EXEC_CODE_MAX (16 * MiB)
+struct exec *exec_start(struct session *s, const struct exec_config *config,
+                        const struct exec_callbacks *cb, void *arg, struct err *e);
+void exec_interrupt(struct exec *x); /* SIGINT, then the kill after grace_ms */
+
+/* --- workspace files, by the host --- */
+
+/* Copies the bytes of src (a regular file) to path below the workspace, folders made as needed. */
+int workspace_put(struct session *s, struct str path, int src, struct err *e) MUST_CHECK;
+/* Opens a regular file below the workspace for reading: an fd, or -1. Follows no link. */
+int workspace_get(struct session *s, struct str path, struct err *e) MUST_CHECK;

@@ -1,0 +1,140 @@
+/* Private to the room: engine > pool > guest, session > exec. */
+#pragma once
+
+#include "engine/engine.h"
+
+#include "loop/loop.h"
+#include "sandbox/box.h"
+#include "wire/wire.h"
+
+#define QUEUE_MAX   64   /* cells waiting in one session */
+#define LATE_MAX    (64 * KiB)
+#define SPAWNS_MAX  4 /* forks under way for the ready pool */
+#define BUNDLE_MAX  (12 * MiB)
+
+/* --- output of a guest: a pipe, read as it comes --- */
+
+struct stream;
+typedef void stream_fn(void *arg, enum event_kind kind, struct str text);
+
+/* Reads fd (owned from now on) and hands text on, cut at UTF-8 boundaries where it can be. */
+struct stream *stream_new(struct loop *l, int fd, enum event_kind kind, stream_fn *fn, void *arg);
+void stream_drain(struct stream *s); /* what is there now, at most a pipe full */
+void stream_flush(struct stream *s); /* also the bytes held back for the rest of a character */
+void stream_throttle(struct stream *s, bool slow); /* slow: nobody wants what comes now */
+void stream_free(struct stream *s);
+
+/* --- guest: one sandbox as the server sees it --- */
+
+enum guest_state {
+    GUEST_FORKING,  /* the warden has been asked */
+    GUEST_BOOTING,  /* init closes its box */
+    GUEST_STARTING, /* a kernel is coming up */
+    GUEST_IDLE,
+    GUEST_RUNNING,
+    GUEST_DEAD,
+};
+
+struct guest;
+
+/* Who owns a guest hears of it through these; arg is the owner. */
+struct guest_owner {
+    void (*on_idle)(void *arg);
+    void (*on_text)(void *arg, enum event_kind kind, struct str text);
+    void (*on_event)(void *arg, const struct event *ev);
+    void (*on_errno)(void *arg, int number); /* the error just told was an OSError */
+    void (*on_done)(void *arg, uint64_t status);
+    void (*on_kernel_exit)(void *arg, int status);
+    void (*on_command_exit)(void *arg, uint64_t id, int status);
+    void (*on_trip)(void *arg, enum wire_trip which);
+    void (*on_usage)(void *arg, const struct box_usage *u);
+    void (*on_dead)(void *arg, const char *why); /* last; the guest is then the owner's to free */
+};
+
+struct guest *guest_new(struct pool *p, const struct guest_owner *owner, void *arg);
+void guest_set_owner(struct guest *g, const struct guest_owner *owner, void *arg);
+void guest_free(struct guest *g); /* ends the sandbox */
+enum guest_state guest_state(const struct guest *g);
+uint64_t guest_zygote(const struct guest *g);
+int guest_space(const struct guest *g); /* borrowed dirfd of /workspace */
+int guest_tmp(const struct guest *g);
+uid_t guest_uid(const struct guest *g);
+
+int guest_cell(struct guest *g, uint64_t id, struct str code, uint64_t number);
+/* out, err: the guest's ends, closed by the caller. */
+int guest_command(struct guest *g, uint64_t id, struct str line, int out, int err);
+void guest_signal(struct guest *g, uint64_t id, int number);
+void guest_watch(struct guest *g, uint64_t cpu_us, uint64_t memory);
+void guest_ask_usage(struct guest *g);
+void guest_drain(struct guest *g);
+void guest_throttle(struct guest *g, bool slow);
+bool guest_in_cgroup(const struct guest *g);
+
+/* From the warden, by box id. */
+void guest_on_warden(struct guest *g, uint16_t type, struct str body);
+
+/* Parses a kernel message into ev; -1 when it is not one. For guest.c and its fuzzer. */
+int event_parse(uint16_t type, struct str body, struct event *ret, int *ret_errno) MUST_CHECK;
+
+/* --- engine --- */
+
+struct engine {
+    struct loop *loop;
+    int warden, warden_pidfd; /* owned */
+    struct watch *from_warden;
+    struct pool *pools;
+    struct guest *guests; /* every live one, by box id */
+    uint64_t next_id;
+    char guest_dir[512], cache_dir[512];
+};
+
+int engine_tell(struct engine *en, uint16_t type, uint64_t id, struct str body, int fd);
+void engine_add_guest(struct engine *en, struct guest *g);
+void engine_drop_guest(struct engine *en, struct guest *g);
+struct guest **guest_next(struct guest *g);
+uint64_t guest_id(const struct guest *g);
+
+/* --- pool --- */
+
+struct engine *pool_engine(struct pool *p);
+const struct limits *pool_limits(struct pool *p);
+uint64_t pool_zygote(struct pool *p); /* the one that forks now */
+void pool_on_zygote(struct pool *p, uint64_t zygote, const struct err *down);
+bool pool_has_zygote(struct pool *p, uint64_t zygote);
+struct pool **pool_next(struct pool *p);
+void pool_free(struct pool *p);
+
+/* --- sessions: pool.c makes them of an idle guest --- */
+
+struct session *session_new(struct pool *p, struct guest *g);
+
+/* --- outcome lines --- */
+
+void outcome_say(struct outcome *o, const struct limits *l, int status, const char *detail);
+
+/* --- workspace --- */
+
+struct tree;
+struct tree *tree_new(void);
+void tree_free(struct tree *t);
+/* Compares the workspace with what was seen last and tells each difference. Returns limits hit. */
+typedef void tree_fn(void *arg, const struct event *ev);
+uint32_t tree_scan(struct tree *t, int space, uid_t uid, const struct limits *l, tree_fn *fn,
+                   void *arg);
+int space_put(int space, uid_t uid, struct str path, int src, struct err *e) MUST_CHECK;
+int space_get(int space, uid_t uid, struct str path, struct err *e) MUST_CHECK;
+const char *mime_of(struct str path);
+
+/* --- the interpreter a pool names --- */
+
+#define PYTHON_DIRS_MAX 12
+
+struct python_info {
+    char executable[512];
+    char version[64];
+    char dirs[PYTHON_DIRS_MAX][512]; /* outside /usr, to be shown in the box */
+    size_t dir_count;
+};
+
+/* Asks the interpreter itself, which also looks through shims. */
+int python_probe(const char *python, struct python_info *ret, struct err *e) MUST_CHECK;

@@ -1,0 +1,378 @@
+/*
+ * A pool: one environment, its zygote, and a number of sandboxes parked with their
+ * interpreter up. A session takes a parked one and the pool forks the next in the
+ * background. The zygote is replaced on a clock; the old one ends when its last
+ * sandbox has.
+ */
+#include "engine/engine_int.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct parked {
+    struct parked *next;
+    struct pool *pool;   /* borrowed */
+    struct guest *guest; /* owned until handed over */
+    session_open_fn *on_open; /* NULL: for the ready pool */
+    void *arg;
+};
+
+struct pool {
+    struct pool *next;
+    struct engine *engine; /* borrowed */
+    struct limits limits;
+    char *python, *preload; /* owned */
+    unsigned ready;
+    uint64_t recycle_ms;
+    uint64_t zygote, coming; /* ids: the one that forks; the one that warms up, or 0 */
+    pool_ready_fn *on_ready; /* until called */
+    void *arg;
+    struct timer *recycle;
+    struct parked *parked;  /* idle, oldest last */
+    struct parked *booting; /* on their way, for the ready pool or for a session */
+    unsigned parked_count, booting_count;
+    struct err down; /* why there is no zygote; ERR_NONE while there is, or one is coming */
+};
+
+static void refill(struct pool *p);
+
+/* --- small lists --- */
+
+static void push(struct parked **list, struct parked *k)
+{
+    k->next = *list;
+    *list = k;
+}
+
+static void unlink_from(struct parked **list, struct parked *k)
+{
+    while (*list && *list != k)
+        list = &(*list)->next;
+    if (*list)
+        *list = k->next;
+}
+
+/* --- zygotes --- */
+
+static void put_text(struct buf *b, uint16_t tag, const char *text)
+{
+    wire_put(b, tag, str_of(text));
+}
+
+static int start_zygote(struct pool *p, struct err *e)
+{
+    struct engine *en = p->engine;
+    struct python_info info;
+    char cache[sizeof(en->cache_dir) + 32];
+    struct buf body;
+    uint64_t hash = 14695981039346656037u; /* FNV-1a: a name for this interpreter's cache */
+
+    if (python_probe(p->python, &info, e) < 0)
+        return -1;
+    for (const char *c = info.executable; *c; c++)
+        hash = (hash ^ (unsigned char)*c) * 1099511628211u;
+    p->coming = en->next_id++;
+    buf_init(&body, 32 * KiB);
+    put_text(&body, TAG_PYTHON, info.executable);
+    put_text(&body, TAG_PRELOAD, p->preload);
+    put_text(&body, TAG_GUEST_DIR, en->guest_dir);
+    if (*en->cache_dir) {
+        snprintf(cache, sizeof(cache), "%s/%016" PRIx64, en->cache_dir, hash);
+        put_text(&body, TAG_CACHE_DIR, cache);
+    }
+    for (size_t i = 0; i < info.dir_count; i++)
+        put_text(&body, TAG_DIR, info.dirs[i]);
+    int rc = engine_tell(en, MSG_POOL_START, p->coming, buf_str(&body), -1);
+    buf_done(&body);
+    return rc < 0 ? err_set(e, ERR_HOST, "the warden is gone") : 0;
+}
+
+static void on_recycle(void *arg)
+{
+    struct pool *p = arg;
+    struct err e;
+
+    if (p->coming == 0 && start_zygote(p, &e) < 0)
+        log_warn("zygote not replaced: %s", e.text);
+    timer_set(p->recycle, p->recycle_ms);
+}
+
+static void answer_ready(struct pool *p, const struct err *failed)
+{
+    pool_ready_fn *fn = p->on_ready;
+
+    p->on_ready = NULL;
+    if (fn)
+        fn(p->arg, failed);
+}
+
+/* What the old zygote made and nobody uses yet goes with it. */
+static void retire(struct pool *p, uint64_t old)
+{
+    while (p->parked) {
+        struct parked *k = p->parked;
+        p->parked = k->next;
+        p->parked_count--;
+        guest_free(k->guest);
+        free(k);
+    }
+    (void)!engine_tell(p->engine, MSG_POOL_STOP, old, (struct str){0}, -1);
+}
+
+void pool_on_zygote(struct pool *p, uint64_t zygote, const struct err *down)
+{
+    if (!down) {
+        uint64_t old = p->zygote;
+        p->zygote = zygote;
+        p->coming = 0;
+        p->down = (struct err){0};
+        if (old)
+            retire(p, old);
+        answer_ready(p, NULL);
+        refill(p);
+        return;
+    }
+    if (zygote == p->coming) {
+        p->coming = 0;
+        if (p->zygote) {
+            log_warn("zygote not replaced: %s", down->text);
+            return;
+        }
+    } else if (zygote == p->zygote) {
+        p->zygote = 0;
+    }
+    p->down = *down;
+    answer_ready(p, down);
+}
+
+static void on_start_failed(void *arg)
+{
+    struct pool *p = arg;
+
+    answer_ready(p, &p->down);
+}
+
+struct pool *pool_start(struct engine *en, const struct pool_config *config, pool_ready_fn *on_ready,
+                        void *arg)
+{
+    struct pool *p = mem_zalloc(sizeof(*p));
+
+    *p = (struct pool){
+        .next = en->pools,
+        .engine = en,
+        .limits = config->limits,
+        .python = config->python ? mem_strdup(config->python) : NULL,
+        .preload = mem_strdup(config->preload ? config->preload : ""),
+        .ready = config->ready,
+        .recycle_ms = config->recycle_ms,
+        .on_ready = on_ready,
+        .arg = arg,
+    };
+    en->pools = p;
+    p->recycle = timer_new(en->loop, on_recycle, p);
+    if (p->recycle_ms)
+        timer_set(p->recycle, p->recycle_ms);
+    if (start_zygote(p, &p->down) < 0)
+        loop_later(en->loop, on_start_failed, p);
+    return p;
+}
+
+void pool_free(struct pool *p)
+{
+    for (struct parked *k = p->parked, *next; k; k = next) {
+        next = k->next;
+        guest_free(k->guest);
+        free(k);
+    }
+    for (struct parked *k = p->booting, *next; k; k = next) {
+        next = k->next;
+        guest_free(k->guest);
+        free(k);
+    }
+    timer_free(p->recycle);
+    free(p->python);
+    free(p->preload);
+    free(p);
+}
+
+/* --- sandboxes on their way --- */
+
+static void on_booted(void *arg)
+{
+    struct parked *k = arg;
+    struct pool *p = k->pool;
+
+    unlink_from(&p->booting, k);
+    p->booting_count--;
+    if (k->on_open) {
+        k->on_open(k->arg, session_new(p, k->guest), NULL);
+        free(k);
+    } else if (guest_zygote(k->guest) != p->zygote) { /* replaced meanwhile */
+        guest_free(k->guest);
+        free(k);
+    } else {
+        push(&p->parked, k);
+        p->parked_count++;
+    }
+    refill(p);
+}
+
+static void on_booting_dead(void *arg, const char *why)
+{
+    struct parked *k = arg;
+    struct pool *p = k->pool;
+    struct err e;
+
+    if (guest_state(k->guest) == GUEST_DEAD && k->on_open) {
+        err_set(&e, ERR_HOST, "no sandbox: %s", why);
+        k->on_open(k->arg, NULL, &e);
+    } else {
+        log_warn("a parked sandbox ended: %s", why);
+    }
+    for (struct parked *at = p->parked; at; at = at->next)
+        p->parked_count -= at == k;
+    for (struct parked *at = p->booting; at; at = at->next)
+        p->booting_count -= at == k;
+    unlink_from(&p->parked, k);
+    unlink_from(&p->booting, k);
+    guest_free(k->guest);
+    free(k);
+}
+
+/* Nobody has run a cell yet: whatever it says is a part of starting up. */
+static void ignore_text(void *arg, enum event_kind kind, struct str text)
+{
+    (void)arg;
+    log_debug("a parked sandbox says on %s: %.*s", event_kind_name(kind),
+              (int)(text.n < 400 ? text.n : 400), text.p);
+}
+
+static void ignore_event(void *arg, const struct event *ev)
+{
+    (void)arg;
+    (void)ev;
+}
+
+static void ignore_exit(void *arg, int status)
+{
+    (void)arg;
+    (void)status;
+}
+
+static void ignore_command(void *arg, uint64_t id, int status)
+{
+    (void)arg;
+    (void)id;
+    (void)status;
+}
+
+static void ignore_trip(void *arg, enum wire_trip which)
+{
+    (void)arg;
+    (void)which;
+}
+
+static void ignore_usage(void *arg, const struct box_usage *u)
+{
+    (void)arg;
+    (void)u;
+}
+
+static const struct guest_owner parked_owner = {
+    .on_idle = on_booted,
+    .on_text = ignore_text,
+    .on_event = ignore_event,
+    .on_kernel_exit = ignore_exit,
+    .on_command_exit = ignore_command,
+    .on_trip = ignore_trip,
+    .on_usage = ignore_usage,
+    .on_dead = on_booting_dead,
+};
+
+static void boot(struct pool *p, session_open_fn *on_open, void *arg)
+{
+    struct parked *k = mem_zalloc(sizeof(*k));
+
+    *k = (struct parked){.pool = p, .on_open = on_open, .arg = arg};
+    push(&p->booting, k);
+    p->booting_count++;
+    k->guest = guest_new(p, &parked_owner, k);
+}
+
+static void refill(struct pool *p)
+{
+    while (p->zygote && p->booting_count < SPAWNS_MAX &&
+           p->parked_count + p->booting_count < p->ready)
+        boot(p, NULL, NULL);
+}
+
+/* --- opening a session --- */
+
+struct opening {
+    struct pool *pool;
+    session_open_fn *on_open;
+    void *arg;
+};
+
+static void open_parked(void *arg)
+{
+    struct opening *o = arg;
+    struct pool *p = o->pool;
+    struct parked *k = p->parked;
+    struct err e;
+
+    if (k) {
+        p->parked = k->next;
+        p->parked_count--;
+        o->on_open(o->arg, session_new(p, k->guest), NULL);
+        free(k);
+        refill(p);
+    } else if (p->zygote) {
+        boot(p, o->on_open, o->arg);
+    } else {
+        err_set(&e, ERR_HOST, "no interpreter: %s", p->down.kind ? p->down.text : "it is still starting");
+        o->on_open(o->arg, NULL, &e);
+    }
+    free(o);
+}
+
+void session_open(struct pool *p, session_open_fn *on_open, void *arg)
+{
+    struct opening *o = mem_zalloc(sizeof(*o));
+
+    *o = (struct opening){p, on_open, arg};
+    loop_later(p->engine->loop, open_parked, o);
+}
+
+/* --- what others ask --- */
+
+unsigned pool_parked(const struct pool *p)
+{
+    return p->parked_count;
+}
+
+struct engine *pool_engine(struct pool *p)
+{
+    return p->engine;
+}
+
+const struct limits *pool_limits(struct pool *p)
+{
+    return &p->limits;
+}
+
+uint64_t pool_zygote(struct pool *p)
+{
+    return p->zygote;
+}
+
+bool pool_has_zygote(struct pool *p, uint64_t zygote)
+{
+    return zygote != 0 && (p->zygote == zygote || p->coming == zygote);
+}
+
+struct pool **pool_next(struct pool *p)
+{
+    return &p->next;
+}

@@ -1,0 +1,395 @@
+/*
+ * The host's hand in a workspace. Every path is opened below the workspace's own
+ * fd, across no link and no mount, and as the session's own user: what the code in
+ * the box may not do, this may not do on its behalf.
+ */
+#include "engine/engine_int.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/fsuid.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define PATH_MAX_ 1024
+#define DEPTH_MAX 32
+#define FILES_MAX 20000
+#define COPY_SIZE (256 * KiB)
+
+/* --- as whom --- */
+
+/* setfsuid(2) is per thread and takes the file capabilities away while it lasts. */
+static uid_t act_as(uid_t uid)
+{
+    if (geteuid() == uid)
+        return uid;
+    setfsgid(uid);
+    return (uid_t)setfsuid(uid);
+}
+
+static void act_as_self(void)
+{
+    if ((uid_t)setfsuid((uid_t)-1) == geteuid())
+        return;
+    setfsuid(geteuid());
+    setfsgid(getegid());
+}
+
+static int open_beneath(int dir, const char *path, uint64_t flags, uint64_t mode)
+{
+    struct open_how how = {
+        .flags = flags | O_CLOEXEC | O_NOFOLLOW,
+        .mode = mode,
+        .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV,
+    };
+
+    return (int)syscall(SYS_openat2, dir, path, &how, sizeof(how));
+}
+
+/* --- put and get --- */
+
+static int make_parents(int space, char *path, struct err *e)
+{
+    for (char *p = strchr(path, '/'); p; p = strchr(p + 1, '/')) {
+        AUTO_CLOSE int above = -1;
+        char *name;
+        *p = '\0';
+        name = strrchr(path, '/');
+        if (name)
+            *name = '\0';
+        above = open_beneath(space, name ? path : ".", O_RDONLY | O_DIRECTORY, 0);
+        int rc = above < 0 ? -1 : mkdirat(above, name ? name + 1 : path, 0755);
+        int failed = rc < 0 && errno != EEXIST;
+        if (name)
+            *name = '/';
+        *p = '/';
+        if (failed)
+            return err_sys(e, "make the folders of '%s'", path);
+    }
+    return 0;
+}
+
+static int copy_bytes(int from, int to, struct err *e)
+{
+    AUTO_FREE char *bytes = mem_zalloc(COPY_SIZE);
+
+    for (off_t at = 0;;) {
+        ssize_t n = pread(from, bytes, COPY_SIZE, at);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return err_sys(e, "read");
+        if (n == 0)
+            return 0;
+        if (fd_write_all(to, (struct str){bytes, (size_t)n}, e) < 0)
+            return -1;
+        at += n;
+    }
+}
+
+/* Whole or not at all: written under a name of ours, then renamed. */
+static int put(int space, char *path, int src, struct err *e)
+{
+    AUTO_CLOSE int dir = -1;
+    AUTO_CLOSE int to = -1;
+    char *slash = strrchr(path, '/');
+    char *name = slash ? slash + 1 : path;
+    static const char temporary[] = ".retort-upload";
+
+    if (make_parents(space, path, e) < 0)
+        return -1;
+    if (slash)
+        *slash = '\0';
+    dir = open_beneath(space, slash ? path : ".", O_RDONLY | O_DIRECTORY, 0);
+    if (slash)
+        *slash = '/';
+    if (dir < 0)
+        return err_sys(e, "open the folder of '%s'", path);
+    (void)!unlinkat(dir, temporary, 0);
+    to = open_beneath(dir, temporary, O_WRONLY | O_CREAT | O_EXCL, 0644);
+    if (to < 0)
+        return err_sys(e, "create '%s'", path);
+    if (copy_bytes(src, to, e) < 0 || renameat(dir, temporary, dir, name) < 0) {
+        if (e->kind == ERR_NONE)
+            err_sys(e, "name '%s'", path);
+        (void)!unlinkat(dir, temporary, 0);
+        return err_wrap(e, "put '%s' into the workspace", path);
+    }
+    return 0;
+}
+
+static int check_path(struct str path, char ret[PATH_MAX_], struct err *e)
+{
+    if (path.n == 0 || path.p[0] == '/' || !str_to_cstr(path, ret, PATH_MAX_))
+        return err_set(e, ERR_CALLER, "not a path below the workspace");
+    return 0;
+}
+
+int space_put(int space, uid_t uid, struct str path, int src, struct err *e)
+{
+    char name[PATH_MAX_];
+    int rc;
+
+    *e = (struct err){0};
+    if (check_path(path, name, e) < 0)
+        return -1;
+    act_as(uid);
+    rc = put(space, name, src, e);
+    act_as_self();
+    return rc;
+}
+
+/* O_NONBLOCK: a FIFO planted under the name must not hold the server. */
+int space_get(int space, uid_t uid, struct str path, struct err *e)
+{
+    AUTO_CLOSE int fd = -1;
+    char name[PATH_MAX_];
+    struct stat st;
+
+    if (check_path(path, name, e) < 0)
+        return -1;
+    act_as(uid);
+    fd = open_beneath(space, name, O_RDONLY | O_NONBLOCK, 0);
+    act_as_self();
+    if (fd < 0 || fstat(fd, &st) < 0) {
+        err_sys(e, "open '%s' in the workspace", name);
+        e->kind = ERR_CALLER;
+        return -1;
+    }
+    if (!S_ISREG(st.st_mode))
+        return err_set(e, ERR_CALLER, "'%s' is not a regular file", name);
+    return take_fd(&fd);
+}
+
+/* --- what changed --- */
+
+struct entry {
+    char *path; /* owned */
+    uint64_t ino, size;
+    struct timespec ctime; /* unlike mtime, not for the guest to choose */
+};
+
+struct list {
+    struct entry *at; /* owned */
+    size_t n, cap;
+};
+
+struct tree {
+    struct list seen;
+    bool cut; /* there was more than FILES_MAX */
+};
+
+static void list_done(struct list *l)
+{
+    for (size_t i = 0; i < l->n; i++)
+        free(l->at[i].path);
+    free(l->at);
+    *l = (struct list){0};
+}
+
+struct tree *tree_new(void)
+{
+    return mem_zalloc(sizeof(struct tree));
+}
+
+void tree_free(struct tree *t)
+{
+    if (!t)
+        return;
+    list_done(&t->seen);
+    free(t);
+}
+
+static bool list_add(struct list *l, const char *path, const struct stat *st)
+{
+    if (l->n == FILES_MAX)
+        return false;
+    if (l->n == l->cap) {
+        l->cap = l->cap ? l->cap * 2 : 32;
+        l->at = mem_realloc(l->at, l->cap * sizeof(*l->at));
+    }
+    l->at[l->n++] = (struct entry){
+        .path = mem_strdup(path),
+        .ino = st->st_ino,
+        .size = (uint64_t)st->st_size,
+        .ctime = st->st_ctim,
+    };
+    return true;
+}
+
+/* False when the list is full. Takes ownership of dir. */
+static bool walk(struct list *l, int dir, char *path, size_t len, int depth)
+{
+    DIR *d = fdopendir(dir);
+    bool room = true;
+
+    if (!d) {
+        fd_closep(&dir);
+        return true;
+    }
+    for (struct dirent *entry; room && (entry = readdir(d));) {
+        struct stat st;
+        size_t n = strlen(entry->d_name);
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
+            len + n + 2 > PATH_MAX_)
+            continue;
+        if (fstatat(dir, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+            continue;
+        memcpy(path + len, entry->d_name, n + 1);
+        if (S_ISREG(st.st_mode)) {
+            room = list_add(l, path, &st);
+        } else if (S_ISDIR(st.st_mode) && depth < DEPTH_MAX &&
+                   strcmp(entry->d_name, "__pycache__") != 0) {
+            int below = open_beneath(dir, entry->d_name, O_RDONLY | O_DIRECTORY, 0);
+            path[len + n] = '/';
+            if (below >= 0)
+                room = walk(l, below, path, len + n + 1, depth + 1);
+        }
+    }
+    closedir(d);
+    return room;
+}
+
+static int by_path(const void *a, const void *b)
+{
+    return strcmp(((const struct entry *)a)->path, ((const struct entry *)b)->path);
+}
+
+static bool same(const struct entry *a, const struct entry *b)
+{
+    return a->ino == b->ino && a->size == b->size && a->ctime.tv_sec == b->ctime.tv_sec &&
+           a->ctime.tv_nsec == b->ctime.tv_nsec;
+}
+
+struct teller {
+    const struct limits *limits;
+    tree_fn *fn;
+    void *arg;
+    size_t told;
+    uint32_t hit;
+};
+
+static void tell(struct teller *t, const struct entry *f, enum file_change change)
+{
+    struct event ev = {.kind = EVENT_FILE};
+
+    if (t->told++ >= t->limits->artifact_count) {
+        t->hit |= IN(LIMIT_ARTIFACT_COUNT);
+        return;
+    }
+    ev.file.change = change;
+    ev.file.path = str_of(f->path);
+    ev.file.size = change == FILE_DELETED ? 0 : f->size;
+    ev.file.mime = mime_of(ev.file.path);
+    ev.file.too_large = change != FILE_DELETED && f->size > t->limits->artifact_bytes;
+    if (ev.file.too_large)
+        t->hit |= IN(LIMIT_ARTIFACT_SIZE);
+    t->fn(t->arg, &ev);
+}
+
+/* Both lists are sorted: one walk over the two tells what came, changed and went. */
+static void compare(const struct list *old, const struct list *now, struct teller *t)
+{
+    size_t i = 0, j = 0;
+
+    while (i < old->n || j < now->n) {
+        int c = i == old->n ? 1 : j == now->n ? -1 : by_path(&old->at[i], &now->at[j]);
+        if (c < 0)
+            tell(t, &old->at[i++], FILE_DELETED);
+        else if (c > 0)
+            tell(t, &now->at[j++], FILE_CREATED);
+        else if (!same(&old->at[i++], &now->at[j++]))
+            tell(t, &now->at[j - 1], FILE_CHANGED);
+    }
+}
+
+static void say(struct teller *t, const char *text)
+{
+    struct event ev = {.kind = EVENT_STATUS, .text = str_of(text)};
+
+    t->fn(t->arg, &ev);
+}
+
+uint32_t tree_scan(struct tree *t, int space, uid_t uid, const struct limits *l, tree_fn *fn,
+                   void *arg)
+{
+    struct teller teller = {.limits = l, .fn = fn, .arg = arg};
+    struct list now = {0};
+    char path[PATH_MAX_] = "";
+    char text[160];
+    int dir;
+
+    act_as(uid);
+    dir = open_beneath(space, ".", O_RDONLY | O_DIRECTORY, 0);
+    t->cut = dir >= 0 && !walk(&now, dir, path, 0, 0);
+    act_as_self();
+    qsort(now.at, now.n, sizeof(*now.at), by_path);
+    if (fn)
+        compare(&t->seen, &now, &teller);
+    list_done(&t->seen);
+    t->seen = now;
+    if (fn && teller.told > l->artifact_count) {
+        snprintf(text, sizeof(text), "%zu more files changed than are listed (limit: %llu)",
+                 teller.told - (size_t)l->artifact_count, (unsigned long long)l->artifact_count);
+        say(&teller, text);
+    }
+    if (fn && t->cut) {
+        snprintf(text, sizeof(text), "the workspace holds more than %d files: not all were looked at",
+                 FILES_MAX);
+        teller.hit |= IN(LIMIT_ARTIFACT_COUNT);
+        say(&teller, text);
+    }
+    return teller.hit;
+}
+
+/* --- what kind of file --- */
+
+const char *mime_of(struct str path)
+{
+    static const char *const table[][2] = {
+        {".png", "image/png"},
+        {".jpg", "image/jpeg"},
+        {".jpeg", "image/jpeg"},
+        {".gif", "image/gif"},
+        {".svg", "image/svg+xml"},
+        {".webp", "image/webp"},
+        {".pdf", "application/pdf"},
+        {".csv", "text/csv"},
+        {".tsv", "text/tab-separated-values"},
+        {".txt", "text/plain"},
+        {".log", "text/plain"},
+        {".md", "text/markdown"},
+        {".py", "text/x-python"},
+        {".html", "text/html"},
+        {".htm", "text/html"},
+        {".json", "application/json"},
+        {".jsonl", "application/x-ndjson"},
+        {".xml", "application/xml"},
+        {".yaml", "application/yaml"},
+        {".yml", "application/yaml"},
+        {".zip", "application/zip"},
+        {".gz", "application/gzip"},
+        {".tar", "application/x-tar"},
+        {".parquet", "application/vnd.apache.parquet"},
+        {".xlsx", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"},
+        {".docx", "application/vnd.openxmlformats-officedocument.wordprocessingml.document"},
+        {".pptx", "application/vnd.openxmlformats-officedocument.presentationml.presentation"},
+        {".mp3", "audio/mpeg"},
+        {".wav", "audio/x-wav"},
+        {".mp4", "video/mp4"},
+        {".ipynb", "application/x-ipynb+json"},
+        {".sqlite", "application/vnd.sqlite3"},
+        {".db", "application/vnd.sqlite3"},
+    };
+
+    for (size_t i = 0; i < COUNT(table); i++) {
+        size_t n = strlen(table[i][0]);
+        if (path.n > n && strncasecmp(path.p + path.n - n, table[i][0], n) == 0)
+            return table[i][1];
+    }
+    return "application/octet-stream";
+}

@@ -1,0 +1,34 @@
+/*
+ * guest: lives where the code lives. The zygote's loop, init of each sandbox, and
+ * what the kernel's Python needs from C: the extension module `_retort`.
+ *
+ * Touches: the sandbox room for its own confinement, the sockets it is given,
+ * CPython. Never touches: the server's memory, files of the host.
+ *
+ * One process image, three roles. zygote_run() serves forks; each child becomes
+ * init (init_run()) and never runs Python; init forks kernels, and only there do
+ * both functions return, into Python.
+ */
+#pragma once
+
+#include "base/base.h"
+
+struct box_plan;
+struct filter;
+
+#define KERNEL_FD 3 /* the kernel's socket to the server */
+
+/* Both return only inside a new kernel; the other roles end in _exit(). */
+void zygote_run(int sock);
+void init_run(int ctl, const struct box_plan *plan, struct filter base, struct filter user);
+
+/* clone(2) of a process whose libc must go on believing in its thread id; flags as for clone3.
+ * Like fork() otherwise, but runs no atfork handlers. *ret_pidfd may be NULL. */
+pid_t raw_clone(uint64_t flags, int *ret_pidfd);
+
+/* Fills the holes of malloc's free lists, so that new objects come from fresh pages and pages
+ * shared with the zygote stay shared. */
+void heap_plug(void);
+/* Replaces this process's private memory by a private mapping of one file, which makes a fork
+ * nearly free of page tables. Raw system calls, one thread. -1 and *e when it cannot. */
+int heap_freeze(struct err *e) MUST_CHECK;

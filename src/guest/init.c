@@ -1,0 +1,373 @@
+/*
+ * init: PID 1 of one sandbox. It closes the box around itself, then starts what it
+ * is told to (kernels, commands), reports how they end, and reaps everything else.
+ * It holds the pristine interpreter that kernels are forked from and never runs a
+ * line of Python. When the server's end of its socket closes it exits, and the
+ * kernel ends every process of the namespace with it.
+ */
+#include "guest/guest.h"
+
+#include "sandbox/box.h"
+#include "wire/wire.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define COMMANDS_MAX 64
+#define ARGS_MAX     64
+#define WATCH_MS     50
+
+struct command {
+    pid_t pid; /* 0: free */
+    uint64_t id;
+};
+
+struct init {
+    struct box box;
+    int ctl, sigfd;
+    pid_t kernel; /* 0: none */
+    struct command commands[COMMANDS_MAX];
+    uint64_t reaped_us;   /* CPU time of everything that has ended */
+    uint64_t watch_cpu_us; /* absolute: trip when total CPU passes this; 0: off */
+    uint64_t watch_memory; /* 0: off */
+    bool told_pids;
+};
+
+static void tell_num(struct init *in, uint16_t type, uint64_t id, uint16_t tag, uint64_t value)
+{
+    char bytes[64];
+    struct buf body = {.p = bytes, .cap = sizeof(bytes), .max = sizeof(bytes)};
+
+    wire_put_num(&body, tag, value);
+    if (wire_send(in->ctl, type, id, buf_str(&body), NULL, 0) < 0)
+        _exit(0);
+}
+
+static _Noreturn void fail(int ctl, const struct err *e)
+{
+    char bytes[1024];
+    struct buf body = {.p = bytes, .cap = sizeof(bytes), .max = sizeof(bytes)};
+
+    wire_put(&body, TAG_TEXT, str_of(e->text));
+    if (wire_send(ctl, MSG_FAILED, 0, buf_str(&body), NULL, 0) < 0)
+        _exit(1);
+    _exit(1);
+}
+
+/* --- starting things; the functions called in the child are async-signal-safe --- */
+
+/* When memory runs out the code goes, not init: it has to tell the tale. */
+static void volunteer_for_oom(void)
+{
+    (void)!fd_write_file_at(BOX_PROC_FD, "self/oom_score_adj", STR("900"));
+}
+
+static int place(const int from[3], int sock)
+{
+    for (int fd = 0; fd < 3; fd++)
+        if (dup2(from[fd], fd) < 0)
+            return -1;
+    if (sock >= 0 && sock != KERNEL_FD && dup2(sock, KERNEL_FD) < 0)
+        return -1;
+    return (int)syscall(SYS_close_range, sock >= 0 ? KERNEL_FD + 1 : 3, ~0u, 0);
+}
+
+static int unblock_signals(void)
+{
+    sigset_t none;
+
+    sigemptyset(&none);
+    return sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* True in the child, which then returns into Python. */
+static bool start_kernel(struct init *in, const int fds[3])
+{
+    pid_t pid = raw_clone(0, NULL);
+
+    if (pid == 0) {
+        int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+        const int from[3] = {null, fds[1], fds[2]};
+        volunteer_for_oom();
+        setsid();
+        /* Dumpable again, or its own /proc/self would be closed to it. */
+        if (null < 0 || place(from, fds[0]) < 0 || box_become_user(&in->box) < 0 ||
+            prctl(PR_SET_DUMPABLE, 1) < 0 || unblock_signals() < 0)
+            _exit(126);
+        return true;
+    }
+    if (pid < 0)
+        tell_num(in, MSG_KERNEL_EXIT, 0, TAG_STATUS, 126u << 8);
+    else
+        in->kernel = pid;
+    return false;
+}
+
+static _Noreturn void exec_command(struct init *in, char **argv, char **env, const int fds[3])
+{
+    volunteer_for_oom();
+    setsid();
+    signal(SIGPIPE, SIG_DFL);
+    signal(SIGCHLD, SIG_DFL);
+    if (place(fds, -1) < 0 || box_become_user(&in->box) < 0 || unblock_signals() < 0)
+        _exit(126);
+    execve(argv[0], argv, env);
+    _exit(127);
+}
+
+extern char **environ;
+
+/* vfork: no page tables copied for an exec. A function of its own, so that no local of its caller
+ * is at risk. */
+static pid_t spawn(struct init *in, char **argv, const int fds[3])
+{
+    pid_t pid = vfork();
+
+    if (pid == 0)
+        exec_command(in, argv, environ, fds);
+    return pid;
+}
+
+static void start_command(struct init *in, uint64_t id, struct str body, const int fds[3])
+{
+    char *argv[ARGS_MAX + 1] = {0};
+    struct command *c = in->commands;
+    struct wire_field f;
+    size_t argc = 0;
+    pid_t pid = -1;
+
+    while (wire_next(&body, &f) == 1)
+        if (f.tag == TAG_ARG && argc < ARGS_MAX)
+            argv[argc++] = mem_strndup(f.data);
+    while (c < in->commands + COMMANDS_MAX && c->pid)
+        c++;
+    if (argc > 0 && c < in->commands + COMMANDS_MAX)
+        pid = spawn(in, argv, fds);
+    if (pid > 0)
+        *c = (struct command){pid, id};
+    else
+        tell_num(in, MSG_COMMAND_EXIT, id, TAG_STATUS, 126u << 8);
+    for (size_t i = 0; i < argc; i++)
+        free(argv[i]);
+}
+
+/* --- ending things --- */
+
+static void on_signal(struct init *in, uint64_t id, struct str body)
+{
+    uint64_t number = 0;
+
+    if (!wire_find_num(body, TAG_NUMBER, &number) || number == 0 || number > 64)
+        return;
+    if (id == 0 && in->kernel > 0)
+        kill(in->kernel, (int)number);
+    for (size_t i = 0; id != 0 && i < COMMANDS_MAX; i++)
+        if (in->commands[i].pid && in->commands[i].id == id)
+            kill(-in->commands[i].pid, (int)number);
+}
+
+static void on_ended(struct init *in, pid_t pid, int status, const struct rusage *used)
+{
+    in->reaped_us += (uint64_t)(used->ru_utime.tv_sec + used->ru_stime.tv_sec) * 1000000 +
+                     (uint64_t)(used->ru_utime.tv_usec + used->ru_stime.tv_usec);
+    for (size_t i = 0; i < COMMANDS_MAX; i++) {
+        if (in->commands[i].pid != pid)
+            continue;
+        in->commands[i].pid = 0;
+        tell_num(in, MSG_COMMAND_EXIT, in->commands[i].id, TAG_STATUS, (uint64_t)status);
+        return;
+    }
+}
+
+/* A kernel that ends takes with it whatever was started in the box: nobody is left who knows what
+ * it was for. kill(-1) misses no forking process, since a fork fails while a kill is pending. */
+static void reap(struct init *in)
+{
+    struct rusage used;
+    int status, kernel_status = 0;
+    bool kernel_ended = false;
+    pid_t pid;
+
+    while ((pid = wait4(-1, &status, kernel_ended ? 0 : WNOHANG, &used)) > 0) {
+        if (pid == in->kernel) {
+            kernel_ended = true;
+            kernel_status = status;
+            in->kernel = 0;
+            kill(-1, SIGKILL);
+        }
+        on_ended(in, pid, status, &used);
+    }
+    if (kernel_ended)
+        tell_num(in, MSG_KERNEL_EXIT, 0, TAG_STATUS, (uint64_t)kernel_status);
+}
+
+/* --- watching what no cgroup watches --- */
+
+static uint64_t stat_cpu_us(const char *text)
+{
+    unsigned long long user, sys;
+    long long cuser, csys;
+    const char *after = strrchr(text, ')'); /* the name before it is the process's own choice */
+
+    if (!after || sscanf(after + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %lld %lld",
+                         &user, &sys, &cuser, &csys) != 4)
+        return 0;
+    return (user + sys + (unsigned long long)(cuser + csys)) * (1000000 / 100);
+}
+
+static uint64_t status_memory(const char *text)
+{
+    uint64_t sum = 0;
+    const char *at;
+
+    if ((at = strstr(text, "\nRssAnon:")))
+        sum += strtoull(at + 9, NULL, 10);
+    if ((at = strstr(text, "\nRssShmem:")))
+        sum += strtoull(at + 10, NULL, 10);
+    return sum * KiB;
+}
+
+/* Returns how many processes there are besides init. */
+static uint64_t usage(struct init *in, uint64_t *ret_cpu_us, uint64_t *ret_memory)
+{
+    uint64_t count = 0;
+    int fd = openat(BOX_PROC_FD, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
+
+    *ret_cpu_us = in->reaped_us;
+    *ret_memory = 0;
+    for (struct dirent *entry; d && (entry = readdir(d));) {
+        char path[300], text[2048];
+        if (entry->d_name[0] < '2' || entry->d_name[0] > '9') {
+            if (entry->d_name[0] != '1' || entry->d_name[1] == '\0')
+                continue; /* not a process, or init itself */
+        }
+        snprintf(path, sizeof(path), "%s/stat", entry->d_name);
+        if (fd_read_file_at(fd, path, text, sizeof(text)) > 0)
+            *ret_cpu_us += stat_cpu_us(text);
+        count++;
+        if (in->watch_memory == 0)
+            continue;
+        snprintf(path, sizeof(path), "%s/status", entry->d_name);
+        if (fd_read_file_at(fd, path, text, sizeof(text)) > 0)
+            *ret_memory += status_memory(text);
+    }
+    if (d)
+        closedir(d);
+    return count;
+}
+
+static void on_watch(struct init *in, struct str body)
+{
+    uint64_t cpu = 0, memory = 0, used, ignored;
+
+    wire_find_num(body, TAG_CPU_US, &cpu);
+    wire_find_num(body, TAG_MEMORY, &memory);
+    in->watch_memory = 0;
+    in->told_pids = false;
+    usage(in, &used, &ignored);
+    in->watch_cpu_us = cpu ? used + cpu : 0;
+    in->watch_memory = memory;
+}
+
+static void check_watch(struct init *in)
+{
+    uint64_t cpu, memory;
+    uint64_t count = usage(in, &cpu, &memory);
+
+    if (in->watch_cpu_us && cpu > in->watch_cpu_us) {
+        in->watch_cpu_us = 0;
+        tell_num(in, MSG_TRIP, 0, TAG_NUMBER, TRIP_CPU);
+    }
+    if (in->watch_memory && memory > in->watch_memory) {
+        in->watch_memory = 0;
+        tell_num(in, MSG_TRIP, 0, TAG_NUMBER, TRIP_MEMORY);
+    }
+    if (in->watch_memory && count >= in->box.plan->pids && !in->told_pids) {
+        in->told_pids = true;
+        tell_num(in, MSG_TRIP, 0, TAG_NUMBER, TRIP_PIDS);
+    }
+}
+
+/* --- the loop --- */
+
+/* True in a new kernel. */
+static bool on_message(struct init *in)
+{
+    static char bytes[WIRE_BODY_MAX];
+    struct wire_head head;
+    int fds[WIRE_FDS_MAX] = {-1, -1, -1, -1};
+    size_t nfds = 0;
+    bool in_kernel = false;
+
+    if (wire_recv(in->ctl, &head, bytes, fds, 3, &nfds) <= 0)
+        _exit(0);
+    struct str body = {bytes, head.len};
+    if (head.type == MSG_KERNEL && nfds == 3 && in->kernel == 0)
+        in_kernel = start_kernel(in, fds);
+    if (head.type == MSG_COMMAND && nfds == 3)
+        start_command(in, head.id, body, fds);
+    if (head.type == MSG_SIGNAL)
+        on_signal(in, head.id, body);
+    if (head.type == MSG_WATCH)
+        on_watch(in, body);
+    for (size_t i = 0; i < nfds && !in_kernel; i++) /* a kernel has placed and closed them */
+        fd_closep(&fds[i]);
+    return in_kernel;
+}
+
+static void close_box(struct init *in, int ctl)
+{
+    const int space[] = {BOX_SPACE_FD, BOX_TMP_FD};
+    struct wire_head head;
+    struct err e = {0};
+    char none[WIRE_BODY_MAX];
+    sigset_t all;
+
+    if (wire_recv(ctl, &head, none, NULL, 0, NULL) <= 0 || head.type != MSG_BOOT)
+        _exit(0);
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, NULL);
+    in->box.ctl = ctl;
+    if (box_enter(&in->box, &e) < 0)
+        fail(in->box.ctl, &e);
+    in->ctl = in->box.ctl;
+    if (wire_send(in->ctl, MSG_READY, 0, (struct str){0}, space, COUNT(space)) < 0)
+        _exit(0);
+    close(BOX_SPACE_FD);
+    close(BOX_TMP_FD);
+}
+
+void init_run(int ctl, const struct box_plan *plan, struct filter base, struct filter user)
+{
+    struct init in = {.box = {.plan = plan, .base = base, .user = user}};
+    sigset_t child;
+
+    close_box(&in, ctl);
+    sigemptyset(&child);
+    sigaddset(&child, SIGCHLD);
+    in.sigfd = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
+    for (;;) {
+        struct pollfd p[] = {{in.ctl, POLLIN, 0}, {in.sigfd, POLLIN, 0}};
+        struct signalfd_siginfo info;
+        bool watching = in.watch_cpu_us || in.watch_memory;
+        if (poll(p, COUNT(p), watching ? WATCH_MS : -1) < 0)
+            continue;
+        if (p[1].revents && read(in.sigfd, &info, sizeof(info)) > 0)
+            reap(&in);
+        if (watching)
+            check_watch(&in);
+        if (p[0].revents && on_message(&in))
+            return;
+    }
+}

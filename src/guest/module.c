@@ -1,0 +1,269 @@
+/* The extension module `_retort`, on the stable ABI so that one file serves every Python 3. */
+#define Py_LIMITED_API 0x03080000
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "guest/guest.h"
+
+#include "sandbox/box.h"
+#include "wire/wire.h"
+
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#define MESSAGE_MAX (20 * MiB) /* a cell of 16 MiB and room to spare */
+
+static char packet[WIRE_BODY_MAX];
+static struct wire_in inbox = {.body = {.max = MESSAGE_MAX}};
+
+/* 1: a whole message in inbox; 0: the server is gone; -1: a Python exception. */
+static int receive(void)
+{
+    for (;;) {
+        struct wire_head head;
+        AUTO_CLOSE int file = -1;
+        size_t nfds;
+        int rc;
+        Py_BEGIN_ALLOW_THREADS
+        rc = wire_recv(KERNEL_FD, &head, packet, &file, 1, &nfds);
+        Py_END_ALLOW_THREADS
+        if (PyErr_CheckSignals() < 0)
+            return -1;
+        if (rc <= 0)
+            return 0;
+        if (head.flags & WIRE_FILE) {
+            inbox.head = head;
+            inbox.body.n = 0;
+            return wire_take_file(file, &inbox.body) < 0 ? 0 : 1;
+        }
+        rc = wire_in_add(&inbox, head, (struct str){packet, head.len});
+        if (rc < 0)
+            return 0;
+        if (rc == 1)
+            return 1;
+    }
+}
+
+static PyObject *py_recv(PyObject *self, PyObject *none)
+{
+    int rc = receive();
+
+    (void)self;
+    (void)none;
+    if (rc < 0)
+        return NULL;
+    if (rc == 0)
+        Py_RETURN_NONE;
+    return Py_BuildValue("(HKy#)", inbox.head.type, (unsigned long long)inbox.head.id,
+                         inbox.body.p ? inbox.body.p : "", (Py_ssize_t)inbox.body.n);
+}
+
+/* One (tag, bytes or int) pair into body; -1 with an exception set. */
+static int put_field(struct buf *body, PyObject *pair)
+{
+    PyObject *tag = PyTuple_Check(pair) && PyTuple_Size(pair) == 2 ? PyTuple_GetItem(pair, 0) : NULL;
+    PyObject *value = tag ? PyTuple_GetItem(pair, 1) : NULL;
+    unsigned long number = tag ? PyLong_AsUnsignedLong(tag) : 0;
+    char *p;
+    Py_ssize_t n;
+
+    if (!value) {
+        PyErr_SetString(PyExc_TypeError, "a field is a pair of tag and value");
+        return -1;
+    }
+    if (PyErr_Occurred())
+        return -1;
+    if (PyLong_Check(value)) {
+        unsigned long long v = PyLong_AsUnsignedLongLong(value);
+        if (PyErr_Occurred())
+            return -1;
+        if (buf_room(body, 64))
+            wire_put_num(body, (uint16_t)number, v);
+        return 0;
+    }
+    if (PyBytes_AsStringAndSize(value, &p, &n) < 0)
+        return -1;
+    if (!buf_room(body, (size_t)n + 64)) {
+        PyErr_SetString(PyExc_ValueError, "message too long");
+        return -1;
+    }
+    wire_put(body, (uint16_t)number, (struct str){p, (size_t)n});
+    return 0;
+}
+
+static int send_message(PyObject *args)
+{
+    struct buf body;
+    unsigned int type;
+    unsigned long long id;
+    PyObject *fields;
+    int rc = 0;
+
+    if (!PyArg_ParseTuple(args, "IKO", &type, &id, &fields))
+        return -1;
+    buf_init(&body, MESSAGE_MAX);
+    if (!PyList_Check(fields)) {
+        PyErr_SetString(PyExc_TypeError, "fields must be a list");
+        rc = -1;
+    }
+    for (Py_ssize_t i = 0; rc == 0 && i < PyList_Size(fields); i++)
+        rc = put_field(&body, PyList_GetItem(fields, i));
+    if (rc == 0) {
+        Py_BEGIN_ALLOW_THREADS
+        rc = wire_send(KERNEL_FD, (uint16_t)type, id, buf_str(&body), NULL, 0);
+        Py_END_ALLOW_THREADS
+        if (rc < 0)
+            PyErr_SetFromErrno(PyExc_OSError);
+    }
+    buf_done(&body);
+    return rc;
+}
+
+static PyObject *py_send(PyObject *self, PyObject *args)
+{
+    (void)self;
+    if (send_message(args) < 0)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+/* An interrupt while waiting must not leave the answer behind for the next caller to find, so
+ * signals are looked at only when it has come. */
+static PyObject *py_call(PyObject *self, PyObject *args)
+{
+    struct wire_head head;
+    int rc;
+
+    (void)self;
+    if (send_message(args) < 0)
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    rc = wire_recv(KERNEL_FD, &head, packet, NULL, 0, NULL);
+    Py_END_ALLOW_THREADS
+    if (rc <= 0 || head.type != MSG_ACK)
+        _exit(1); /* the server is gone, or has given this kernel up */
+    if (PyErr_CheckSignals() < 0)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyObject *py_fields(PyObject *self, PyObject *args)
+{
+    struct str body;
+    struct wire_field f;
+    Py_ssize_t n;
+    PyObject *list;
+    int rc = 0;
+
+    (void)self;
+    if (!PyArg_ParseTuple(args, "y#", &body.p, &n))
+        return NULL;
+    body.n = (size_t)n;
+    list = PyList_New(0);
+    while (list && (rc = wire_next(&body, &f)) == 1) {
+        PyObject *pair = Py_BuildValue("(Hy#)", f.tag, f.data.p, (Py_ssize_t)f.data.n);
+        if (!pair || PyList_Append(list, pair) < 0)
+            rc = -1;
+        Py_XDECREF(pair);
+        if (rc < 0)
+            break;
+    }
+    if (list && rc < 0) {
+        Py_DECREF(list);
+        list = NULL;
+        if (!PyErr_Occurred())
+            PyErr_SetString(PyExc_ValueError, "not a row of fields");
+    }
+    return list;
+}
+
+static PyObject *py_unread(PyObject *self, PyObject *args)
+{
+    int fd, n = 0;
+
+    (void)self;
+    if (!PyArg_ParseTuple(args, "i", &fd))
+        return NULL;
+    if (ioctl(fd, FIONREAD, &n) < 0)
+        n = 0; /* the code has put something else there */
+    return PyLong_FromLong(n);
+}
+
+static PyObject *py_fail(PyObject *self, PyObject *args)
+{
+    struct buf body;
+    const char *text;
+    Py_ssize_t n;
+    int fd;
+
+    (void)self;
+    if (!PyArg_ParseTuple(args, "is#", &fd, &text, &n))
+        return NULL;
+    buf_init(&body, 4 * KiB);
+    wire_put(&body, TAG_TEXT, (struct str){text, (size_t)n < 2 * KiB ? (size_t)n : 2 * KiB});
+    if (wire_send(fd, MSG_ZYGOTE_FAIL, 0, buf_str(&body), NULL, 0) < 0)
+        _exit(2);
+    _exit(1);
+}
+
+static PyObject *py_plug(PyObject *self, PyObject *none)
+{
+    (void)self;
+    (void)none;
+    heap_plug();
+    Py_RETURN_NONE;
+}
+
+static bool wants_freeze;
+
+static PyObject *py_freeze(PyObject *self, PyObject *none)
+{
+    (void)self;
+    (void)none;
+    wants_freeze = true; /* done at the last moment, in zygote_loop: it must not touch Python after */
+    Py_RETURN_NONE;
+}
+
+static PyObject *py_zygote_loop(PyObject *self, PyObject *args)
+{
+    struct err e;
+    int fd;
+
+    (void)self;
+    if (!PyArg_ParseTuple(args, "i", &fd))
+        return NULL;
+    if (root_seal(&e) < 0) {
+        PyErr_SetString(PyExc_OSError, e.text);
+        return NULL;
+    }
+    PyOS_BeforeFork();
+    if (wants_freeze && heap_freeze(&e) < 0)
+        dprintf(2, "memory image not frozen: %s\n", e.text);
+    zygote_run(fd);
+    PyOS_AfterFork_Child();
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef methods[] = {
+    {"recv",        py_recv,        METH_NOARGS,  "recv() -> (type, id, body) or None"           },
+    {"send",        py_send,        METH_VARARGS, "send(type, id, fields)"                       },
+    {"call",        py_call,        METH_VARARGS, "call(type, id, fields): send and wait for ACK"},
+    {"fields",      py_fields,      METH_VARARGS, "fields(body) -> [(tag, bytes)]"               },
+    {"unread",      py_unread,      METH_VARARGS, "unread(fd) -> bytes waiting in the pipe"      },
+    {"fail",        py_fail,        METH_VARARGS, "fail(fd, text): the zygote cannot start"      },
+    {"plug",        py_plug,        METH_NOARGS,  "plug(): fill the holes of the heap"           },
+    {"freeze",      py_freeze,      METH_NOARGS,  "freeze(): ask for a frozen memory image"      },
+    {"zygote_loop", py_zygote_loop, METH_VARARGS, "zygote_loop(fd): returns in a new kernel"     },
+    {NULL,          NULL,           0,            NULL                                           },
+};
+
+static struct PyModuleDef module = {
+    PyModuleDef_HEAD_INIT, .m_name = "_retort", .m_size = -1, .m_methods = methods};
+
+PyMODINIT_FUNC PyInit__retort(void); /* found by name: no header declares it */
+
+PyMODINIT_FUNC PyInit__retort(void)
+{
+    return PyModule_Create(&module);
+}

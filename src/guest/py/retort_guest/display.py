@@ -1,0 +1,107 @@
+"""What IPython shows, as messages: display(), clear_output() and the value of a cell."""
+
+import base64
+import binascii
+import json
+import sys
+
+from IPython.core.displayhook import DisplayHook
+from IPython.core.displaypub import DisplayPublisher
+
+from .errors import cut
+from .link import link
+from .wire import (FLAG_UPDATE, FLAG_WAIT, MSG_CLEAR, MSG_DISPLAY, MSG_RESULT, TAG_DATA,
+                   TAG_DISPLAY_ID, TAG_FLAGS, TAG_MIME)
+
+BUNDLE_MAX = 8 * 1024 * 1024
+PLAIN = "text/plain"
+
+# IPython carries these as base64 text or as bytes, depending on who made them.
+_BINARY = ("image/", "audio/", "video/", "font/", "application/pdf", "application/octet-stream")
+
+# Types that have text and nothing else to show, unless someone registers more for them.
+_TEXT_ONLY = frozenset((bool, int, float, complex, str, bytes, list, tuple, dict, set, frozenset))
+
+
+def _data(mime, value):
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return bytes(value)
+    if not isinstance(value, str):
+        value = _json(value)
+    elif mime.startswith(_BINARY) and mime != "image/svg+xml":
+        try:
+            return base64.b64decode("".join(value.split()), validate=True)
+        except (binascii.Error, ValueError):
+            pass
+    return value.encode("utf-8", "backslashreplace")
+
+
+def _json(value):
+    try:
+        return json.dumps(value, default=str, allow_nan=False)
+    except ValueError:  # NaN and infinity are not JSON
+        text = json.dumps(value, default=str, skipkeys=True)
+        return json.dumps(json.loads(text, parse_constant=lambda name: None))
+
+
+def bundle(data):
+    """The MIME and DATA fields of a bundle, at most BUNDLE_MAX bytes."""
+    parts = {str(mime): _data(str(mime), value) for mime, value in data.items()
+             if value is not None}
+    if sum(map(len, parts.values())) > BUNDLE_MAX:
+        _shrink(parts)
+    out = []
+    for mime, value in parts.items():
+        out += [(TAG_MIME, mime.encode("utf-8", "backslashreplace")), (TAG_DATA, value)]
+    return out
+
+
+def _shrink(parts):
+    if len(parts.get(PLAIN, b"")) > BUNDLE_MAX // 2:
+        text = parts[PLAIN].decode("utf-8", "replace")
+        parts[PLAIN] = cut(text, BUNDLE_MAX // 8).encode("utf-8")
+    while sum(map(len, parts.values())) > BUNDLE_MAX:
+        mime = max((m for m in parts if m != PLAIN), key=lambda m: len(parts[m]))
+        size = len(parts.pop(mime))
+        print("display: %s of %d bytes left out: the limit is %d bytes"
+              % (mime, size, BUNDLE_MAX), file=sys.stderr)
+
+
+class Publisher(DisplayPublisher):
+    def publish(self, data, metadata=None, source=None, *, transient=None, update=False, **kwargs):
+        fields = bundle(data)
+        ident = (transient or {}).get("display_id")
+        if ident is not None:
+            fields.append((TAG_DISPLAY_ID, str(ident).encode("utf-8", "backslashreplace")))
+        fields.append((TAG_FLAGS, FLAG_UPDATE if update else 0))
+        if not link.ask(MSG_DISPLAY, fields) and PLAIN in data:
+            print(data[PLAIN])
+
+    def clear_output(self, wait=False):
+        link.ask(MSG_CLEAR, [(TAG_FLAGS, FLAG_WAIT if wait else 0)])
+
+
+class Hook(DisplayHook):
+    def quiet(self):
+        # The question costs a tokenizer run over the whole cell; most cells have no ';'.
+        history = self.shell.history_manager.input_hist_parsed
+        return ";" in history[-1] and bool(super().quiet())
+
+    def compute_format_data(self, result):
+        formatter = self.shell.display_formatter
+        if type(result) in _TEXT_ONLY and not any(
+                type(result) in each.type_printers
+                for mime, each in formatter.formatters.items() if mime != PLAIN):
+            # Asking eleven formatters in turn costs 150 us.
+            return formatter.format(result, include=(PLAIN,))
+        return formatter.format(result)
+
+    def write_output_prompt(self):
+        pass
+
+    def write_format_data(self, format_dict, md_dict=None):
+        if not link.tell(MSG_RESULT, bundle(format_dict)) and PLAIN in format_dict:
+            print(format_dict[PLAIN])
+
+    def finish_displayhook(self):
+        pass

@@ -1,0 +1,47 @@
+"""What must differ between two children of one zygote, done in each right after the fork."""
+
+import os
+import sys
+
+
+def reseed():
+    loaded = sys.modules.get
+    if loaded("random"):
+        loaded("random").seed()
+    if loaded("numpy.random"):
+        loaded("numpy.random").seed()
+    if loaded("torch"):
+        loaded("torch").seed()
+    if loaded("ssl"):
+        # OpenSSL notices a fork by the pid, and kernels of different boxes have the same.
+        loaded("ssl").RAND_add(os.urandom(32), 32.0)
+    if loaded("tempfile"):
+        loaded("tempfile")._name_sequence = None
+        loaded("tempfile").tempdir = None
+    if loaded("uuid"):
+        loaded("uuid")._node = loaded("uuid")._last_timestamp = None
+    if loaded("multiprocessing.process"):
+        process = loaded("multiprocessing.process")
+        process.current_process().authkey = os.urandom(32)
+
+
+class ForkHooks:
+    """Collects os.register_at_fork() calls while the zygote imports.
+
+    Run at every fork of the zygote, hooks of big packages cost up to a millisecond for nothing:
+    one thread, no lock held, random state renewed above. A kernel registers them for real,
+    since its own forks (multiprocessing) need them.
+    """
+
+    def __init__(self):
+        self.register = os.register_at_fork
+        self.calls = []
+
+    def collect(self):
+        os.register_at_fork = lambda **hooks: self.calls.append(hooks)
+
+    def release(self):
+        os.register_at_fork = self.register
+        for hooks in self.calls:
+            self.register(**hooks)
+        self.calls = []

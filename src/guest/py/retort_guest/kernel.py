@@ -1,0 +1,52 @@
+"""The life of one kernel: forked from the zygote's image, it takes cells until the server goes."""
+
+import builtins
+import getpass
+import os
+import pdb
+import sys
+
+from . import errors, fresh, streams
+from .link import CHILD, link
+
+NOBODY = "%s is not available here: nobody can answer. Put the value into the code."
+NO_DEBUGGER = "The debugger is not available here: nobody can answer it. Print what you want to see."
+
+
+def _input(prompt=""):
+    """Fails: there is nobody to ask."""
+    raise EOFError(NOBODY % "input()")
+
+
+def _getpass(prompt="Password: ", stream=None):
+    """Fails: there is nobody to ask."""
+    raise EOFError(NOBODY % "getpass()")
+
+
+def _no_debugger(*args, **kwargs):
+    raise RuntimeError(NO_DEBUGGER)
+
+
+def refuse_questions():
+    """Whatever would wait for a person fails at once and says why."""
+    builtins.input = _input
+    getpass.getpass = _getpass
+    sys.breakpointhook = _no_debugger
+    pdb.Pdb.set_trace = pdb.Pdb._cmdloop = _no_debugger
+
+
+def main(shell):
+    """Never returns."""
+    fresh.reseed()
+    errors.workspace = os.path.join(os.getcwd(), "")
+    link.open()
+    while True:
+        cell = link.next_cell()
+        if cell is None:
+            os._exit(0)
+        link.begin()
+        status = shell.run(*cell)
+        streams.flush()
+        if link.mode == CHILD:
+            os._exit(status)  # the cell forked and the child came out at its end
+        link.end(status)

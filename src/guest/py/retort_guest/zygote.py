@@ -1,0 +1,106 @@
+"""Starts as the user's own python3, prepares an interpreter, and is forked ever after.
+
+    python -I -B zygote.py FD [--preload a,b,c]
+
+FD is the socket to the warden. What happens here happens once per pool: imports, the IPython
+shell, warming up. The less a kernel does after the fork, the sooner it is ready and the fewer
+pages it owns.
+"""
+
+import os
+import sys
+
+# Before anything that may start threads is imported: a fork takes one thread along, and the
+# others' locks stay locked for ever.
+for _name in ("OPENBLAS", "OMP", "MKL", "NUMEXPR", "VECLIB", "BLIS"):
+    os.environ[_name + "_NUM_THREADS"] = "1"
+os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
+
+_HOME = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, _HOME)
+
+import argparse
+import faulthandler
+import gc
+import importlib
+import importlib.util
+import traceback
+
+import _retort
+
+from retort_guest.fresh import ForkHooks
+
+PACKAGES = {"IPython": ("ipython", "python3-ipython"),
+            "matplotlib_inline": ("matplotlib-inline", "python3-matplotlib-inline")}
+
+
+def missing():
+    """The sentence for a Python that lacks what cells need, or None."""
+    names = [name for name in PACKAGES if importlib.util.find_spec(name) is None]
+    if not names:
+        return None
+    return "Python at %s has no %s: install it with 'pip install %s' (Debian: apt install %s)" % (
+        sys.executable, " and no ".join(names),
+        " ".join(PACKAGES[name][0] for name in names),
+        " ".join(PACKAGES[name][1] for name in names))
+
+
+def preload(names):
+    """Imports the pool's modules. The sentence for the first that fails, or None."""
+    for name in names:
+        try:
+            importlib.import_module(name)
+        except BaseException as error:
+            text = "".join(traceback.format_exception_only(type(error), error)).strip()
+            return "Python at %s cannot import '%s': %s" % (sys.executable, name, text)
+    return None
+
+
+def prepare(fd, names):
+    """The shell, ready for its first cell; or the end of this process."""
+    text = missing()
+    if text:
+        _retort.fail(fd, text)
+    from retort_guest import fonts, kernel, programs, shell, streams, warm
+
+    streams.install()
+    kernel.refuse_questions()
+    programs.install()
+    made = shell.make()
+    text = preload(names)
+    if text:
+        _retort.fail(fd, text)
+    fonts.prepare()
+    warm.up(made)
+    return made
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("fd", type=int)
+    parser.add_argument("--preload", default="")
+    args = parser.parse_args()
+    names = [name for name in args.preload.split(",") if name]
+
+    hooks = ForkHooks()
+    hooks.collect()
+    made = prepare(args.fd, names)
+
+    from retort_guest import fonts, kernel
+
+    sys.argv = [""]
+    sys.path.remove(_HOME)
+    sys.path.insert(0, "")
+    faulthandler.enable(file=2)
+    gc.collect()
+    _retort.plug()
+    gc.freeze()
+    _retort.zygote_loop(args.fd)
+
+    hooks.release()
+    fonts.share()
+    kernel.main(made)
+
+
+if __name__ == "__main__":
+    main()

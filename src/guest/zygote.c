@@ -1,0 +1,153 @@
+/*
+ * The zygote's loop. It runs in C and never goes back into Python: one page of the
+ * interpreter dirtied here would be copied by every child from then on.
+ */
+#include "guest/guest.h"
+
+#include "sandbox/box.h"
+#include "wire/wire.h"
+
+#include <fcntl.h>
+#include <linux/sched.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define FILTERS_MAX (512 * KiB)
+#define BOX_SPACES                                                                                 \
+    (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWNET)
+
+pid_t raw_clone(uint64_t flags, int *ret_pidfd)
+{
+    int *tid = NULL;
+    int pidfd = -1;
+    struct clone_args args = {
+        .flags = flags | CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID | (ret_pidfd ? CLONE_PIDFD : 0),
+        .pidfd = (uint64_t)(uintptr_t)&pidfd,
+        .exit_signal = SIGCHLD,
+    };
+    pid_t pid;
+
+    /* glibc keeps the thread id where the kernel was told to clear it; the child's must be its own. */
+    if (prctl(PR_GET_TID_ADDRESS, &tid, 0, 0, 0) < 0)
+        return -1;
+    args.child_tid = (uint64_t)(uintptr_t)tid;
+    if (flags & BOX_SPACES) {
+        pid = (pid_t)syscall(SYS_clone3, &args, sizeof(args));
+    } else {
+        /* Inside the box clone3 is refused; clone can do what is needed there. */
+        pid = (pid_t)syscall(SYS_clone, args.flags | SIGCHLD, 0, NULL, tid, 0);
+    }
+    if (pid > 0 && ret_pidfd)
+        *ret_pidfd = pidfd;
+    return pid;
+}
+
+static int write_maps(pid_t pid, struct str map)
+{
+    char path[48];
+
+    snprintf(path, sizeof(path), "/proc/%d/uid_map", (int)pid);
+    if (fd_write_file_at(AT_FDCWD, path, map) < 0)
+        return -1;
+    snprintf(path, sizeof(path), "/proc/%d/gid_map", (int)pid);
+    return fd_write_file_at(AT_FDCWD, path, map);
+}
+
+static void answer_fail(int sock, uint64_t id, const char *what)
+{
+    char body_bytes[256];
+    struct buf body = {.p = body_bytes, .cap = sizeof(body_bytes), .max = sizeof(body_bytes)};
+    char text[160];
+
+    snprintf(text, sizeof(text), "%s: %s", what, strerror(errno));
+    wire_put(&body, TAG_TEXT, str_of(text));
+    if (wire_send(sock, MSG_FORK_FAIL, id, buf_str(&body), NULL, 0) < 0)
+        _exit(0);
+}
+
+struct zygote {
+    int sock;
+    struct filter base, user;
+};
+
+/* True in a new kernel. */
+static bool on_fork(const struct zygote *z, uint64_t id, struct str body, int ctl)
+{
+    struct box_plan plan;
+    struct str blob, map;
+    AUTO_CLOSE int pidfd = -1;
+    pid_t pid;
+
+    if (!wire_find(body, TAG_BLOB, &blob) || blob.n != sizeof(plan) ||
+        !wire_find(body, TAG_UID_MAP, &map) || ctl < 0) {
+        errno = EBADMSG;
+        answer_fail(z->sock, id, "fork request");
+        return false;
+    }
+    memcpy(&plan, blob.p, sizeof(plan));
+    pid = raw_clone(BOX_SPACES, &pidfd);
+    if (pid == 0) {
+        signal(SIGCHLD, SIG_DFL);
+        init_run(ctl, &plan, z->base, z->user);
+        return true;
+    }
+    if (pid < 0) {
+        answer_fail(z->sock, id, "clone into new namespaces");
+        return false;
+    }
+    if (write_maps(pid, map) < 0) {
+        answer_fail(z->sock, id, "map user ids");
+        kill(pid, SIGKILL);
+        return false;
+    }
+    if (wire_send(z->sock, MSG_FORKED, id, (struct str){0}, &pidfd, 1) < 0)
+        _exit(0);
+    return false;
+}
+
+static int take_filters(struct zygote *z, struct wire_in *in)
+{
+    struct str body = buf_str(&in->body);
+    struct filter *const into[] = {&z->base, &z->user};
+    struct wire_field f;
+
+    for (size_t i = 0; i < COUNT(into); i++) {
+        if (wire_next(&body, &f) != 1 || f.tag != TAG_BLOB)
+            return -1;
+        into[i]->program = (struct str){mem_strndup(f.data), f.data.n};
+    }
+    return 0;
+}
+
+void zygote_run(int sock)
+{
+    static char bytes[WIRE_BODY_MAX];
+    struct zygote z = {.sock = sock};
+    struct wire_in in;
+    struct wire_head head;
+
+    signal(SIGCHLD, SIG_IGN); /* children are reaped by the kernel; the warden has their pidfds */
+    wire_in_init(&in, FILTERS_MAX);
+    if (wire_send(sock, MSG_ZYGOTE_UP, 0, (struct str){0}, NULL, 0) < 0)
+        _exit(0);
+    for (;;) {
+        int fd = -1;
+        size_t nfds = 0;
+        if (wire_recv(sock, &head, bytes, &fd, 1, &nfds) <= 0)
+            _exit(0); /* the warden is gone */
+        if (head.type == MSG_FILTERS) {
+            int rc = wire_in_add(&in, head, (struct str){bytes, head.len});
+            if (rc < 0 || (rc == 1 && take_filters(&z, &in) < 0))
+                _exit(1);
+        }
+        if (head.type == MSG_FORK && on_fork(&z, head.id, (struct str){bytes, head.len}, fd))
+            return;
+        fd_closep(&fd);
+    }
+}

@@ -1,0 +1,232 @@
+#include "loop/loop.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <uv.h>
+
+/* What loop_later() was asked for; a row lives until it has run. */
+struct later {
+    struct later *next; /* owned */
+    loop_fn *fn;
+    void *arg;
+};
+
+struct loop {
+    uv_loop_t uv;
+    uv_idle_t idle;      /* active while later is not empty */
+    struct later *later; /* owned: oldest first */
+    struct later **later_end;
+};
+
+/* Each of these begins with its libuv handle, so that on_closed() frees any of them. */
+struct watch {
+    uv_poll_t uv;
+    loop_fn *fn;
+    void *arg;
+};
+
+struct timer {
+    uv_timer_t uv;
+    loop_fn *fn;
+    void *arg;
+};
+
+struct catcher {
+    uv_signal_t uv;
+    loop_signal_fn *fn;
+    void *arg;
+};
+
+static_assert(offsetof(struct watch, uv) == 0 && offsetof(struct timer, uv) == 0 &&
+                  offsetof(struct catcher, uv) == 0,
+              "on_closed() frees the handle's own address");
+
+/* libuv fails here only for want of memory or fds at start, or for a handle that is not ours. */
+static void must(int status)
+{
+    if (status < 0) {
+        log_error("event loop: %s", uv_strerror(status));
+        abort();
+    }
+}
+
+static void on_closed(uv_handle_t *h)
+{
+    free(h);
+}
+
+/* --- the loop --- */
+
+static void on_idle(uv_idle_t *idle)
+{
+    struct loop *l = idle->data;
+    struct later *todo = l->later;
+
+    /* What these ask for runs in the next round, so that the loop gets to its fds. */
+    l->later = NULL;
+    l->later_end = &l->later;
+    while (todo) {
+        struct later *one = todo;
+        todo = one->next;
+        one->fn(one->arg);
+        free(one);
+    }
+    if (!l->later)
+        uv_idle_stop(&l->idle);
+}
+
+struct loop *loop_new(void)
+{
+    struct loop *l = mem_zalloc(sizeof(*l));
+
+    must(uv_loop_init(&l->uv));
+    must(uv_idle_init(&l->uv, &l->idle));
+    l->idle.data = l;
+    l->later_end = &l->later;
+    return l;
+}
+
+static void close_handle(uv_handle_t *h, void *arg)
+{
+    struct loop *l = arg;
+
+    if (!uv_is_closing(h))
+        uv_close(h, h == (uv_handle_t *)&l->idle ? NULL : on_closed);
+}
+
+void loop_free(struct loop *l)
+{
+    if (!l)
+        return;
+    uv_walk(&l->uv, close_handle, l);
+    while (uv_run(&l->uv, UV_RUN_DEFAULT) != 0)
+        ; /* a pending loop_stop() ends the first round before anything is closed */
+    must(uv_loop_close(&l->uv));
+    while (l->later) {
+        struct later *one = l->later;
+        l->later = one->next;
+        free(one);
+    }
+    free(l);
+}
+
+void loop_run(struct loop *l)
+{
+    uv_run(&l->uv, UV_RUN_DEFAULT);
+}
+
+void loop_stop(struct loop *l)
+{
+    uv_stop(&l->uv);
+}
+
+void loop_later(struct loop *l, loop_fn *fn, void *arg)
+{
+    struct later *one = mem_zalloc(sizeof(*one));
+
+    *one = (struct later){.fn = fn, .arg = arg};
+    *l->later_end = one;
+    l->later_end = &one->next;
+    must(uv_idle_start(&l->idle, on_idle));
+}
+
+/* --- fds --- */
+
+/* Errors count as readable: the read(2) that follows tells what is the matter. */
+static void on_poll(uv_poll_t *h, int status, int events)
+{
+    struct watch *w = h->data;
+
+    (void)status;
+    (void)events;
+    w->fn(w->arg);
+}
+
+struct watch *watch_new(struct loop *l, int fd, loop_fn *fn, void *arg)
+{
+    struct watch *w = mem_zalloc(sizeof(*w));
+    int flags = fcntl(fd, F_GETFL);
+
+    *w = (struct watch){.fn = fn, .arg = arg};
+    must(uv_poll_init(&l->uv, &w->uv, fd));
+    /* uv_poll_init() makes the fd non-blocking; whether it should be is the caller's affair. */
+    if (flags >= 0 && !(flags & O_NONBLOCK))
+        (void)fcntl(fd, F_SETFL, flags);
+    w->uv.data = w;
+    watch_resume(w);
+    return w;
+}
+
+void watch_pause(struct watch *w)
+{
+    uv_poll_stop(&w->uv);
+}
+
+void watch_resume(struct watch *w)
+{
+    must(uv_poll_start(&w->uv, UV_READABLE, on_poll));
+}
+
+void watch_free(struct watch *w)
+{
+    if (w)
+        uv_close((uv_handle_t *)&w->uv, on_closed);
+}
+
+/* --- timers --- */
+
+static void on_timer(uv_timer_t *h)
+{
+    struct timer *t = h->data;
+
+    t->fn(t->arg);
+}
+
+struct timer *timer_new(struct loop *l, loop_fn *fn, void *arg)
+{
+    struct timer *t = mem_zalloc(sizeof(*t));
+
+    *t = (struct timer){.fn = fn, .arg = arg};
+    must(uv_timer_init(&l->uv, &t->uv));
+    t->uv.data = t;
+    return t;
+}
+
+void timer_set(struct timer *t, uint64_t ms)
+{
+    /* The loop's clock stands still during a callback; after a long one it would fire early. */
+    uv_update_time(t->uv.loop);
+    must(uv_timer_start(&t->uv, on_timer, ms, 0));
+}
+
+void timer_clear(struct timer *t)
+{
+    uv_timer_stop(&t->uv);
+}
+
+void timer_free(struct timer *t)
+{
+    if (t)
+        uv_close((uv_handle_t *)&t->uv, on_closed);
+}
+
+/* --- signals --- */
+
+static void on_signal(uv_signal_t *h, int signum)
+{
+    struct catcher *c = h->data;
+
+    c->fn(c->arg, signum);
+}
+
+void loop_on_signal(struct loop *l, int signum, loop_signal_fn *fn, void *arg)
+{
+    struct catcher *c = mem_zalloc(sizeof(*c));
+
+    *c = (struct catcher){.fn = fn, .arg = arg};
+    must(uv_signal_init(&l->uv, &c->uv));
+    c->uv.data = c;
+    must(uv_signal_start(&c->uv, on_signal, signum));
+    /* Waiting for a signal is no reason for the loop to go on. */
+    uv_unref((uv_handle_t *)&c->uv);
+}

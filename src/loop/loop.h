@@ -1,0 +1,41 @@
+/*
+ * loop: the one event loop of a process: readiness of fds, timers, signals.
+ *
+ * Touches: libuv. Never touches: what the fds mean.
+ *
+ * loop_new(), then watch fds and set timers from callbacks; loop_run() returns
+ * when loop_stop() was called. A watch or timer may be freed from its own
+ * callback; it does not fire after that.
+ */
+#pragma once
+
+#include "base/base.h"
+
+struct loop;
+struct watch;
+struct timer;
+
+typedef void loop_fn(void *arg);
+typedef void loop_signal_fn(void *arg, int signum);
+
+struct loop *loop_new(void);
+void loop_free(struct loop *l);
+void loop_run(struct loop *l);
+void loop_stop(struct loop *l);
+
+/* Calls fn whenever fd is readable or at end of file. The fd stays the caller's and must be
+ * closed after watch_free(). */
+struct watch *watch_new(struct loop *l, int fd, loop_fn *fn, void *arg);
+void watch_pause(struct watch *w);
+void watch_resume(struct watch *w);
+void watch_free(struct watch *w);
+
+struct timer *timer_new(struct loop *l, loop_fn *fn, void *arg);
+void timer_set(struct timer *t, uint64_t ms); /* once, ms from now; replaces an earlier setting */
+void timer_clear(struct timer *t);
+void timer_free(struct timer *t);
+
+/* Runs fn once from the loop, after the current callback. */
+void loop_later(struct loop *l, loop_fn *fn, void *arg);
+
+void loop_on_signal(struct loop *l, int signum, loop_signal_fn *fn, void *arg);

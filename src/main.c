@@ -1,0 +1,24 @@
+/* retort: arguments in, exit status out. What it can do: cli/cli.c. */
+#include "cli/cli.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+/* A caller may start us with stdin, stdout or stderr closed. The next socket would then be
+ * number 1, and the first line of output would go into it. Not close-on-exec: these three are
+ * there for our children too. */
+static void fill_std_fds(void)
+{
+    int fd;
+
+    do
+        fd = open("/dev/null", O_RDWR);
+    while (fd >= 0 && fd <= STDERR_FILENO);
+    fd_closep(&fd);
+}
+
+int main(int argc, char **argv)
+{
+    fill_std_fds();
+    return cli_main(argc, argv);
+}

@@ -1,0 +1,112 @@
+/*
+ * sandbox: turns the calling process into a confined one, and proves it.
+ *
+ * Touches: namespaces, mounts, rlimits, credentials, landlock, seccomp of *this*
+ * process; cgroup directories for others. Never touches: sockets to clients, the
+ * store, Python.
+ *
+ * Two boxes, one inside the other. The warden's keeper calls root_build(): a
+ * read-only root with nothing of the host but the system and one Python, in which
+ * the zygote lives. Each child of the zygote calls box_enter(): it adds what is
+ * its own (workspace, tmp, proc, loopback), drops everything else, and checks
+ * every layer by trying to break it before it relies on the next.
+ */
+#pragma once
+
+#include "base/base.h"
+
+#include <linux/filter.h>
+
+#define BOX_USER      1000 /* who the code runs as, inside */
+#define BOX_WORKSPACE "/workspace"
+#define BOX_GUEST_DIR "/opt/retort"
+#define BOX_CACHE_DIR "/var/cache/retort"
+
+/* What one sandbox may use and who it is; made by the engine, completed by the warden. Plain
+ * numbers only: it travels between processes as bytes. */
+struct box_plan {
+    uint64_t disk_bytes;
+    uint64_t tmp_bytes;
+    uint64_t inodes; /* of the workspace and of tmp, each */
+    uint64_t pids;
+    uint64_t open_files;
+    uint64_t memory_bytes;
+    uint64_t cpu_percent;
+    uint32_t init_uid;  /* inside: 0 where there is a uid range, BOX_USER where there is one uid */
+    uint32_t in_cgroup; /* memory and pids are held by a cgroup */
+};
+
+/* A compiled seccomp program; the bytes of sock_filter[]. */
+struct filter {
+    struct str program;
+};
+
+/* --- the outer root (keeper) --- */
+
+struct root_plan {
+    const char *guest_dir;   /* host path of our guest files */
+    const char *cache_dir;   /* host path, writable by the zygote while it warms up; or NULL */
+    const char *const *dirs; /* NULL-terminated: further host directories to show read-only */
+};
+
+/* In a fresh mount and pid namespace: builds the root, moves into it, lets go of the old one. */
+int root_build(const struct root_plan *plan, struct err *e) MUST_CHECK;
+/* Called by the zygote when it has warmed up: nothing outside the boxes is writable from now on. */
+int root_seal(struct err *e) MUST_CHECK;
+
+/* --- the inner box (init of one sandbox) --- */
+
+struct box {
+    const struct box_plan *plan; /* borrowed */
+    struct filter base;          /* borrowed: for everything in the box */
+    struct filter user;          /* borrowed: on top of it, for the code's own processes */
+    int ctl;                     /* the socket to keep; afterwards BOX_CTL_FD */
+};
+
+/* The only descriptors afterwards, besides 0-2, which are /dev/null. */
+enum box_fd {
+    BOX_CTL_FD = 3,
+    BOX_PROC_FD,  /* a writable view of /proc, for init alone */
+    BOX_SPACE_FD, /* the workspace, to be shown to the server once */
+    BOX_TMP_FD,
+    BOX_FD_END
+};
+
+/* Runs every step. 0: the box is closed and verified. -1: half a box is no box, so the caller must
+ * say why on b->ctl (moved to BOX_CTL_FD or not) and _exit. */
+int box_enter(struct box *b, struct err *e) MUST_CHECK;
+
+/* In a freshly forked child of init, before it becomes a kernel or a command: user id, no
+ * capabilities, the second filter. Async-signal-safe: a vfork child may call it. -1 and errno. */
+int box_become_user(const struct box *b) MUST_CHECK;
+
+/* --- seccomp programs (host side: needs libseccomp) --- */
+
+/* Both programs as bytes owned by the caller. */
+int seccomp_compile(struct buf *ret_base, struct buf *ret_user, struct err *e) MUST_CHECK;
+
+/* --- cgroups (host side) --- */
+
+enum cgroup_mode { CGROUP_NONE, CGROUP_V1, CGROUP_V2 };
+
+struct cgroups;
+struct box_usage {
+    uint64_t memory_bytes, memory_peak_bytes;
+    uint64_t cpu_us;
+    uint64_t oom_kills;
+    uint64_t pid_hits;
+};
+
+/* Finds what this process may use, removes what dead instances left behind, makes a place for this
+ * one. Never fails: without cgroups the mode is CGROUP_NONE and cgroups_why() tells. */
+struct cgroups *cgroups_open(void);
+void cgroups_close(struct cgroups *cg);
+enum cgroup_mode cgroups_mode(const struct cgroups *cg);
+const char *cgroups_why(const struct cgroups *cg); /* a sentence, for doctor and logs */
+unsigned cgroups_swept(const struct cgroups *cg);  /* stale groups removed at open */
+
+int cgroup_make(struct cgroups *cg, uint64_t id, const struct box_plan *plan, struct err *e) MUST_CHECK;
+int cgroup_add(struct cgroups *cg, uint64_t id, pid_t pid, struct err *e) MUST_CHECK;
+void cgroup_usage(struct cgroups *cg, uint64_t id, struct box_usage *ret);
+/* 0 when it is gone, -1 with EBUSY while processes of it are still dying. */
+int cgroup_remove(struct cgroups *cg, uint64_t id) MUST_CHECK;

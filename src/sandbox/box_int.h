@@ -1,0 +1,22 @@
+/* Private to the room: the steps of box.c, one file per kernel mechanism. */
+#pragma once
+
+#include "sandbox/box.h"
+
+/* 0: done; 1: this kernel has no such mechanism (only where doctor may say so); -1: failed. */
+typedef int step_fn(struct box *b, struct err *e);
+
+step_fn ids_enter, ids_verify;
+step_fn mounts_enter, mounts_verify;
+step_fn net_enter, net_verify;
+step_fn rlimit_enter, rlimit_verify;
+step_fn creds_enter, creds_verify;
+step_fn fds_enter, fds_verify;
+step_fn landlock_enter, landlock_verify;
+step_fn seccomp_enter, seccomp_verify;
+
+/* The wanted refusal of a probe: -1 and `want` in errno, else the layer is not what it seems. */
+int probe_refused(long got, int want, const char *what, struct err *e) MUST_CHECK;
+
+/* seccomp(2) with a compiled program; -1 and errno. */
+int filter_install(struct filter f) MUST_CHECK;

@@ -1,0 +1,443 @@
+/*
+ * cgroups: memory, pids and cpu of a whole sandbox. Version 2 where the host has
+ * it, version 1 where that is what there is, nothing where this process may make
+ * no groups (then rlimits hold each process and init watches the sum).
+ *
+ * The tree is <own group>/retort/<instance>/<box>. A running instance holds a
+ * lock on its directory, so a directory whose lock is free belongs to nobody
+ * alive and is swept at the next start.
+ */
+#include "sandbox/box.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum controller { CTL_MEMORY, CTL_PIDS, CTL_CPU, CTL_ACCT, CTL__COUNT };
+
+static const char *const v1_name[] = {"memory", "pids", "cpu", "cpuacct"};
+
+struct cgroups {
+    enum cgroup_mode mode;
+    unsigned swept;
+    int dir[CTL__COUNT]; /* owned: our instance's directory per controller; v2: one in [0] */
+    int parent[CTL__COUNT]; /* owned: .../retort */
+    char instance[32];
+    char why[256];
+};
+
+static int hierarchies(const struct cgroups *cg)
+{
+    return cg->mode == CGROUP_V2 ? 1 : CTL__COUNT;
+}
+
+/* The path of this process in a hierarchy: "4:memory:/a/b", or "0::/a/b" for version 2. */
+static bool own_path(const char *controller, char *ret, size_t size)
+{
+    char text[8192], *line, *save = NULL;
+
+    if (fd_read_file_at(AT_FDCWD, "/proc/self/cgroup", text, sizeof(text)) < 0)
+        return false;
+    for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+        char *names = strchr(line, ':');
+        char *path = names ? strchr(names + 1, ':') : NULL;
+        if (!path)
+            continue;
+        *path++ = '\0';
+        names++;
+        bool found = !*controller && !*names;
+        for (char *inner = NULL, *n = strtok_r(names, ",", &inner); n && *controller && !found;
+             n = strtok_r(NULL, ",", &inner))
+            found = strcmp(n, controller) == 0;
+        if (found)
+            return (size_t)snprintf(ret, size, "%s", path) < size;
+    }
+    return false;
+}
+
+/* Where a hierarchy is mounted: type "cgroup" with the controller among its super options, or
+ * type "cgroup2". Only mounts that show the hierarchy from its root are of use. */
+static bool mount_point(const char *controller, char *ret, size_t size)
+{
+    char line[1024];
+    FILE *f = fopen("/proc/self/mountinfo", "re");
+    bool found = false;
+
+    while (f && !found && fgets(line, sizeof(line), f)) {
+        char root[512], where[512], type[32], super[512];
+        const char *dash = strstr(line, " - ");
+        if (!dash || sscanf(line, "%*d %*d %*s %511s %511s", root, where) != 2 ||
+            sscanf(dash, " - %31s %*s %511s", type, super) != 2 || strcmp(root, "/") != 0)
+            continue;
+        if (strcmp(type, *controller ? "cgroup" : "cgroup2") != 0)
+            continue;
+        found = !*controller;
+        for (char *save = NULL, *o = strtok_r(super, ",", &save); o && !found;
+             o = strtok_r(NULL, ",", &save))
+            found = strcmp(o, controller) == 0;
+        if (found)
+            found = (size_t)snprintf(ret, size, "%s", where) < size;
+    }
+    if (f)
+        fclose(f);
+    return found;
+}
+
+static int open_dir(int at, const char *name)
+{
+    return openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+static int make_dir(int at, const char *name)
+{
+    if (mkdirat(at, name, 0755) < 0 && errno != EEXIST)
+        return -1;
+    return open_dir(at, name);
+}
+
+static void kill_all_in(int dir)
+{
+    char text[16384];
+
+    if (fd_write_file_at(dir, "cgroup.kill", STR("1")) == 0)
+        return;
+    if (fd_read_file_at(dir, "cgroup.procs", text, sizeof(text)) < 0)
+        return;
+    for (char *save = NULL, *p = strtok_r(text, "\n", &save); p; p = strtok_r(NULL, "\n", &save)) {
+        pid_t pid = (pid_t)strtol(p, NULL, 10);
+        if (pid > 1)
+            kill(pid, SIGKILL);
+    }
+}
+
+/* Removes a group and the groups below it, ending what still runs there. */
+static void sweep_tree(int parent, const char *name, int depth)
+{
+    int fd = open_dir(parent, name);
+    DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
+
+    if (!d) {
+        fd_closep(&fd);
+        return;
+    }
+    kill_all_in(fd);
+    for (struct dirent *entry; depth > 0 && (entry = readdir(d));)
+        if (entry->d_type == DT_DIR && entry->d_name[0] != '.')
+            sweep_tree(fd, entry->d_name, depth - 1);
+    closedir(d);
+    for (int tries = 0; tries < 50 && unlinkat(parent, name, AT_REMOVEDIR) < 0 && errno == EBUSY;
+         tries++)
+        usleep(2000);
+}
+
+static unsigned sweep(int parent)
+{
+    int fd = open_dir(parent, ".");
+    DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
+    unsigned count = 0;
+
+    if (!d) {
+        fd_closep(&fd);
+        return 0;
+    }
+    for (struct dirent *entry; (entry = readdir(d));) {
+        AUTO_CLOSE int instance = -1;
+        if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
+            continue;
+        instance = open_dir(parent, entry->d_name);
+        if (instance < 0 || flock(instance, LOCK_EX | LOCK_NB) < 0)
+            continue;
+        sweep_tree(parent, entry->d_name, 2);
+        count++;
+    }
+    closedir(d);
+    return count;
+}
+
+static int open_instance(struct cgroups *cg, int i, const char *base)
+{
+    AUTO_CLOSE int own = open(base, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    if (own < 0)
+        return -1;
+    cg->parent[i] = make_dir(own, "retort");
+    if (cg->parent[i] < 0)
+        return -1;
+    cg->swept += sweep(cg->parent[i]);
+    cg->dir[i] = make_dir(cg->parent[i], cg->instance);
+    return cg->dir[i] < 0 ? -1 : flock(cg->dir[i], LOCK_EX | LOCK_NB);
+}
+
+static bool has_word(const char *text, const char *word)
+{
+    size_t n = strlen(word);
+
+    for (const char *p = text; (p = strstr(p, word)); p += n)
+        if ((p == text || p[-1] == ' ') && (p[n] == ' ' || p[n] == '\n' || !p[n]))
+            return true;
+    return false;
+}
+
+/* Version 2 lets a group have processes or children with controllers, not both, so this process
+ * moves into a leaf first. That works where the group is ours alone (Delegate=yes, a container). */
+static bool open_v2(struct cgroups *cg)
+{
+    char where[512], path[512], base[1100], leaf[1200], text[256], pid[24];
+    AUTO_CLOSE int own = -1;
+
+    if (!mount_point("", where, sizeof(where)) || !own_path("", path, sizeof(path)))
+        return false;
+    snprintf(base, sizeof(base), "%s%s", where, path);
+    own = open(base, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (own < 0 || fd_read_file_at(own, "cgroup.controllers", text, sizeof(text)) < 0 ||
+        !has_word(text, "memory") || !has_word(text, "pids"))
+        return false;
+    cg->mode = CGROUP_V2;
+    snprintf(cg->why, sizeof(cg->why), "version 2 at %.200s", base);
+    if (fd_write_file_at(own, "cgroup.subtree_control", STR("+memory +pids")) < 0) {
+        snprintf(leaf, sizeof(leaf), "retort-main");
+        snprintf(pid, sizeof(pid), "%d", (int)getpid());
+        AUTO_CLOSE int dir = make_dir(own, leaf);
+        if (dir < 0 || fd_write_file_at(dir, "cgroup.procs", str_of(pid)) < 0 ||
+            fd_write_file_at(own, "cgroup.subtree_control", STR("+memory +pids")) < 0) {
+            snprintf(cg->why, sizeof(cg->why),
+                     "version 2, but %.120s is not delegated to this user (%s)", base,
+                     strerror(errno));
+            return false;
+        }
+    }
+    (void)!fd_write_file_at(own, "cgroup.subtree_control", STR("+cpu"));
+    if (open_instance(cg, 0, base) < 0 ||
+        fd_write_file_at(cg->parent[0], "cgroup.subtree_control", STR("+memory +pids")) < 0 ||
+        fd_write_file_at(cg->dir[0], "cgroup.subtree_control", STR("+memory +pids")) < 0)
+        return false;
+    (void)!fd_write_file_at(cg->parent[0], "cgroup.subtree_control", STR("+cpu"));
+    (void)!fd_write_file_at(cg->dir[0], "cgroup.subtree_control", STR("+cpu"));
+    return true;
+}
+
+static bool open_v1(struct cgroups *cg)
+{
+    cg->mode = CGROUP_V1;
+    for (int i = 0; i < CTL__COUNT; i++) {
+        char where[512], path[512], base[1100];
+        if (!mount_point(v1_name[i], where, sizeof(where)) ||
+            !own_path(v1_name[i], path, sizeof(path)))
+            return false;
+        snprintf(base, sizeof(base), "%s%s", where, path);
+        if (open_instance(cg, i, base) < 0) {
+            snprintf(cg->why, sizeof(cg->why), "version 1, but no group can be made in %.120s (%s)",
+                     base, strerror(errno));
+            return false;
+        }
+    }
+    snprintf(cg->why, sizeof(cg->why), "version 1: memory, pids, cpu");
+    return true;
+}
+
+static void close_dirs(struct cgroups *cg)
+{
+    for (int i = 0; i < CTL__COUNT; i++) {
+        fd_closep(&cg->dir[i]);
+        if (cg->parent[i] >= 0)
+            (void)!unlinkat(cg->parent[i], cg->instance, AT_REMOVEDIR);
+        fd_closep(&cg->parent[i]);
+    }
+}
+
+struct cgroups *cgroups_open(void)
+{
+    struct cgroups *cg = mem_zalloc(sizeof(*cg));
+
+    for (int i = 0; i < CTL__COUNT; i++)
+        cg->dir[i] = cg->parent[i] = -1;
+    snprintf(cg->instance, sizeof(cg->instance), "%d-%" PRIx64, (int)getpid(),
+             (uint64_t)time_mono_us());
+    snprintf(cg->why, sizeof(cg->why), "none is mounted with memory and pids");
+    if (!open_v2(cg)) {
+        close_dirs(cg);
+        if (!open_v1(cg)) {
+            close_dirs(cg);
+            cg->mode = CGROUP_NONE;
+        }
+    }
+    return cg;
+}
+
+void cgroups_close(struct cgroups *cg)
+{
+    if (!cg)
+        return;
+    close_dirs(cg);
+    free(cg);
+}
+
+enum cgroup_mode cgroups_mode(const struct cgroups *cg)
+{
+    return cg->mode;
+}
+
+const char *cgroups_why(const struct cgroups *cg)
+{
+    return cg->why;
+}
+
+unsigned cgroups_swept(const struct cgroups *cg)
+{
+    return cg->swept;
+}
+
+#define CPU_PERIOD_US 100000u
+
+struct setting {
+    enum controller ctl; /* version 1 only */
+    const char *file;
+    uint64_t value;
+    const char *suffix;
+    bool needed; /* else a kernel without it loses a nicety, not the limit */
+};
+
+static int apply(const int dir[], bool v2, const struct setting *rows, size_t n, struct err *e)
+{
+    for (size_t i = 0; i < n; i++) {
+        char text[64];
+        snprintf(text, sizeof(text), "%" PRIu64 "%s", rows[i].value, rows[i].suffix);
+        if (fd_write_file_at(dir[v2 ? 0 : rows[i].ctl], rows[i].file, str_of(text)) < 0 &&
+            rows[i].needed)
+            return err_sys(e, "set %s to %s", rows[i].file, text);
+    }
+    return 0;
+}
+
+static int limit(struct cgroups *cg, const int dir[], const struct box_plan *p, struct err *e)
+{
+    uint64_t quota = p->cpu_percent * (CPU_PERIOD_US / 100);
+    const struct setting v1[] = {
+        {CTL_MEMORY, "memory.limit_in_bytes",       p->memory_bytes, "", true },
+        {CTL_MEMORY, "memory.memsw.limit_in_bytes", p->memory_bytes, "", false},
+        {CTL_PIDS,   "pids.max",                    p->pids,         "", true },
+        {CTL_CPU,    "cpu.cfs_quota_us",            quota,           "", false},
+    };
+    const struct setting v2[] = {
+        {CTL_MEMORY, "memory.max",      p->memory_bytes, "",        true },
+        {CTL_MEMORY, "memory.swap.max", 0,               "",        false},
+        {CTL_PIDS,   "pids.max",        p->pids,         "",        true },
+        {CTL_CPU,    "cpu.max",         quota,           " 100000", false},
+    };
+
+    return cg->mode == CGROUP_V2 ? apply(dir, true, v2, COUNT(v2), e)
+                                 : apply(dir, false, v1, COUNT(v1), e);
+}
+
+static void box_name(uint64_t id, char ret[24])
+{
+    snprintf(ret, 24, "b%" PRIu64, id);
+}
+
+static void close_fds(int *fd, int n)
+{
+    for (int i = 0; i < n; i++)
+        fd_closep(&fd[i]);
+}
+
+int cgroup_make(struct cgroups *cg, uint64_t id, const struct box_plan *plan, struct err *e)
+{
+    int dir[CTL__COUNT] = {-1, -1, -1, -1};
+    char name[24];
+    int rc = 0;
+
+    if (cg->mode == CGROUP_NONE)
+        return 0;
+    box_name(id, name);
+    for (int i = 0; i < hierarchies(cg) && rc == 0; i++) {
+        dir[i] = make_dir(cg->dir[i], name);
+        if (dir[i] < 0)
+            rc = err_sys(e, "make cgroup %s", name);
+    }
+    if (rc == 0)
+        rc = limit(cg, dir, plan, e);
+    close_fds(dir, CTL__COUNT);
+    return rc;
+}
+
+int cgroup_add(struct cgroups *cg, uint64_t id, pid_t pid, struct err *e)
+{
+    char name[24], path[64], text[24];
+
+    if (cg->mode == CGROUP_NONE)
+        return 0;
+    box_name(id, name);
+    snprintf(path, sizeof(path), "%s/cgroup.procs", name);
+    snprintf(text, sizeof(text), "%d", (int)pid);
+    for (int i = 0; i < hierarchies(cg); i++)
+        if (fd_write_file_at(cg->dir[i], path, str_of(text)) < 0)
+            return err_sys(e, "put %d into cgroup %s", (int)pid, name);
+    return 0;
+}
+
+static uint64_t get_num(int dir, const char *box, const char *file)
+{
+    char path[96], text[64];
+
+    snprintf(path, sizeof(path), "%s/%s", box, file);
+    return fd_read_file_at(dir, path, text, sizeof(text)) < 0 ? 0 : strtoull(text, NULL, 10);
+}
+
+/* "key value" lines, as in memory.events. */
+static uint64_t get_key(int dir, const char *box, const char *file, const char *key)
+{
+    char path[96], text[4096];
+    size_t n = strlen(key);
+
+    snprintf(path, sizeof(path), "%s/%s", box, file);
+    if (fd_read_file_at(dir, path, text, sizeof(text)) < 0)
+        return 0;
+    for (char *save = NULL, *l = strtok_r(text, "\n", &save); l; l = strtok_r(NULL, "\n", &save))
+        if (strncmp(l, key, n) == 0 && l[n] == ' ')
+            return strtoull(l + n, NULL, 10);
+    return 0;
+}
+
+void cgroup_usage(struct cgroups *cg, uint64_t id, struct box_usage *ret)
+{
+    char name[24];
+    const int *d = cg->dir;
+
+    *ret = (struct box_usage){0};
+    box_name(id, name);
+    if (cg->mode == CGROUP_V2)
+        *ret = (struct box_usage){
+            .memory_bytes = get_num(d[0], name, "memory.current"),
+            .memory_peak_bytes = get_num(d[0], name, "memory.peak"),
+            .cpu_us = get_key(d[0], name, "cpu.stat", "usage_usec"),
+            .oom_kills = get_key(d[0], name, "memory.events", "oom_kill"),
+            .pid_hits = get_key(d[0], name, "pids.events", "max"),
+        };
+    if (cg->mode == CGROUP_V1)
+        *ret = (struct box_usage){
+            .memory_bytes = get_num(d[CTL_MEMORY], name, "memory.usage_in_bytes"),
+            .memory_peak_bytes = get_num(d[CTL_MEMORY], name, "memory.max_usage_in_bytes"),
+            .cpu_us = get_num(d[CTL_ACCT], name, "cpuacct.usage") / 1000,
+            .oom_kills = get_key(d[CTL_MEMORY], name, "memory.oom_control", "oom_kill"),
+            .pid_hits = get_key(d[CTL_PIDS], name, "pids.events", "max"),
+        };
+}
+
+int cgroup_remove(struct cgroups *cg, uint64_t id)
+{
+    char name[24];
+
+    if (cg->mode == CGROUP_NONE)
+        return 0;
+    box_name(id, name);
+    for (int i = 0; i < hierarchies(cg); i++)
+        if (unlinkat(cg->dir[i], name, AT_REMOVEDIR) < 0 && errno != ENOENT)
+            return -1;
+    return 0;
+}

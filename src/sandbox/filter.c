@@ -1,0 +1,34 @@
+/* Installing a compiled seccomp program, inside the box. What is in it: seccomp.c. */
+#include "sandbox/box_int.h"
+
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+int filter_install(struct filter f)
+{
+    struct sock_fprog prog = {
+        .len = (unsigned short)(f.program.n / sizeof(struct sock_filter)),
+        .filter = (struct sock_filter *)(uintptr_t)f.program.p,
+    };
+
+    return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog);
+}
+
+int seccomp_enter(struct box *b, struct err *e)
+{
+    if (filter_install(b->base) < 0)
+        return err_sys(e, "install the filter");
+    return 0;
+}
+
+int seccomp_verify(struct box *b, struct err *e)
+{
+    (void)b;
+    if (probe_refused(unshare(CLONE_NEWUSER), EPERM, "a new user namespace", e) < 0 ||
+        probe_refused(syscall(SYS_ptrace, 0, 0, 0, 0), EPERM, "ptrace", e) < 0)
+        return -1;
+    return probe_refused(syscall(SYS_io_uring_setup, 0, NULL), ENOSYS, "io_uring", e);
+}

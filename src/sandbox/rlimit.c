@@ -1,0 +1,66 @@
+/* Resource limits of one process. cgroups, where there are any, hold the sum. */
+#include "sandbox/box_int.h"
+
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+struct row {
+    int resource;
+    rlim_t value;
+};
+
+#define ROWS_MAX 12
+
+static size_t rows_of(const struct box_plan *p, struct row *ret)
+{
+    uint64_t largest = p->disk_bytes > p->tmp_bytes ? p->disk_bytes : p->tmp_bytes;
+    const struct row rows[] = {
+        {RLIMIT_CORE,       0                                       },
+        {RLIMIT_NOFILE,     p->open_files                           },
+        /* Counted per uid and user namespace since Linux 5.14, so it is this box's own count. */
+        {RLIMIT_NPROC,      p->pids                                 },
+        {RLIMIT_FSIZE,      largest                                 },
+        {RLIMIT_MEMLOCK,    64 * KiB                                },
+        {RLIMIT_MSGQUEUE,   0                                       },
+        {RLIMIT_RTPRIO,     0                                       },
+        {RLIMIT_NICE,       0                                       },
+        {RLIMIT_SIGPENDING, 1024                                    },
+        /* Without a cgroup each process alone is held to the limit, and init watches the sum. */
+        {RLIMIT_DATA,       p->in_cgroup ? RLIM_INFINITY : p->memory_bytes},
+    };
+
+    memcpy(ret, rows, sizeof(rows));
+    return COUNT(rows);
+}
+
+int rlimit_enter(struct box *b, struct err *e)
+{
+    struct row rows[ROWS_MAX];
+    size_t n = rows_of(b->plan, rows);
+
+    for (size_t i = 0; i < n; i++) {
+        struct rlimit now, want = {rows[i].value, rows[i].value};
+        if (getrlimit(rows[i].resource, &now) < 0)
+            return err_sys(e, "read resource limit %d", rows[i].resource);
+        /* An unprivileged caller may stand below what is asked for; lower is still held. */
+        if (want.rlim_max > now.rlim_max)
+            want = (struct rlimit){now.rlim_max, now.rlim_max};
+        if (setrlimit(rows[i].resource, &want) < 0)
+            return err_sys(e, "set resource limit %d", rows[i].resource);
+    }
+    return 0;
+}
+
+int rlimit_verify(struct box *b, struct err *e)
+{
+    struct row rows[ROWS_MAX];
+    size_t n = rows_of(b->plan, rows);
+
+    for (size_t i = 0; i < n; i++) {
+        struct rlimit now;
+        if (getrlimit(rows[i].resource, &now) < 0 || now.rlim_max > rows[i].value)
+            return err_set(e, ERR_HOST, "resource limit %d did not hold", rows[i].resource);
+    }
+    return 0;
+}

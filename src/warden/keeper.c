@@ -1,0 +1,251 @@
+/*
+ * The keeper is PID 1 of the pid namespace in which a zygote and all its sandboxes
+ * live: when it goes, by whatever way, the kernel ends every one of them. It builds
+ * their root, starts the zygote, and waits.
+ *
+ * Rights: as root it builds the root with the warden's own, then steps into a user
+ * namespace that maps a range of otherwise unused uids and has none outside. As an
+ * ordinary user it is in a user namespace with one uid from its first instruction.
+ */
+#include "warden/warden_int.h"
+
+#include "sandbox/box.h"
+
+#include <fcntl.h>
+#include <linux/sched.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define ZYGOTE_FD 3
+
+struct keeper {
+    const struct zygote_spec *spec;
+    int sock; /* the zygote's end */
+    int sync; /* one byte each way while id maps are written */
+    int log;
+};
+
+static _Noreturn void give_up(const struct keeper *k, const struct err *e)
+{
+    dprintf(k->log, "%s\n", e->text);
+    _exit(1);
+}
+
+/* Asks the warden to write the id maps of this process and waits until it has. */
+static int get_mapped(const struct keeper *k, struct err *e)
+{
+    char byte = 'm';
+
+    if (write(k->sync, &byte, 1) != 1 || read(k->sync, &byte, 1) != 1)
+        return err_set(e, ERR_HOST, "the warden wrote no id maps");
+    if (syscall(SYS_setresgid, 0, 0, 0) < 0 || syscall(SYS_setresuid, 0, 0, 0) < 0)
+        return err_sys(e, "take the mapped id");
+    if (k->spec->has_range && syscall(SYS_setgroups, 0, NULL) < 0)
+        return err_sys(e, "drop groups");
+    return 0;
+}
+
+static int enter_root(const struct keeper *k, struct err *e)
+{
+    struct root_plan plan = {
+        .guest_dir = k->spec->guest_dir,
+        .cache_dir = k->spec->cache_dir,
+        .dirs = (const char *const *)k->spec->dirs,
+    };
+
+    if (!k->spec->has_range && get_mapped(k, e) < 0)
+        return -1;
+    if (root_build(&plan, e) < 0)
+        return -1;
+    /* As root: only now, for an unmapped root may not walk other people's directories. */
+    if (k->spec->has_range && unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
+        return err_sys(e, "new user namespace");
+    if (k->spec->has_range && get_mapped(k, e) < 0)
+        return -1;
+    return 0;
+}
+
+/* A closed list: nothing of the caller's environment reaches the box. */
+static _Noreturn void exec_zygote(const struct keeper *k)
+{
+    char path[640], fd[16];
+    char *slash;
+    const char *env[] = {
+        path,
+        "HOME=/tmp",
+        "TMPDIR=/tmp",
+        "LANG=C.UTF-8",
+        "TERM=dumb",
+        "USER=user",
+        "LOGNAME=user",
+        "SHELL=/bin/bash",
+        "MPLBACKEND=module://matplotlib_inline.backend_inline",
+        "MPLCONFIGDIR=" BOX_CACHE_DIR,
+        "IPYTHONDIR=/tmp/.ipython",
+        "PYTHONDONTWRITEBYTECODE=1",
+        "PYTHONIOENCODING=utf-8",
+        "OPENBLAS_NUM_THREADS=1",
+        "OMP_NUM_THREADS=1",
+        "MKL_NUM_THREADS=1",
+        NULL,
+    };
+
+    /* The interpreter's own directory first, so that `python3` in a shell is the same one. */
+    snprintf(path, sizeof(path), "PATH=%s", k->spec->python);
+    slash = strrchr(path, '/');
+    if (slash)
+        snprintf(slash, sizeof(path) - (size_t)(slash - path),
+                 ":/usr/local/bin:/usr/bin:/bin:/usr/games");
+    snprintf(fd, sizeof(fd), "%d", ZYGOTE_FD);
+    const char *argv[] = {k->spec->python, "-I", "-B", BOX_GUEST_DIR "/retort_guest/zygote.py",
+                          fd, "--preload", k->spec->preload, NULL};
+
+    if (dup2(k->sock, ZYGOTE_FD) < 0 || syscall(SYS_close_range, ZYGOTE_FD + 1, ~0u, 0) < 0)
+        _exit(1);
+    execve(k->spec->python, (char **)argv, (char **)env);
+    dprintf(2, "cannot start '%s': %s\n", k->spec->python, strerror(errno));
+    _exit(1);
+}
+
+static _Noreturn void keeper_main(const struct keeper *k)
+{
+    struct err e;
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    int status = 0;
+    pid_t zygote, pid;
+
+    umask(022);
+    prctl(PR_SET_DUMPABLE, 1); /* unlike the warden: else its id maps would be root's to write */
+    if (null < 0 || dup2(null, 0) < 0 || dup2(k->log, 1) < 0 || dup2(k->log, 2) < 0)
+        _exit(1);
+    if (enter_root(k, &e) < 0)
+        give_up(k, &e);
+    /* After the last change of credentials, which clears it. The warden may be gone already. */
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
+        _exit(1);
+    zygote = fork();
+    if (zygote == 0)
+        exec_zygote(k);
+    if (zygote < 0)
+        _exit(1);
+    syscall(SYS_close_range, 0, ~0u, 0);
+    do /* PID 1 also reaps what the zygote leaves behind */
+        pid = wait(&status);
+    while (pid != zygote && (pid > 0 || errno == EINTR));
+    _exit(0);
+}
+
+static int write_maps(pid_t pid, bool has_range, struct err *e)
+{
+    char dir[32], uid_map[64], gid_map[64];
+    AUTO_CLOSE int proc = -1;
+
+    snprintf(dir, sizeof(dir), "/proc/%d", (int)pid);
+    proc = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (proc < 0)
+        return err_sys(e, "open %s", dir);
+    snprintf(uid_map, sizeof(uid_map), "0 %u %u", has_range ? UID_BASE : (unsigned)geteuid(),
+             has_range ? UID_COUNT : 1);
+    snprintf(gid_map, sizeof(gid_map), "0 %u %u", has_range ? UID_BASE : (unsigned)getegid(),
+             has_range ? UID_COUNT : 1);
+    if (!has_range && fd_write_file_at(proc, "setgroups", STR("deny")) < 0)
+        return err_sys(e, "deny setgroups");
+    if (fd_write_file_at(proc, "uid_map", str_of(uid_map)) < 0 ||
+        fd_write_file_at(proc, "gid_map", str_of(gid_map)) < 0)
+        return err_sys(e, "map user ids");
+    return 0;
+}
+
+/* The other half of get_mapped(). A keeper that dies instead has said why in its log. */
+static int map_keeper(pid_t pid, int sync, bool has_range, struct err *e)
+{
+    char byte;
+
+    if (read(sync, &byte, 1) != 1)
+        return 0;
+    if (write_maps(pid, has_range, e) < 0)
+        return -1;
+    return write(sync, &byte, 1) == 1 ? 0 : err_sys(e, "tell the keeper");
+}
+
+static int make_cache_dir(const struct zygote_spec *spec, struct err *e)
+{
+    if (!spec->cache_dir)
+        return 0;
+    if (mkdir(spec->cache_dir, 0755) < 0 && errno != EEXIST)
+        return err_sys(e, "make the cache '%s'", spec->cache_dir);
+    if (spec->has_range && chown(spec->cache_dir, UID_BASE, UID_BASE) < 0)
+        return err_sys(e, "own the cache '%s'", spec->cache_dir);
+    return 0;
+}
+
+int keeper_start(const struct zygote_spec *spec, int *ret_sock, int *ret_log, struct err *e)
+{
+    AUTO_CLOSE int ours = -1;
+    AUTO_CLOSE int theirs = -1;
+    AUTO_CLOSE int sync_ours = -1;
+    AUTO_CLOSE int sync_theirs = -1;
+    AUTO_CLOSE int log = memfd_create("zygote-log", MFD_CLOEXEC);
+    int pidfd = -1, pair[2];
+    struct clone_args args = {
+        .flags = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS |
+                 CLONE_PIDFD | (spec->has_range ? 0 : CLONE_NEWUSER),
+        .pidfd = (uint64_t)(uintptr_t)&pidfd,
+        .exit_signal = SIGCHLD,
+    };
+    pid_t pid;
+
+    if (log < 0)
+        return err_sys(e, "memfd_create");
+    if (make_cache_dir(spec, e) < 0)
+        return -1;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+        return err_sys(e, "socketpair");
+    ours = pair[0];
+    theirs = pair[1];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+        return err_sys(e, "socketpair");
+    sync_ours = pair[0];
+    sync_theirs = pair[1];
+
+    pid = (pid_t)syscall(SYS_clone3, &args, sizeof(args));
+    if (pid == 0) {
+        struct keeper k = {spec, theirs, sync_theirs, log};
+        close(ours); /* else the zygote would never see the warden's end close */
+        close(sync_ours);
+        keeper_main(&k);
+    }
+    if (pid < 0)
+        return err_sys(e, "start a keeper in new namespaces");
+    fd_closep(&sync_theirs);
+    if (map_keeper(pid, sync_ours, spec->has_range, e) < 0) {
+        kill(pid, SIGKILL);
+        waitpid(pid, NULL, 0);
+        fd_closep(&pidfd);
+        return -1;
+    }
+    *ret_sock = take_fd(&ours);
+    *ret_log = take_fd(&log);
+    return pidfd;
+}
+
+void zygote_spec_done(struct zygote_spec *spec)
+{
+    free(spec->python);
+    free(spec->preload);
+    free(spec->guest_dir);
+    free(spec->cache_dir);
+    for (size_t i = 0; i < DIRS_MAX; i++)
+        free(spec->dirs[i]);
+    *spec = (struct zygote_spec){0};
+}

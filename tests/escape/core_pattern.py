@@ -1,0 +1,25 @@
+"""Has the host run a program of the guest's choice when something crashes (CVE-2022-0811).
+
+/proc/sys is the host's, and nothing in it can be opened for writing.
+"""
+
+from pathlib import Path
+
+from harness import cell, present, same
+
+GUEST = """
+report(
+    pattern=attempt(lambda: open("/proc/sys/kernel/core_pattern", "w").write("|/workspace/x")),
+    modprobe=reopen("/proc/sys/kernel/modprobe", os.O_WRONLY),
+    poweroff=reopen("/proc/sys/kernel/poweroff_cmd", os.O_WRONLY),
+    binfmt=reopen("/proc/sys/fs/binfmt_misc/register", os.O_WRONLY),
+    hotplug=reopen("/proc/sys/kernel/hotplug", os.O_WRONLY),
+)
+"""
+
+
+def check(box):
+    before = Path("/proc/sys/kernel/core_pattern").read_text()
+    same(box.ok(box.run(cell(GUEST))), {"pattern": "EACCES", "modprobe": present("/proc/sys/kernel/modprobe", "EACCES"), "poweroff": present("/proc/sys/kernel/poweroff_cmd", "EACCES"),
+                                        "binfmt": "ENOENT", "hotplug": "ENOENT"})
+    same(Path("/proc/sys/kernel/core_pattern").read_text(), before, "the host's core pattern")

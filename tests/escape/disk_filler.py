@@ -1,0 +1,26 @@
+"""Fills the disk.
+
+A write past the workspace's size fails with ENOSPC; the host's disk is not touched.
+"""
+
+from harness import cell, holds, same
+
+GUEST = """
+written = 0
+with open("/workspace/fill", "wb", buffering=0) as f:
+    try:
+        for _ in range(200):
+            written += f.write(bytes(1 << 20))
+        why = "ok"
+    except OSError as e:
+        why = name_of(e.errno)
+report(why=why, megabytes=written >> 20, more=attempt(lambda: open("/workspace/two", "wb").write(bytes(1 << 20))))
+"""
+
+
+def check(box):
+    run = box.run(cell(GUEST), flags=["--disk", "16M"])
+    said = box.ok(run)
+    holds(said["why"] in ("ENOSPC", "EFBIG") and 14 <= said["megabytes"] <= 16, f"reported {said}")
+    same(said["more"], "ENOSPC")
+    holds("disk" in run.outcome()["limits_hit"], f"limits hit: {run.outcome()}")

@@ -1,0 +1,24 @@
+"""Hangs, floods and forks when its interpreter ends: atexit, __del__, threads that never join.
+
+A session is ended with SIGKILL; nothing of the guest is waited for.
+"""
+
+from harness import holds, plain
+
+GUEST = """
+import atexit, threading, time, os
+def hang():
+    while True:
+        os.write(1, b'bye\\n')
+atexit.register(hang)
+class D:
+    def __del__(self): time.sleep(100)
+d = D()
+threading.Thread(target=time.sleep, args=(100,)).start()
+"""
+
+
+def check(box):
+    run = box.run(plain(GUEST), plain("print('alive')"), seconds=15)
+    holds(run.exit == 0 and run.text(1) == "alive\n", run.brief())
+    holds(run.seconds < 8, f"took {run.seconds:.1f} s")

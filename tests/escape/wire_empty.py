@@ -1,0 +1,18 @@
+"""Sends packets without a byte, which a reader could take for the end of the line.
+
+It ends the sender's session and nothing else.
+"""
+
+from guest import WIRE
+from harness import cell, same
+
+GUEST = WIRE + """
+for _ in range(100):
+    wire().send(b"")
+time.sleep(5)
+"""
+
+
+def check(box):
+    run = box.run(cell(GUEST), flags=["--keep-going"])
+    same([run.status(0), run.exit], ["session_lost", 1], "outcome and exit status")

@@ -1,0 +1,18 @@
+"""Sends random bytes to the server by its own socket.
+
+A packet that is none ends the sender's session and nothing else.
+"""
+
+from guest import WIRE
+from harness import cell, same
+
+GUEST = WIRE + """
+wire().send(bytes(range(256)) * 16)
+time.sleep(5)
+"""
+
+
+def check(box):
+    run = box.run(cell(GUEST), cell("print('alive')"), flags=["--keep-going"])
+    same(run.status(0), "session_lost", "outcome")
+    same(run.exit, 1, "exit status")

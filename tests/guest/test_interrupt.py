@@ -1,0 +1,90 @@
+"""SIGINT: ends a cell, touches nothing else."""
+
+import time
+
+import pytest
+
+
+def interrupted(kernel, code, after=0.15):
+    kernel.start(code)
+    time.sleep(after)
+    kernel.interrupt()
+    cell = kernel.finish(5)
+    assert cell.seconds < 2
+    return cell
+
+
+@pytest.mark.parametrize("code", [
+    "x = 1\nwhile True:\n    pass",
+    "import time\nx = 1\ntime.sleep(30)",
+    "x = 1\nimport asyncio\nawait asyncio.sleep(30)",
+    "x = 1\n!sleep 30",
+    "%%time\nx = 1\nimport time\ntime.sleep(30)",
+    "x = 1\nimport subprocess\nsubprocess.run(['sleep', '30'])",
+    "x = 1\nimport threading\nthreading.Event().wait(30)",
+    "x = 1\ny = !sleep 30",
+    "x = 1\nwhile True:\n    print('flood')",
+    "import sys\nx = 1\nwhile True:\n    print('o'); print('e', file=sys.stderr); display(1)",
+])
+def test_cell_ends_and_state_stays(kernel, code):
+    cell = interrupted(kernel, code)
+    assert cell.status == 2
+    assert (cell.error["name"], cell.error["text"]) == ("KeyboardInterrupt", "")
+    assert cell.error["frames"][0][0] == "<cell 1>"
+    assert kernel.run("x").value == "1"
+
+
+def test_interrupted_await_does_not_go_on(kernel):
+    interrupted(kernel, "import asyncio\nprint('first')\nawait asyncio.sleep(0.3)\nprint('rest')")
+    cell = kernel.run("await asyncio.sleep(0.4)\nprint('second')")
+    assert cell.out == "second\n"
+
+
+def test_bash_cell(kernel):
+    cell = interrupted(kernel, "%%bash\nsleep 30 | cat\necho never")
+    assert cell.status == 2
+    assert cell.out == ""
+    assert kernel.run("!ps -e -o args | grep '[s]leep 30$'").out == ""
+
+
+def test_between_cells_it_is_ignored(kernel):
+    kernel.run("x = 1")
+    kernel.interrupt()
+    time.sleep(0.05)
+    kernel.interrupt()
+    cell = kernel.run("x")
+    assert (cell.status, cell.value) == (0, "1")
+
+
+def test_late_interrupt_hits_nothing(kernel):
+    for _ in range(30):
+        kernel.start("x = 1")
+        kernel.interrupt()
+        assert kernel.finish().status in (0, 2)
+    assert kernel.run("2").value == "2"
+
+
+def test_code_may_catch_it(kernel):
+    cell = interrupted(kernel, "import time\ntry:\n    time.sleep(30)\n"
+                               "except KeyboardInterrupt:\n    print('caught')")
+    assert (cell.status, cell.out) == (0, "caught\n")
+
+
+def test_while_the_server_is_slow(kernel):
+    kernel.lag = 0.02
+    cell = interrupted(kernel, "import sys\nfor i in range(10**9):\n    display(i)\n    print(i)\n"
+                               "    print(i, file=sys.stderr)", 0.3)
+    assert cell.status == 2
+    kernel.lag = 0
+    shown = [int(d["text/plain"]) for d in cell.of("display")]
+    assert shown == list(range(len(shown)))
+    assert kernel.run("print('o'); print('e', file=sys.stderr); display(1)").events == [
+        ("stdout", "o\n"), ("stderr", "e\n"), ("display", {"text/plain": "1"})]
+
+
+def test_own_handler(kernel):
+    kernel.run("import signal, time\nhits = []\nsignal.signal(signal.SIGINT, lambda *a: hits.append(1));")
+    kernel.start("time.sleep(0.4)\nlen(hits)")
+    time.sleep(0.1)
+    kernel.interrupt()
+    assert kernel.finish().value == "1"

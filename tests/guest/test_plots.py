@@ -1,0 +1,65 @@
+"""Figures come as PNG by themselves, once each."""
+
+import pytest
+
+PNG = b"\x89PNG\r\n\x1a\n"
+IMPORT = "import matplotlib.pyplot as plt\n"
+
+
+@pytest.fixture(params=["kernel", "science"])
+def plots(request):
+    """A kernel that imports matplotlib itself, and one that has it."""
+    return request.getfixturevalue(request.param)
+
+
+def figures(cell):
+    shown = cell.of("display")
+    assert all(d["image/png"].startswith(PNG) for d in shown)
+    return len(shown)
+
+
+def test_figures(plots):
+    cell = plots.run(IMPORT + "plt.plot([1, 2]);")
+    assert (cell.status, figures(cell), cell.err) == (0, 1, "")
+    cell = plots.run("for i in range(3):\n    plt.figure()\n    plt.plot([i, 1])")
+    assert figures(cell) == 3
+    cell = plots.run("plt.plot([3])\nplt.show()\nprint('after')")
+    assert [k for k, _ in cell.events] == ["display", "stdout"]
+    assert figures(plots.run("1")) == 0
+    cell = plots.run("plt.plot([1])\n1 / 0")
+    assert cell.status == 1 and figures(cell) == 1
+    assert [k for k, _ in cell.events] == ["display", "error"]
+    assert figures(plots.run("%time plt.plot([1]);")) == 1
+    cell = plots.run("fig, ax = plt.subplots()\nax.plot([1])\nfig")
+    assert figures(cell) == 1 and cell.result["image/png"].startswith(PNG)
+    assert figures(plots.run("fig.savefig('x.png')")) == 0
+    assert plots.run("plt.get_fignums()").value == "[]"
+
+
+def test_no_warning_and_no_font_search(kernel):
+    cell = kernel.run("import matplotlib, os\nimport matplotlib.font_manager\n"
+                      "os.path.islink(os.path.join(matplotlib.get_cachedir(), "
+                      "os.listdir(matplotlib.get_cachedir())[0]))")
+    assert (cell.value, cell.err) == ("True", "")
+
+
+def test_magics(science):
+    assert figures(science.run("%matplotlib inline\n" + IMPORT + "plt.plot([1]);")) == 1
+    cell = science.run("%matplotlib qt\nplt.plot([1]);")
+    assert figures(cell) == 1 and "inline" in cell.err
+
+
+def test_own_backend(science):
+    cell = science.run("import matplotlib\nmatplotlib.use('Agg')\n" + IMPORT
+                       + "plt.plot([1])\nplt.savefig('a.png')\nimport os\nos.listdir()")
+    assert figures(cell) == 0 and cell.value == "['a.png']"
+
+
+def test_figure_that_cannot_be_drawn(science):
+    cell = science.run(IMPORT + "plt.title('$\\\\notacommand$');")
+    assert cell.status == 1 and {e["name"] for e in cell.of("error")} == {"ValueError"}
+    assert science.run("1").value == "1"
+
+
+def test_pandas_plot(science):
+    assert figures(science.run("import pandas as pd\npd.Series([1, 3]).plot();")) == 1

@@ -1,0 +1,138 @@
+"""Preparing the interpreter, and what differs between its children."""
+
+import os
+
+import pytest
+from harness import Kernel, Zygote
+
+
+@pytest.fixture
+def start():
+    made = []
+
+    def make(*args, **kwargs):
+        made.append(Zygote(*args, **kwargs))
+        return made[-1]
+
+    yield make
+    for zygote in made:
+        zygote.close()
+
+
+def test_no_ipython(start):
+    said = start(flags=["-S"]).said
+    assert said.startswith("fail Python at /usr/bin/python3 has no IPython and no matplotlib_inline")
+    assert "'pip install ipython matplotlib-inline'" in said
+    assert "(Debian: apt install python3-ipython python3-matplotlib-inline)" in said
+
+
+def test_no_matplotlib_inline(start):
+    hide = "import sys; sys.modules['matplotlib_inline'] = None"
+    zygote = start(flags=["-S"], before="import site; site.main(); " + hide)
+    assert zygote.said == (
+        "fail Python at /usr/bin/python3 has no matplotlib_inline: install it with "
+        "'pip install matplotlib-inline' (Debian: apt install python3-matplotlib-inline)")
+
+
+def test_preload_that_fails(start):
+    assert start("json,no_such_module").said == (
+        "fail Python at /usr/bin/python3 cannot import 'no_such_module': "
+        "ModuleNotFoundError: No module named 'no_such_module'")
+
+
+def test_zygote_is_silent(plain_zygote, science_zygote):
+    assert plain_zygote.logged() == science_zygote.logged() == ""
+
+
+def test_font_list_is_made_once(plain_zygote, science_zygote):
+    for zygote in (plain_zygote, science_zygote):
+        assert [f for f in os.listdir(zygote.home + "/mpl") if f.startswith("fontlist")]
+
+
+def test_preloads_are_there_and_not_in_the_way(science):
+    assert science.run("import sys\n'pandas' in sys.modules").value == "True"
+    assert science.run("pd").error["name"] == "NameError"
+
+
+def test_nothing_is_left_of_warming_up(kernel):
+    names = kernel.run("[n for n in globals() if not n.startswith('__')]").value
+    assert sorted(eval(names)) == ["In", "Out", "_", "___", "_dh", "_i", "_i1", "_ih", "_ii", "_iii",
+                                   "_oh", "exit", "get_ipython", "quit"]
+    assert kernel.run("len(In), len(Out), __, ___").value == "(3, 1, '', '')"
+    assert kernel.run("import sys\nhasattr(sys, 'last_value')").value == "False"
+    assert kernel.run("import linecache\nsorted(k for k in linecache.cache if k[0] == '<')").value \
+        == "['<cell 1>', '<cell 2>', '<cell 3>', '<cell 4>']"
+
+
+def test_only_the_users_paths(kernel):
+    assert kernel.run("import sys\nsys.path[0], any('retort' in p for p in sys.path)").value \
+        == "('', False)"
+
+
+def test_one_thread_and_few_fds(science):
+    cell = science.run("import os\nlen(os.listdir('/proc/self/task')), os.environ['OMP_NUM_THREADS']")
+    assert cell.value == "(1, '1')"
+    cell = science.run("sorted(os.readlink('/proc/self/fd/' + f).split(':')[0] "
+                       "for f in os.listdir('/proc/self/fd') if int(f) != 999 "
+                       "and os.path.exists('/proc/self/fd/' + f))")
+    assert set(eval(cell.value)) <= {"/dev/null", "pipe", "socket", "/proc/%d/fd" % science.pid}
+
+
+RANDOM = """
+import random, uuid, secrets, tempfile, os, numpy, ssl, multiprocessing
+print(random.random())
+print(numpy.random.rand())
+print(uuid.uuid1(), uuid.uuid4())
+print(secrets.token_hex(8))
+print(tempfile.mktemp())
+print(ssl.RAND_bytes(8))
+print(bytes(multiprocessing.current_process().authkey))
+"""
+
+
+def test_children_differ(science_zygote):
+    seen = []
+    for _ in range(3):
+        kernel = Kernel(science_zygote)
+        seen.append(kernel.run(RANDOM).out.splitlines())
+        kernel.close()
+    for values in zip(*seen):
+        assert len(set(values)) == 3, values
+
+
+def test_fork_hooks_work_in_a_kernel(science):
+    cell = science.run("""
+import os, random
+random.seed(1)
+def child():
+    r, w = os.pipe()
+    if os.fork() == 0:
+        os.write(w, str(random.random()).encode())
+        os._exit(0)
+    os.wait()
+    return os.read(r, 99)
+child() != child()""")
+    assert cell.value == "True"
+
+
+def test_crash_says_where(kernel):
+    kernel.start("def crash():\n    import ctypes\n    ctypes.string_at(0)\ncrash()")
+    with pytest.raises(AssertionError, match="kernel died"):
+        kernel.finish()
+    kernel.drain_all()
+    text = "".join(data for kind, data in kernel.events if kind == "stderr")
+    assert "Segmentation fault" in text and '"<cell 1>", line 3 in crash' in text
+
+
+def test_kernel_ends_with_its_server(kernel):
+    kernel.run("x = 1")
+    kernel.sock.shutdown(2)
+    for _ in range(200):
+        if not os.path.exists("/proc/%d" % kernel.pid):
+            return
+        with open("/proc/%d/stat" % kernel.pid) as stat:
+            if stat.read().rsplit(")", 1)[1].split()[0] == "Z":
+                return
+        os.sched_yield()
+        __import__("time").sleep(0.01)
+    raise AssertionError("it lives on")
