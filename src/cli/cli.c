@@ -8,24 +8,24 @@
 
 static const struct command commands[] = {
     {
-        .name = "run",
-        .id = COMMAND_RUN,
-        .takes_work = true,
-        .args = "[OPTION]... (SCRIPT | -c CODE | - | --shell CMD)...",
-        .text = "Run Python cells and shell commands in one sealed session, in the order given.",
-        .notes = "SIZE is a number with K, M, G or T; S is a number of seconds.\n"
-                 "Exit status: 0 ok, 1 the code failed, 2 usage, 3 retort failed, 124 out of time,\n"
-                 "130 interrupted, 137 out of memory.\n",
-        .main = run_main,
-    },
+     .name = "run",
+     .id = COMMAND_RUN,
+     .takes_work = true,
+     .args = "[OPTION]... (SCRIPT | -c CODE | - | --shell CMD)...",
+     .text = "Run Python cells and shell commands in one sealed session, in the order given.",
+     .notes =
+            "SIZE is a number with K, M, G or T; S is a number of seconds.\n"
+            "Exit status: 0 ok, 1 the code failed, 2 usage, 3 retort failed, 124 out of time,\n"
+            "130 interrupted, 137 out of memory.\n", .main = run_main,
+     },
     {
-        .name = "doctor",
-        .id = COMMAND_DOCTOR,
-        .args = "[OPTION]...",
-        .text = "Show which layers of isolation this machine has, and which Python.",
-        .notes = "Exit status: 0 good enough to run strangers' code, 1 not.\n",
-        .main = doctor_main,
-    },
+     .name = "doctor",
+     .id = COMMAND_DOCTOR,
+     .args = "[OPTION]...",
+     .text = "Show which layers of isolation this machine has, and which Python.",
+     .notes = "Exit status: 0 good enough to run strangers' code, 1 not.\n",
+     .main = doctor_main,
+     },
 };
 
 static int usage(const char *fmt, ...) PRINTF(1, 2);
@@ -91,7 +91,7 @@ static int run_command(const struct command *c, int argc, char **argv)
     int status;
 
     settings_init(&s);
-    if (settings_parse(&s, c, argc, argv, &e) < 0) {
+    if (settings_parse(&s, c, argc, (const char *const *)argv, &e) < 0) {
         status = usage("%s", e.text);
     } else if (s.help) {
         status = print_help(c);

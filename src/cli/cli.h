@@ -60,6 +60,7 @@ int cli_main(int argc, char **argv);
 int run_main(const struct settings *s);
 int doctor_main(const struct settings *s);
 
-/* The folder that holds retort_guest/ and _retort.abi3.so: beside the program in a build tree, below
+/* The folder that holds retort_guest/ and _retort.abi3.so: beside the program in a build tree,
+ * below
  * ../lib/retort where it is installed. */
 int guest_dir_find(char *ret, size_t size, struct err *e) MUST_CHECK;

@@ -68,7 +68,7 @@ struct command {
 };
 
 /* Arguments after the command's name, into settings. */
-int settings_parse(struct settings *s, const struct command *c, int argc, char **argv,
+int settings_parse(struct settings *s, const struct command *c, int argc, const char *const *argv,
                    struct err *e) MUST_CHECK;
 
 void help_command(const struct command *c, struct buf *ret);
@@ -157,9 +157,9 @@ struct made {
 };
 
 struct keep {
-    int dir;         /* owned; -1: nothing is kept */
-    const char *out; /* borrowed */
-    uint64_t max;    /* of one file */
+    int dir;           /* owned; -1: nothing is kept */
+    const char *out;   /* borrowed */
+    uint64_t max;      /* of one file */
     struct made *made; /* owned */
     size_t count;
     unsigned figures;
@@ -200,13 +200,13 @@ void show_event(struct show *sh, const struct event *ev, const char *figure);
 void show_outcome(struct show *sh, const struct outcome *o);
 
 struct doc {
-    json_t *root;             /* owned */
-    json_t *executions;       /* borrowed from root */
-    json_t *events;           /* borrowed: of the execution in hand */
+    json_t *root;       /* owned */
+    json_t *executions; /* borrowed from root */
+    json_t *events;     /* borrowed: of the execution in hand */
     struct stream {
         struct buf text;
         bool late;
-    } stream[2];              /* output not yet an event: stdout, stderr */
+    } stream[2]; /* output not yet an event: stdout, stderr */
 };
 
 void doc_init(struct doc *d);
@@ -215,4 +215,5 @@ void doc_begin(struct doc *d, const struct source *src);
 void doc_event(struct doc *d, const struct event *ev);
 void doc_outcome(struct doc *d, const struct outcome *o);
 /* Prints the document. failed: what kept us from finishing, or NULL. */
-int doc_write(struct doc *d, int fd, int status, const struct err *failed, struct err *e) MUST_CHECK;
+int doc_write(struct doc *d, int fd, int status, const struct err *failed,
+              struct err *e) MUST_CHECK;

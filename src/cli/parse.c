@@ -6,7 +6,7 @@
 /* The arguments not yet read. */
 struct args {
     int argc;
-    char **argv;
+    const char *const *argv;
     int at;
 };
 
@@ -82,7 +82,7 @@ static int parse_plain(struct settings *s, const struct command *c, const char *
     return 0;
 }
 
-int settings_parse(struct settings *s, const struct command *c, int argc, char **argv,
+int settings_parse(struct settings *s, const struct command *c, int argc, const char *const *argv,
                    struct err *e)
 {
     struct args a = {argc, argv, 0};

@@ -161,7 +161,11 @@ static void next(void *arg)
     if (r->s->json)
         doc_begin(&r->doc, src);
     r->interrupted = false;
-    r->exec = exec_start(r->session, &(struct exec_config){src->kind, {src->code, src->n}, 0},
+    r->exec = exec_start(r->session,
+                         &(struct exec_config){
+                             src->kind, {src->code, src->n},
+                              0
+    },
                          &callbacks, r, &e);
     if (!r->exec)
         fail(r, &e);
@@ -278,7 +282,8 @@ static void report(struct run *r)
     if (r->s->json) {
         if (r->exec)
             doc_outcome(&r->doc, &ended);
-        if (doc_write(&r->doc, STDOUT_FILENO, r->status, r->failed.kind ? &r->failed : NULL, &e) < 0)
+        if (doc_write(&r->doc, STDOUT_FILENO, r->status, r->failed.kind ? &r->failed : NULL, &e) <
+            0)
             set_status(r, e.sys == EPIPE ? EXIT_PIPE : EXIT_OURS);
         return;
     }

@@ -123,10 +123,10 @@ static const struct number {
     void (*show)(uint64_t v, char *ret, size_t size);
     const char *what; /* completes "'x' is not ..." */
 } numbers[] = {
-    [OPTION_SIZE] = {read_size, show_size, "a size such as 512M or 2G"},
+    [OPTION_SIZE] = {read_size,    show_size,    "a size such as 512M or 2G"            },
     [OPTION_SECONDS] = {read_seconds, show_seconds, "a number of seconds such as 30 or 0.5"},
-    [OPTION_CORES] = {read_cores, show_cores, "a number of cores such as 1 or 0.5"},
-    [OPTION_COUNT] = {read_count, show_count, "a whole number"},
+    [OPTION_CORES] = {read_cores,   show_cores,   "a number of cores such as 1 or 0.5"   },
+    [OPTION_COUNT] = {read_count,   show_count,   "a whole number"                       },
 };
 
 static const struct number *number_of(enum option_type t)
@@ -142,8 +142,8 @@ static int set_number(const struct option *o, uint64_t *field, const char *origi
     uint64_t v;
 
     if (!n->read(value, &v))
-        return err_set(e, ERR_CALLER, "%s: '%s' is not %s", origin,
-                       name_show(name, str_of(value)), n->what);
+        return err_set(e, ERR_CALLER, "%s: '%s' is not %s", origin, name_show(name, str_of(value)),
+                       n->what);
     if (v < o->min || v > o->max) {
         n->show(v < o->min ? o->min : o->max, bound, sizeof(bound));
         return err_set(e, ERR_CALLER, "%s: %s is too %s; the %s is %s", origin,

@@ -22,9 +22,10 @@ struct filter;
 void zygote_run(int sock);
 void init_run(int ctl, const struct box_plan *plan, struct filter base, struct filter user);
 
-/* clone(2) of a process whose libc must go on believing in its thread id; flags as for clone3.
- * Like fork() otherwise, but runs no atfork handlers. *ret_pidfd may be NULL. */
-pid_t raw_clone(uint64_t flags, int *ret_pidfd);
+/* Like fork(), but runs no atfork handlers: they would touch the pages that are to stay shared. */
+pid_t raw_fork(void);
+/* Where libc keeps this thread's id, which the child's must replace; NULL if the kernel won't tell. */
+int *thread_id_address(void);
 
 /* Fills the holes of malloc's free lists, so that new objects come from fresh pages and pages
  * shared with the zygote stay shared. */
@@ -32,3 +33,4 @@ void heap_plug(void);
 /* Replaces this process's private memory by a private mapping of one file, which makes a fork
  * nearly free of page tables. Raw system calls, one thread. -1 and *e when it cannot. */
 int heap_freeze(struct err *e) MUST_CHECK;
+unsigned long heap_frozen_bytes(void); /* size of that file: shared by all, used by nobody */

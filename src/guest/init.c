@@ -20,6 +20,7 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -93,7 +94,7 @@ static int unblock_signals(void)
 /* True in the child, which then returns into Python. */
 static bool start_kernel(struct init *in, const int fds[3])
 {
-    pid_t pid = raw_clone(0, NULL);
+    pid_t pid = raw_fork();
 
     if (pid == 0) {
         int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -225,16 +226,29 @@ static uint64_t stat_cpu_us(const char *text)
     return (user + sys + (unsigned long long)(cuser + csys)) * (1000000 / 100);
 }
 
+/* Pages of the frozen image count as shared memory, but are everybody's. */
 static uint64_t status_memory(const char *text)
 {
-    uint64_t sum = 0;
-    const char *at;
+    const char *anon = strstr(text, "\nRssAnon:");
+    const char *shared = strstr(text, "\nRssShmem:");
+    uint64_t sum = anon ? strtoull(anon + 9, NULL, 10) * KiB : 0;
+    uint64_t mapped = shared ? strtoull(shared + 10, NULL, 10) * KiB : 0;
 
-    if ((at = strstr(text, "\nRssAnon:")))
-        sum += strtoull(at + 9, NULL, 10);
-    if ((at = strstr(text, "\nRssShmem:")))
-        sum += strtoull(at + 10, NULL, 10);
-    return sum * KiB;
+    return sum + (mapped > heap_frozen_bytes() ? mapped - heap_frozen_bytes() : 0);
+}
+
+/* Files of the box live in memory, too. */
+static uint64_t volume_memory(void)
+{
+    static const char *const volumes[] = {BOX_WORKSPACE, "/tmp", "/dev/shm"};
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < COUNT(volumes); i++) {
+        struct statfs fs;
+        if (statfs(volumes[i], &fs) == 0)
+            sum += (uint64_t)(fs.f_blocks - fs.f_bfree) * (uint64_t)fs.f_bsize;
+    }
+    return sum;
 }
 
 /* Returns how many processes there are besides init. */
@@ -245,7 +259,7 @@ static uint64_t usage(struct init *in, uint64_t *ret_cpu_us, uint64_t *ret_memor
     DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
 
     *ret_cpu_us = in->reaped_us;
-    *ret_memory = 0;
+    *ret_memory = in->watch_memory ? volume_memory() : 0;
     for (struct dirent *entry; d && (entry = readdir(d));) {
         char path[300], text[2048];
         if (entry->d_name[0] < '2' || entry->d_name[0] > '9') {

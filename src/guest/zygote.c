@@ -22,30 +22,47 @@
 #define BOX_SPACES                                                                                 \
     (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWNET)
 
-pid_t raw_clone(uint64_t flags, int *ret_pidfd)
+/* glibc keeps the thread id where the kernel was told to clear it. */
+int *thread_id_address(void)
 {
     int *tid = NULL;
-    int pidfd = -1;
-    struct clone_args args = {
-        .flags = flags | CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID | (ret_pidfd ? CLONE_PIDFD : 0),
-        .pidfd = (uint64_t)(uintptr_t)&pidfd,
-        .exit_signal = SIGCHLD,
-    };
-    pid_t pid;
 
-    /* glibc keeps the thread id where the kernel was told to clear it; the child's must be its own. */
-    if (prctl(PR_GET_TID_ADDRESS, &tid, 0, 0, 0) < 0)
+    return prctl(PR_GET_TID_ADDRESS, &tid, 0, 0, 0) < 0 ? NULL : tid;
+}
+
+/* clone, not clone3: this one runs in the box, where clone3 is refused. */
+pid_t raw_fork(void)
+{
+    int *tid = thread_id_address();
+
+    if (!tid)
         return -1;
-    args.child_tid = (uint64_t)(uintptr_t)tid;
-    if (flags & BOX_SPACES) {
-        pid = (pid_t)syscall(SYS_clone3, &args, sizeof(args));
-    } else {
-        /* Inside the box clone3 is refused; clone can do what is needed there. */
-        pid = (pid_t)syscall(SYS_clone, args.flags | SIGCHLD, 0, NULL, tid, 0);
-    }
-    if (pid > 0 && ret_pidfd)
-        *ret_pidfd = pidfd;
-    return pid;
+    return (pid_t)syscall(SYS_clone, CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID | SIGCHLD, 0, NULL,
+                          tid, 0);
+}
+
+/* cgroup: a directory of version 2 to be born in, or -1. */
+static pid_t clone_box(int cgroup, int *ret_pidfd)
+{
+    struct clone_args args = {
+        .flags = BOX_SPACES | CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID | CLONE_PIDFD |
+                 (cgroup >= 0 ? CLONE_INTO_CGROUP : 0),
+        .pidfd = (uint64_t)(uintptr_t)ret_pidfd,
+        .child_tid = (uint64_t)(uintptr_t)thread_id_address(),
+        .exit_signal = SIGCHLD,
+        .cgroup = (uint64_t)cgroup,
+    };
+
+    return args.child_tid ? (pid_t)syscall(SYS_clone3, &args, sizeof(args)) : -1;
+}
+
+/* In the child: "0" is whoever writes it. */
+static bool join_cgroups(const int *doors, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (write(doors[i], "0", 1) != 1)
+            return false;
+    return true;
 }
 
 static int write_maps(pid_t pid, struct str map)
@@ -76,8 +93,8 @@ struct zygote {
     struct filter base, user;
 };
 
-/* True in a new kernel. */
-static bool on_fork(const struct zygote *z, uint64_t id, struct str body, int ctl)
+/* True in a new kernel. fds: init's socket, then what cgroup_doors() opened. */
+static bool on_fork(const struct zygote *z, uint64_t id, struct str body, const int *fds, size_t nfds)
 {
     struct box_plan plan;
     struct str blob, map;
@@ -85,16 +102,18 @@ static bool on_fork(const struct zygote *z, uint64_t id, struct str body, int ct
     pid_t pid;
 
     if (!wire_find(body, TAG_BLOB, &blob) || blob.n != sizeof(plan) ||
-        !wire_find(body, TAG_UID_MAP, &map) || ctl < 0) {
+        !wire_find(body, TAG_UID_MAP, &map) || nfds == 0) {
         errno = EBADMSG;
         answer_fail(z->sock, id, "fork request");
         return false;
     }
     memcpy(&plan, blob.p, sizeof(plan));
-    pid = raw_clone(BOX_SPACES, &pidfd);
+    pid = clone_box(plan.in_cgroup == CGROUP_V2 && nfds > 1 ? fds[1] : -1, &pidfd);
     if (pid == 0) {
+        if (plan.in_cgroup == CGROUP_V1 && !join_cgroups(fds + 1, nfds - 1))
+            _exit(1);
         signal(SIGCHLD, SIG_DFL);
-        init_run(ctl, &plan, z->base, z->user);
+        init_run(fds[0], &plan, z->base, z->user);
         return true;
     }
     if (pid < 0) {
@@ -137,17 +156,18 @@ void zygote_run(int sock)
     if (wire_send(sock, MSG_ZYGOTE_UP, 0, (struct str){0}, NULL, 0) < 0)
         _exit(0);
     for (;;) {
-        int fd = -1;
+        int fds[1 + CGROUP_DOORS_MAX];
         size_t nfds = 0;
-        if (wire_recv(sock, &head, bytes, &fd, 1, &nfds) <= 0)
+        if (wire_recv(sock, &head, bytes, fds, COUNT(fds), &nfds) <= 0)
             _exit(0); /* the warden is gone */
         if (head.type == MSG_FILTERS) {
             int rc = wire_in_add(&in, head, (struct str){bytes, head.len});
             if (rc < 0 || (rc == 1 && take_filters(&z, &in) < 0))
                 _exit(1);
         }
-        if (head.type == MSG_FORK && on_fork(&z, head.id, (struct str){bytes, head.len}, fd))
+        if (head.type == MSG_FORK && on_fork(&z, head.id, (struct str){bytes, head.len}, fds, nfds))
             return;
-        fd_closep(&fd);
+        for (size_t i = 0; i < nfds; i++)
+            fd_closep(&fds[i]);
     }
 }

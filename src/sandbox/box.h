@@ -33,7 +33,7 @@ struct box_plan {
     uint64_t memory_bytes;
     uint64_t cpu_percent;
     uint32_t init_uid;  /* inside: 0 where there is a uid range, BOX_USER where there is one uid */
-    uint32_t in_cgroup; /* memory and pids are held by a cgroup */
+    uint32_t in_cgroup; /* an enum cgroup_mode: who holds memory and pids */
 };
 
 /* A compiled seccomp program; the bytes of sock_filter[]. */
@@ -106,7 +106,11 @@ const char *cgroups_why(const struct cgroups *cg); /* a sentence, for doctor and
 unsigned cgroups_swept(const struct cgroups *cg);  /* stale groups removed at open */
 
 int cgroup_make(struct cgroups *cg, uint64_t id, const struct box_plan *plan, struct err *e) MUST_CHECK;
-int cgroup_add(struct cgroups *cg, uint64_t id, pid_t pid, struct err *e) MUST_CHECK;
+/* The way in, for the process that is to be born there or to join: owned fds in ret, and how many.
+ * Version 2: the directory, for CLONE_INTO_CGROUP. Version 1: one `tasks` file per hierarchy, to each
+ * of which the new process writes "0" itself (see cgroup_join). */
+#define CGROUP_DOORS_MAX 4
+int cgroup_doors(struct cgroups *cg, uint64_t id, int ret[CGROUP_DOORS_MAX], struct err *e) MUST_CHECK;
 void cgroup_usage(struct cgroups *cg, uint64_t id, struct box_usage *ret);
 /* 0 when it is gone, -1 with EBUSY while processes of it are still dying. */
 int cgroup_remove(struct cgroups *cg, uint64_t id) MUST_CHECK;

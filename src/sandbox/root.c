@@ -8,6 +8,7 @@
  */
 #include "sandbox/box.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <linux/mount.h>
 #include <stdio.h>
@@ -39,14 +40,8 @@ static const struct source base_sources[] = {
     {"/etc/magic",          NULL, 0         },
     {"/etc/matplotlibrc",   NULL, 0         },
     {"/etc/mime.types",     NULL, 0         },
-    {"/etc/python3",        NULL, 0         },
-    {"/etc/python3.11",     NULL, 0         },
     {"/etc/ssl/certs",      NULL, 0         },
     {"/etc/ssl/openssl.cnf", NULL, 0        },
-    {"/etc/ImageMagick-6",  NULL, 0         },
-    {"/etc/java-17-openjdk", NULL, 0        },
-    {"/etc/R",              NULL, 0         },
-    {"/var/lib/ghostscript", NULL, 0        },
     {"/dev/null",           NULL, DEVICE | MUST_EXIST},
     {"/dev/zero",           NULL, DEVICE | MUST_EXIST},
     {"/dev/full",           NULL, DEVICE    },
@@ -119,11 +114,31 @@ static int take(struct tree *t, struct source from, struct err *e)
     return 0;
 }
 
+/* /etc/python3, /etc/python3.11, ...: Debian's sitecustomize lives there. */
+static int take_python_etc(struct tree *t, struct err *e)
+{
+    DIR *d = opendir("/etc");
+    int rc = 0;
+
+    for (struct dirent *entry; rc == 0 && d && (entry = readdir(d));) {
+        char path[300];
+        if (strncmp(entry->d_name, "python3", 7) != 0)
+            continue;
+        snprintf(path, sizeof(path), "/etc/%s", entry->d_name);
+        rc = take(t, (struct source){.path = mem_strdup(path)}, e);
+    }
+    if (d)
+        closedir(d);
+    return rc;
+}
+
 static int take_all(struct tree *t, const struct root_plan *plan, struct err *e)
 {
     for (size_t i = 0; i < COUNT(base_sources); i++)
         if (take(t, base_sources[i], e) < 0)
             return -1;
+    if (take_python_etc(t, e) < 0)
+        return -1;
     for (size_t i = 0; i < COUNT(top_links); i++) {
         struct stat st;
         if (lstat(top_links[i], &st) == 0 && S_ISDIR(st.st_mode) &&

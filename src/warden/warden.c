@@ -1,8 +1,8 @@
 /*
  * Theory of operation. One thread, one epoll, three kinds of things to wait for:
  * the server's socket, each zygote's socket, and a pidfd for each keeper and each
- * sandbox's init. A spawn goes server -> warden (cgroup, uid slot) -> zygote (fork)
- * -> warden (into the cgroup) -> server; whatever fails on the way is undone here.
+ * sandbox's init. A spawn goes server -> warden (cgroup, uid slot) -> zygote (fork,
+ * id maps) -> warden -> server; whatever fails on the way is undone here.
  *
  * Rights it keeps when started by root, and why:
  *   CAP_SYS_ADMIN                  namespaces and mounts of keepers, cgroups
@@ -143,16 +143,22 @@ static void uid_map_text(struct warden *w, unsigned slot, char ret[UID_MAP_TEXT]
 static int ask_fork(struct warden *w, struct zygote *z, struct box_entry *b,
                     const struct box_plan *plan, int ctl, struct err *e)
 {
+    int fds[1 + CGROUP_DOORS_MAX] = {ctl};
+    int doors = cgroup_doors(w->cgroups, b->id, fds + 1, e);
     char map[UID_MAP_TEXT];
     struct buf body;
     int rc;
 
+    if (doors < 0)
+        return -1;
     uid_map_text(w, b->slot, map);
     buf_init(&body, 4 * KiB);
     wire_put(&body, TAG_BLOB, (struct str){(const char *)plan, sizeof(*plan)});
     wire_put(&body, TAG_UID_MAP, str_of(map));
-    rc = wire_send(z->sock, MSG_FORK, b->id, buf_str(&body), &ctl, 1);
+    rc = wire_send(z->sock, MSG_FORK, b->id, buf_str(&body), fds, 1 + (size_t)doors);
     buf_done(&body);
+    for (int i = 1; i <= doors; i++)
+        fd_closep(&fds[i]);
     return rc < 0 ? err_sys(e, "ask the zygote") : 0;
 }
 
@@ -197,7 +203,7 @@ static void on_spawn(struct warden *w, uint64_t id, struct str body, int ctl)
 
     memcpy(&plan, blob.p, sizeof(plan));
     plan.init_uid = w->has_range ? 0 : BOX_USER;
-    plan.in_cgroup = cgroups_mode(w->cgroups) != CGROUP_NONE;
+    plan.in_cgroup = (uint32_t)cgroups_mode(w->cgroups);
     b = mem_zalloc(sizeof(*b));
     *b = (struct box_entry){.next = w->boxes, .id = id, .zygote = z, .pidfd = -1, .slot = slot};
     w->boxes = b;
@@ -206,32 +212,19 @@ static void on_spawn(struct warden *w, uint64_t id, struct str body, int ctl)
     z->boxes++;
 }
 
-/* The pid as this process's /proc numbers it. */
-static pid_t pidfd_pid(int pidfd)
-{
-    char path[48], text[512], *at;
-
-    snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", pidfd);
-    if (fd_read_file_at(AT_FDCWD, path, text, sizeof(text)) < 0 || !(at = strstr(text, "\nPid:")))
-        return -1;
-    return (pid_t)strtol(at + 5, NULL, 10);
-}
-
 static void on_forked(struct warden *w, uint64_t id, int *pidfd)
 {
     struct box_entry *b = box_find(w, id);
-    struct err e;
     struct buf body;
 
     if (!b || b->pidfd >= 0 || *pidfd < 0)
         return;
     b->pidfd = take_fd(pidfd);
     b->from_pidfd = (struct source){BOX_GONE, b};
-    if (watch(w, b->pidfd, &b->from_pidfd) < 0 ||
-        cgroup_add(w->cgroups, id, pidfd_pid(b->pidfd), &e) < 0) {
-        log_warn("box %" PRIu64 ": %s", id, e.text);
+    if (watch(w, b->pidfd, &b->from_pidfd) < 0) {
         syscall(SYS_pidfd_send_signal, b->pidfd, SIGKILL, NULL, 0);
-        return; /* its end comes by the pidfd, as MSG_GONE */
+        fd_closep(&b->pidfd);
+        return linger(w, b);
     }
     buf_init(&body, KiB);
     wire_put_num(&body, TAG_UID,

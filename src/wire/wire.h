@@ -17,7 +17,7 @@
 #include "base/base.h"
 
 #define WIRE_BODY_MAX (48 * KiB) /* with the head well below the default socket buffer */
-#define WIRE_FDS_MAX  4
+#define WIRE_FDS_MAX  8
 #define WIRE_MORE     1u
 #define WIRE_FILE     2u /* the body is in the file that comes along; server to kernel only */
 
@@ -65,7 +65,7 @@ enum wire_type {
     MSG_GONE = 0x65,       /* head.id: box id: no process of it is left */
 
     /* warden -> zygote, and back */
-    MSG_FORK = 0x70,      /* head.id: box id; BLOB: box_plan, UID_MAP; fd: init's socket */
+    MSG_FORK = 0x70,      /* head.id: box id; BLOB: box_plan, UID_MAP; fds: init's socket, cgroup */
     MSG_FORKED = 0x71,    /* head.id; fd: pidfd */
     MSG_FORK_FAIL = 0x72, /* head.id; TEXT */
     MSG_ZYGOTE_UP = 0x73,   /* warmed up; now wants MSG_FILTERS */

@@ -23,7 +23,8 @@ mknodat 259 33      setuid 105 146       setgid 106 144       setresuid 117 147 
 setgroups 116 159   capset 126 91        prctl 157 167        syslog 103 116
 fanotify_init 300 262                    iopl 172 -           ioperm 173 -         modify_ldt 154 -
 move_pages 279 239  migrate_pages 256 238                     sched_setscheduler 144 119
-sched_setattr 314 274                    ioprio_set 251 30    mlockall 151 230     mlock 149 228
+sched_setattr 314 274                    sched_setparam 142 118                    sched_setaffinity 203 122
+ioprio_set 251 30    mlockall 151 230     mlock 149 228
 shmget 29 194       shmat 30 196         msgget 68 186        semget 64 190        mq_open 240 180
 getpid 39 172       getppid 110 173      kill 62 129          tgkill 234 131       rt_sigqueueinfo 129 138
 execveat 322 281    memfd_create 319 279 vhangup 153 58       lookup_dcookie 212 18

@@ -80,7 +80,8 @@ class Run:
     def __getitem__(self, index):
         """One execution of the document."""
         executions = self.doc["executions"]
-        holds(index < len(executions), f"execution {index} never ran; the last one: {self.brief()}")
+        if not -len(executions) <= index < len(executions):
+            raise Failed(f"execution {index} never ran; the last one: {self.brief()}")
         return executions[index]
 
     def __len__(self):
@@ -116,10 +117,12 @@ class Run:
 
     def brief(self):
         """The end of the story, for a failure message."""
-        last = self.doc["executions"][-1] if self.doc["executions"] else {}
-        errors = [ev.get("traceback") or ev.get("message") for ev in last.get("events", [])
+        if not self.doc["executions"]:
+            return f"exit {self.exit}, nothing ran: {self.doc.get('error')} {self.stderr[-1500:].decode(errors='replace')}"
+        last = self[-1]
+        errors = [ev.get("traceback") or ev.get("message") for ev in last["events"]
                   if ev["type"] == "error"]
-        return (f"exit {self.exit}, outcome {last.get('outcome')}\n" +
+        return (f"exit {self.exit}, outcome {last['outcome']}\n" +
                 "\n".join(errors) + self.text(-1, "stderr")[-1500:] + self.stderr[-1500:].decode(errors="replace"))
 
 

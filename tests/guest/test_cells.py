@@ -179,10 +179,22 @@ def test_store_and_history_magics(kernel):
     assert "kept = 5" in kernel.run("%history").out
 
 
+def test_reset(kernel):
+    kernel.run("x = 1")
+    kernel.run("%reset -f")
+    assert kernel.run("x").error["name"] == "NameError"
+    assert kernel.run("3").value == "3"
+    assert kernel.run("_, Out[4]").value == "(3, 3)"
+
+
 def test_pasted_prompts_and_indent(kernel):
     assert kernel.run(">>> a = 3\n>>> a + 1").value == "4"
     assert kernel.run("In [1]: 5 + 5").value == "10"
     assert kernel.run("    b = 3\n    b").value == "3"
+
+
+def test_byte_order_mark(kernel):
+    assert kernel.run("\ufeff5").value == "5"
 
 
 def test_cell_with_crlf(kernel):
@@ -204,7 +216,9 @@ def test_hooks_see_plain_cells(kernel):
     assert kernel.run("seen[1:]").value == "['1 + 1', True, '1 / 0', False, 'seen[1:]']"
 
 
-def test_ast_transformer_and_settings(kernel):
+def test_settings(kernel):
+    kernel.run("%config InteractiveShell.ast_node_interactivity = 'last'")
+    assert kernel.run("get_ipython().ast_node_interactivity").value == "'last'"
     kernel.run("get_ipython().ast_node_interactivity = 'all'")
     assert [r["text/plain"] for r in kernel.run("1\n2").of("result")] == ["1", "2"]
 
@@ -260,9 +274,11 @@ def test_stdin_is_at_its_end(kernel):
 
 @pytest.mark.parametrize("code", ["breakpoint()", "import pdb\npdb.set_trace()\nprint(1)",
                                   "from IPython.core.debugger import set_trace\nset_trace()",
-                                  "try:\n    1 / 0\nexcept Exception:\n    import pdb\n    pdb.post_mortem()"])
+                                  "try:\n    1 / 0\nexcept Exception:\n    import pdb\n    pdb.post_mortem()",
+                                  "try:\n    1 / 0\nexcept Exception:\n    get_ipython().showtraceback()\n"
+                                  "get_ipython().run_line_magic('debug', '')"])
 def test_debuggers_fail(kernel, code):
     cell = kernel.run(code)
     assert cell.status == 1
-    assert "debugger is not available" in cell.error["text"]
+    assert "debugger is not available" in cell.of("error")[-1]["text"]
     assert kernel.run("1").value == "1"

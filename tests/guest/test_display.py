@@ -89,7 +89,7 @@ def test_display_that_is_too_large(kernel):
 
 def test_value_that_is_too_large(kernel):
     cell = kernel.run("'x' * 9_000_000")
-    assert cell.value.startswith("'xxx") and "characters left out" in cell.value
+    assert cell.value.startswith("'xxx") and "bytes left out" in cell.value
     assert len(cell.value) < 2_000_000
 
 
@@ -106,3 +106,9 @@ def test_frame(science):
     cell = science.run("import pandas as pd\npd.DataFrame({'a': [1, 2]})")
     assert "<table" in cell.result["text/html"]
     assert cell.value.split() == ["a", "0", "1", "1", "2"]
+
+
+def test_wide_frame_keeps_its_columns(science, kernel):
+    for each in (science, kernel):
+        cell = each.run("import pandas as pd\npd.DataFrame([[1] * 18], columns=['column %d' % i for i in range(18)])")
+        assert "column 9" in cell.value and "column 9" in cell.result["text/html"]

@@ -72,7 +72,8 @@ def test_syntax_errors(kernel, code, line, text):
 def test_return_outside(kernel):
     cell = kernel.run("a = 1\nreturn a")
     assert cell.error["name"] == "SyntaxError"
-    assert cell.error["frames"][-1][:2] == ["<cell 1>", 2]
+    assert cell.error["frames"] == [["<cell 1>", 2, "<module>", "return a"]]
+    assert cell.error["trace"].startswith('  File "<cell 1>", line 2\n    return a\n')
 
 
 def test_null_byte(kernel):
@@ -142,7 +143,7 @@ def test_recursion(kernel):
     assert len(cell.error["frames"]) == 64
     cell = kernel.run("def a(n):\n    return b(n)\ndef b(n):\n    return a(n)\na(0)")
     assert len(cell.error["trace"].encode()) <= 33 * 1024
-    assert "characters left out" in cell.error["trace"]
+    assert "bytes left out" in cell.error["trace"]
     assert kernel.run("1").value == "1"
 
 
@@ -219,3 +220,10 @@ def test_error_of_a_callback(kernel):
                "get_ipython().events.register('post_run_cell', bad)")
     cell = kernel.run("print('x')")
     assert cell.status == 1 and cell.error["text"] == "in a hook"
+
+
+def test_code_given_to_run_cell(kernel):
+    cell = kernel.run("get_ipython().run_cell('x = 1\\n1 / 0')\nprint('on')")
+    assert cell.status == 1
+    assert [kind for kind, _ in cell.events] == ["error", "stdout"]
+    assert 'File "<run_cell in cell 1>", line 2' in cell.error["trace"]

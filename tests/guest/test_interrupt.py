@@ -88,3 +88,13 @@ def test_own_handler(kernel):
     time.sleep(0.1)
     kernel.interrupt()
     assert kernel.finish().value == "1"
+
+
+def test_volleys(kernel):
+    for n in range(6):
+        kernel.start("x = %d\nimport time\ntime.sleep(30)" % n)
+        time.sleep(0.03)
+        for _ in range(20):
+            kernel.interrupt()
+        assert kernel.finish(5).status == 2
+    assert kernel.run("x").value == "5"

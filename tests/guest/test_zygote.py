@@ -40,6 +40,12 @@ def test_preload_that_fails(start):
         "ModuleNotFoundError: No module named 'no_such_module'")
 
 
+def test_zygote_that_breaks(start):
+    zygote = start(before="import IPython.core.interactiveshell as i; del i.ExecutionInfo")
+    assert zygote.said.startswith("fail Python at /usr/bin/python3 cannot be prepared: ImportError")
+    assert "Traceback" in zygote.logged()
+
+
 def test_zygote_is_silent(plain_zygote, science_zygote):
     assert plain_zygote.logged() == science_zygote.logged() == ""
 
@@ -56,9 +62,10 @@ def test_preloads_are_there_and_not_in_the_way(science):
 
 def test_nothing_is_left_of_warming_up(kernel):
     names = kernel.run("[n for n in globals() if not n.startswith('__')]").value
-    assert sorted(eval(names)) == ["In", "Out", "_", "___", "_dh", "_i", "_i1", "_ih", "_ii", "_iii",
+    assert sorted(eval(names)) == ["In", "Out", "_", "_dh", "_i", "_i1", "_ih", "_ii", "_iii",
                                    "_oh", "exit", "get_ipython", "quit"]
-    assert kernel.run("len(In), len(Out), __, ___").value == "(3, 1, '', '')"
+    assert kernel.run("len(In), len(Out), __, ___, _dh").value == \
+        "(3, 1, '', '', [%r])" % kernel.folder
     assert kernel.run("import sys\nhasattr(sys, 'last_value')").value == "False"
     assert kernel.run("import linecache\nsorted(k for k in linecache.cache if k[0] == '<')").value \
         == "['<cell 1>', '<cell 2>', '<cell 3>', '<cell 4>']"
@@ -72,6 +79,8 @@ def test_only_the_users_paths(kernel):
 def test_one_thread_and_few_fds(science):
     cell = science.run("import os\nlen(os.listdir('/proc/self/task')), os.environ['OMP_NUM_THREADS']")
     assert cell.value == "(1, '1')"
+    assert science.run("import threading\nthreading.main_thread().native_id == os.getpid()").value \
+        == "True"
     cell = science.run("sorted(os.readlink('/proc/self/fd/' + f).split(':')[0] "
                        "for f in os.listdir('/proc/self/fd') if int(f) != 999 "
                        "and os.path.exists('/proc/self/fd/' + f))")

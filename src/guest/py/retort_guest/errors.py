@@ -1,5 +1,6 @@
 """Exceptions as the server wants them: name, message, a compact traceback, the user's frames."""
 
+import linecache
 import os
 import traceback
 
@@ -43,13 +44,18 @@ def _fields(value, tb):
     made = traceback.TracebackException(type(value), value, tb)
     frames = _frames(made, value)
     _prune_all(made, set())
-    trace = "".join(made.format())
-    if not made.stack and isinstance(value, SyntaxError):
+    unborn = isinstance(value, SyntaxError) and is_user(str(value.filename)) \
+        and not any(is_user(f.filename) for f in made.stack if not isinstance(f, int))
+    if unborn:
         # The cell itself did not compile: there is no call to trace.
+        made.stack.clear()
+        made.text = made.text or linecache.getline(value.filename, value.lineno or 0)
+    trace = "".join(made.format())
+    if unborn:
         trace = trace.replace("Traceback (most recent call last):\n", "", 1)
     out = [(TAG_NAME, _bytes(type(value).__name__)),
-           (TAG_TEXT, _bytes(cut(_text(value), TEXT_MAX))),
-           (TAG_TRACE, _bytes(cut(trace, TRACE_MAX)))]
+           (TAG_TEXT, cut(_bytes(_text(value)), TEXT_MAX)),
+           (TAG_TRACE, cut(_bytes(trace), TRACE_MAX))]
     if isinstance(value, OSError) and isinstance(value.errno, int) and value.errno >= 0:
         out.append((TAG_ERRNO, value.errno))
     for filename, line, name, text in frames:
@@ -58,13 +64,15 @@ def _fields(value, tb):
     return out
 
 
-def cut(text, limit):
-    """Head and tail of a text that is too long."""
-    if len(text) <= limit:
-        return text
+def cut(data, limit):
+    """Head and tail of a text (as UTF-8) that is too long."""
+    if len(data) <= limit:
+        return data
     half = limit // 2
-    return "%s\n... %d characters left out ...\n%s" % (text[:half], len(text) - 2 * half,
-                                                       text[-half:])
+    head = data[:half].decode("utf-8", "ignore").encode("utf-8")
+    tail = data[-half:].decode("utf-8", "ignore").encode("utf-8")
+    left = len(data) - len(head) - len(tail)
+    return b"%s\n... %d bytes left out ...\n%s" % (head, left, tail)
 
 
 def _text(value):
@@ -82,7 +90,9 @@ def _frames(made, value):
     found = [(f.filename, f.lineno or 0, f.name, (f.line or "").strip())
              for f in made.stack if is_user(f.filename)]
     if isinstance(value, SyntaxError) and is_user(str(value.filename)):
-        found.append((value.filename, value.lineno or 0, "<module>", (value.text or "").strip()))
+        line = value.lineno or 0
+        text = value.text or linecache.getline(value.filename, line)
+        found.append((value.filename, line, "<module>", text.strip()))
     if len(found) > FRAMES_HEAD + FRAMES_TAIL:
         found = found[:FRAMES_HEAD] + found[-FRAMES_TAIL:]
     return found

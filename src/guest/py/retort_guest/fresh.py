@@ -1,15 +1,18 @@
 """What must differ between two children of one zygote, done in each right after the fork."""
 
 import os
+import struct
 import sys
+import threading
 
 
 def reseed():
+    threading.main_thread()._set_native_id()
     loaded = sys.modules.get
     if loaded("random"):
         loaded("random").seed()
     if loaded("numpy.random"):
-        loaded("numpy.random").seed()
+        loaded("numpy.random").seed(struct.unpack("<8I", os.urandom(32)))
     if loaded("torch"):
         loaded("torch").seed()
     if loaded("ssl"):
@@ -35,13 +38,18 @@ class ForkHooks:
 
     def __init__(self):
         self.register = os.register_at_fork
-        self.calls = []
+        self.kept = []
+        os.register_at_fork = self._keep
 
-    def collect(self):
-        os.register_at_fork = lambda **hooks: self.calls.append(hooks)
+    def _keep(self, **hooks):
+        # A module may have taken this function by name, so it goes on working after release().
+        if self.kept is None:
+            self.register(**hooks)
+        else:
+            self.kept.append(hooks)
 
     def release(self):
-        os.register_at_fork = self.register
-        for hooks in self.calls:
+        kept, self.kept = self.kept, None
+        for hooks in kept:
             self.register(**hooks)
-        self.calls = []
+        os.register_at_fork = self.register

@@ -6,11 +6,11 @@ import os
 import pdb
 import sys
 
-from . import errors, fresh, streams
+from . import fresh, streams
 from .link import CHILD, link
+from .shell import NO_DEBUGGER
 
 NOBODY = "%s is not available here: nobody can answer. Put the value into the code."
-NO_DEBUGGER = "The debugger is not available here: nobody can answer it. Print what you want to see."
 
 
 def _input(prompt=""):
@@ -38,7 +38,7 @@ def refuse_questions():
 def main(shell):
     """Never returns."""
     fresh.reseed()
-    errors.workspace = os.path.join(os.getcwd(), "")
+    shell.arrive(os.getcwd())
     link.open()
     while True:
         cell = link.next_cell()

@@ -12,7 +12,6 @@ use it; it has the pipes.
 
 import os
 import select
-import signal
 import threading
 
 import _retort
@@ -37,6 +36,7 @@ class Link:
         self.running = False    # user code runs: SIGINT is for it
         self.held = False       # the main thread is inside a message: SIGINT has to wait
         self.interrupted = False
+        self.calm = set()       # code of ours in which an exception out of nowhere would do harm
         self.main = 0
         self._new_lock()
 
@@ -51,7 +51,6 @@ class Link:
         self.mode = IDLE
         self.main = threading.get_ident()
         os.register_at_fork(after_in_child=self._on_fork)
-        signal.signal(signal.SIGINT, self._on_sigint)
         _retort.send(MSG_IDLE, 0, [])
 
     def next_cell(self):
@@ -68,6 +67,8 @@ class Link:
             fields = dict(_retort.fields(body))
             self.id = ident
             code = fields.get(TAG_CODE, b"").decode("utf-8", "replace")
+            if code.startswith("\ufeff"):
+                code = code[1:]  # a script may begin with a byte order mark
             return code, int.from_bytes(fields.get(TAG_CELL_NO, b""), "little")
 
     def begin(self):
@@ -81,7 +82,7 @@ class Link:
         with self.lock:
             self._hold(_retort.send, MSG_DONE, self.id, [(TAG_STATUS, status)])
             self.mode = IDLE
-            self.unsettled = False
+            self.unsettled = self.interrupted = False
 
     # --- messages ---
 
@@ -134,19 +135,24 @@ class Link:
             send(kind, ident, fields)
         finally:
             self.held = False
-        if self.interrupted:
-            self.interrupted = False
-            if self.running:
-                raise KeyboardInterrupt
+        if self.running:
+            self.check()
 
-    def _on_sigint(self, signum, frame):
+    def on_sigint(self, number, frame):
+        """The handler of SIGINT, from the zygote on: Ctrl-C in a terminal is not for it."""
         if self.mode == CHILD:
             raise KeyboardInterrupt
-        if not self.running:
+        if self.mode != BUSY:
             return
-        if self.held:
+        if not self.running or self.held or frame is None or frame.f_code in self.calm:
             self.interrupted = True
         else:
+            raise KeyboardInterrupt
+
+    def check(self):
+        """Raises the interrupt that came before there was code to interrupt."""
+        if self.interrupted:
+            self.interrupted = False
             raise KeyboardInterrupt
 
     def _on_fork(self):

@@ -26,7 +26,7 @@ from IPython.core.interactiveshell import ExecutionInfo, ExecutionResult, Intera
 from IPython.core.macro import Macro
 from IPython.core.profiledir import ProfileDir
 from IPython.utils.text import LSString, SList
-from traitlets import Type, observe
+from traitlets import Type, default, observe
 from traitlets.config import Config
 
 from . import errors, programs
@@ -39,6 +39,9 @@ _MAGIC_FILES = {"<timed exec>", "<timed eval>", "<magic-timeit>", "<magic-timeit
                 "<magic-timeit-stmt>", "<unknown>"}
 _PYTHON_MAGICS = {"time", "timeit", "capture"}
 _INFO_EXTRA = len(inspect.signature(ExecutionInfo).parameters) - 4  # grew over the versions
+
+NO_DEBUGGER = ("The debugger is not available here: nobody can answer it. "
+               "Print what you want to see.")
 
 _MAGIC_LINE = re.compile(r"^\s*[%!?]|\?\s*$|^\s*[\w., ]+=\s*[!%]|^ ?(\[\w+\] )?In \[", re.M)
 _BLANK_LINES = re.compile(r"(?:[ \t\f]*\r?\n)+")
@@ -63,8 +66,13 @@ class Compiler(CachingCompiler):
         self._filename_map.clear()
 
     def get_code_name(self, raw_code, transformed_code, number):
-        # A magic that runs its body as a cell (%%capture) passes a part of this one.
-        return self.cell if raw_code.strip() in self.raw else "<run_cell in %s" % self.cell[1:]
+        # A magic that runs its body as a cell (%%capture) passes a part of this one, each line
+        # in its place. Other code is what the user gave to run_cell().
+        if raw_code is not self.raw:
+            lines = zip(raw_code.rstrip().split("\n"), self.raw.split("\n") + [""])
+            if any(part != whole for part, whole in lines if part.strip()):
+                return "<run_cell in %s" % self.cell[1:]
+        return self.cell
 
     def cache(self, transformed_code, number=0, raw_code=None):
         text = raw_code or transformed_code
@@ -147,6 +155,9 @@ class Shell(InteractiveShell):
     displayhook_class = Type(Hook)
     compiler_class = Type(Compiler)
 
+    # pandas asks for it to tell a notebook from a terminal, where it would leave out columns.
+    kernel = None
+
     # As in History: plain attributes where the base class has traits.
     execution_count = 1
     last_execution_succeeded = True
@@ -156,6 +167,7 @@ class Shell(InteractiveShell):
         self._status = STATUS_OK
         self._pending = None  # the exception that ended the cell
         self._cancelled = False
+        self._nested = 0      # depth of run_cell() in a cell's own code
         self._loop = None
         super().__init__(**kwargs)
         self.input_transformer_manager = Transformer()
@@ -166,6 +178,7 @@ class Shell(InteractiveShell):
         atexit.unregister(self.atexit_operations)
         # IPython's advice after a SystemExit; nobody is at a prompt here.
         warnings.filterwarnings("ignore", "To exit: use", UserWarning)
+        link.calm.add(Shell.run.__code__)
         self._clean = dict(self.user_ns)
 
     # --- what IPython would take from a home directory or a terminal ---
@@ -183,6 +196,7 @@ class Shell(InteractiveShell):
         self.history_manager = History(shell=self, parent=self)
         self.configurables.append(self.history_manager)
 
+    @default("exiter")
     def _exiter_default(self):
         return Exit(self)
 
@@ -221,13 +235,17 @@ class Shell(InteractiveShell):
             value = KeyboardInterrupt()
         if type(value) is SystemExit and value.code in (None, 0):
             return
-        if running_compiled_code:
+        if running_compiled_code and not self._nested:
             self._pending = (value, tb)  # it ends the cell: figures drawn so far come first
         else:
             self._show(value, tb)
 
     def showsyntaxerror(self, filename=None, running_compiled_code=False):
         self.showtraceback(running_compiled_code=running_compiled_code)
+
+    def debugger(self, force=False):
+        if force:
+            raise RuntimeError(NO_DEBUGGER)
 
     def _show(self, value, tb):
         running, link.running = link.running, False
@@ -239,6 +257,8 @@ class Shell(InteractiveShell):
                 sys.stderr.write(dict(fields)[TAG_TRACE].decode("utf-8", "replace"))
         finally:
             link.running = running
+        if running:
+            link.check()
 
     # --- cells ---
 
@@ -247,15 +267,12 @@ class Shell(InteractiveShell):
         self._status = STATUS_OK
         self._pending = None
         self._cancelled = False
+        self._nested = 0
         self.compile.begin(raw, number)
         self.execution_count = number
         try:
             link.running = True
-            codes = self._plain(raw)
-            if codes is None:
-                self.run_cell(raw, store_history=True)
-            else:
-                self._run_plain(raw, codes)
+            self._go(raw)
             link.running = False
         except BaseException as error:  # between two steps: in nobody's code
             link.running = False
@@ -264,6 +281,21 @@ class Shell(InteractiveShell):
             self._show(*self._pending)
             self._pending = None
         return self._status
+
+    def _go(self, raw):
+        link.check()
+        codes = self._plain(raw)
+        if codes is None:
+            super().run_cell(raw, store_history=True)
+        else:
+            self._run_plain(raw, codes)
+
+    def run_cell(self, *args, **kwargs):
+        self._nested += 1
+        try:
+            return super().run_cell(*args, **kwargs)
+        finally:
+            self._nested -= 1
 
     def _transform_lists(self):
         manager = self.input_transformer_manager
@@ -373,7 +405,13 @@ class Shell(InteractiveShell):
         asyncio.set_event_loop(self._loop)
         return self._loop
 
-    # --- the zygote ---
+    # --- before the first cell ---
+
+    def arrive(self, folder):
+        """In a new kernel: this is where the user works."""
+        errors.workspace = os.path.join(folder, "")
+        self.starting_dir = folder
+        self.history_manager.dir_hist[:] = [folder]
 
     def forget(self):
         """As if no cell had run: what warming up left behind goes."""
@@ -395,6 +433,9 @@ class Shell(InteractiveShell):
         for name in ("last_type", "last_value", "last_traceback", "last_exc"):
             if hasattr(sys, name):
                 delattr(sys, name)
+
+
+Shell.__name__ = InteractiveShell.__name__  # by which %config and its users know it
 
 
 def make():

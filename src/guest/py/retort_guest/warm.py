@@ -8,7 +8,7 @@ away, and the shell forgets that it ran.
 import os
 import sys
 
-from . import streams
+from . import fresh, streams
 from .link import ZYGOTE, link
 
 ROUNDS = 20
@@ -28,6 +28,8 @@ def up(shell):
     real = sys.stdout.fd, sys.stderr.fd
     _aim(null, null)
     try:
+        for _ in range(ROUNDS):
+            fresh.reseed()
         _cells(shell, _PLAIN, ROUNDS)
         _cells(shell, _MAGIC, 2)
         if "pandas" in sys.modules:

@@ -24,11 +24,13 @@ import faulthandler
 import gc
 import importlib
 import importlib.util
+import signal
 import traceback
 
 import _retort
 
 from retort_guest.fresh import ForkHooks
+from retort_guest.link import link
 
 PACKAGES = {"IPython": ("ipython", "python3-ipython"),
             "matplotlib_inline": ("matplotlib-inline", "python3-matplotlib-inline")}
@@ -45,34 +47,38 @@ def missing():
         " ".join(PACKAGES[name][1] for name in names))
 
 
+def first_line(error):
+    return traceback.format_exception_only(type(error), error)[-1].strip()
+
+
 def preload(names):
     """Imports the pool's modules. The sentence for the first that fails, or None."""
     for name in names:
         try:
             importlib.import_module(name)
         except BaseException as error:
-            text = "".join(traceback.format_exception_only(type(error), error)).strip()
-            return "Python at %s cannot import '%s': %s" % (sys.executable, name, text)
+            return "Python at %s cannot import '%s': %s" % (sys.executable, name, first_line(error))
     return None
 
 
-def prepare(fd, names):
-    """The shell, ready for its first cell; or the end of this process."""
+def prepare(names):
+    """(shell, None) ready for its first cell, or (None, why not)."""
     text = missing()
     if text:
-        _retort.fail(fd, text)
+        return None, text
     from retort_guest import fonts, kernel, programs, shell, streams, warm
 
     streams.install()
     kernel.refuse_questions()
     programs.install()
     made = shell.make()
-    text = preload(names)
+    with made.builtin_trap:  # packages look for get_ipython() to know where they are
+        text = preload(names)
     if text:
-        _retort.fail(fd, text)
+        return None, text
     fonts.prepare()
     warm.up(made)
-    return made
+    return made, None
 
 
 def main():
@@ -80,11 +86,16 @@ def main():
     parser.add_argument("fd", type=int)
     parser.add_argument("--preload", default="")
     args = parser.parse_args()
-    names = [name for name in args.preload.split(",") if name]
 
     hooks = ForkHooks()
-    hooks.collect()
-    made = prepare(args.fd, names)
+    signal.signal(signal.SIGINT, link.on_sigint)
+    try:
+        made, text = prepare([name for name in args.preload.split(",") if name])
+    except BaseException as error:
+        traceback.print_exc(file=sys.__stderr__)
+        text = "Python at %s cannot be prepared: %s" % (sys.executable, first_line(error))
+    if text:
+        _retort.fail(args.fd, text)
 
     from retort_guest import fonts, kernel
 
@@ -95,6 +106,7 @@ def main():
     gc.collect()
     _retort.plug()
     gc.freeze()
+    _retort.freeze()
     _retort.zygote_loop(args.fd)
 
     hooks.release()

@@ -1,0 +1,81 @@
+#include "cli/cli_int.h"
+#include "unit.h"
+
+static const struct command commands[] = {
+    {.name = "run", .id = COMMAND_RUN, .args = "ARGS",     .text = "Runs.",          .notes = "The end.\n"},
+    {.name = "doctor",             .id = COMMAND_DOCTOR,               .args = "", .text = "Looks."},
+};
+
+/* Every option of a command, with its value and its sentence, and none of another command. */
+static void test_every_option_is_told(void **state)
+{
+    (void)state;
+    for (size_t c = 0; c < COUNT(commands); c++) {
+        struct buf b;
+        struct err e;
+        buf_init(&b, 64 * KiB);
+        help_command(&commands[c], &b);
+        assert_int_equal(buf_put(&b, (struct str){"", 1}, &e), 0);
+        for (size_t i = 0; i < options_count; i++) {
+            char flag[64];
+            snprintf(flag, sizeof(flag), "--%s%s%s ", options[i].name,
+                     options[i].metavar ? " " : "", options[i].metavar ? options[i].metavar : "");
+            if (options[i].commands & IN(commands[c].id)) {
+                assert_has(b.p, flag);
+                assert_has(b.p, options[i].text);
+            } else {
+                assert_null(strstr(b.p, flag));
+            }
+        }
+        buf_done(&b);
+    }
+}
+
+static void test_defaults_are_told(void **state)
+{
+    struct settings s;
+    struct buf b;
+    struct err e;
+
+    (void)state;
+    settings_init(&s);
+    buf_init(&b, 64 * KiB);
+    help_command(&commands[0], &b);
+    assert_int_equal(buf_put(&b, (struct str){"", 1}, &e), 0);
+    for (size_t i = 0; i < options_count; i++) {
+        char value[64], want[512];
+        option_show(&options[i], &s, value, sizeof(value));
+        snprintf(want, sizeof(want), "%s [%s]\n", options[i].text, value);
+        if (*value)
+            assert_has(b.p, want);
+    }
+    assert_has(b.p, "The end.\n");
+    buf_done(&b);
+    settings_done(&s);
+}
+
+static void test_program(void **state)
+{
+    struct buf b;
+    struct err e;
+
+    (void)state;
+    buf_init(&b, 64 * KiB);
+    help_program(commands, COUNT(commands), &b);
+    assert_int_equal(buf_put(&b, (struct str){"", 1}, &e), 0);
+    assert_has(b.p, "  run ");
+    assert_has(b.p, "Looks.\n");
+    assert_has(b.p, "--version");
+    buf_done(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_option_is_told),
+        cmocka_unit_test(test_defaults_are_told),
+        cmocka_unit_test(test_program),
+    };
+
+    return RUN(tests);
+}

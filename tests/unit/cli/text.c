@@ -1,0 +1,100 @@
+#include "cli/cli_int.h"
+#include "unit.h"
+
+static void test_names(void **state)
+{
+    static const struct {
+        struct str name;
+        const char *shown;
+    } rows[] = {
+        {STR("plot.png"),               "plot.png"                 },
+        {STR("caf\xc3\xa9"),            "caf\xc3\xa9"              },
+        {STR("two\nlines"),             "two\\x0alines"            },
+        {STR("\x1b[2J"),                "\\x1b[2J"                 },
+        {STR("a\\b"),                   "a\\\\b"                   },
+        {STR("\x7f"),                   "\\x7f"                    },
+        {STR("\xc2\x9b"),               "\\xc2\\x9b"               }, /* CSI in one character */
+        {STR("\xff\xfe"),               "\\xff\\xfe"               },
+        {STR("x\xe2\x82"),              "x\\xe2\\x82"              },
+        {STR("gpj\xe2\x80\xaegnp.exe"), "gpj\\xe2\\x80\\xaegnp.exe"}, /* reads backwards */
+        {STR("a\xe2\x80\xa8z"),         "a\\xe2\\x80\\xa8z"        }, /* a line separator */
+        {STR("\xe2\x82\xac"),           "\xe2\x82\xac"             },
+        {STR("a\0b"),                   "a\\x00b"                  },
+        {STR(""),                       ""                         },
+    };
+    char shown[NAME_SHOWN];
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++)
+        assert_string_equal(name_show(shown, rows[i].name), rows[i].shown);
+}
+
+static void test_long_names_are_cut(void **state)
+{
+    char name[5000], shown[NAME_SHOWN];
+
+    (void)state;
+    for (size_t n = NAME_SHOWN - 20; n < NAME_SHOWN + 20; n++) {
+        memset(name, 'x', n);
+        name_show(shown, (struct str){name, n});
+        assert_true(strlen(shown) < NAME_SHOWN);
+    }
+    memset(name, '\n', sizeof(name));
+    name_show(shown, (struct str){name, sizeof(name)});
+    assert_string_equal(shown + strlen(shown) - 7, "\\x0a...");
+}
+
+static void test_sizes(void **state)
+{
+    char shown[SIZE_SHOWN];
+
+    (void)state;
+    assert_string_equal(size_show(shown, 0), "0 B");
+    assert_string_equal(size_show(shown, 999), "999 B");
+    assert_string_equal(size_show(shown, 1000), "1.0 kB");
+    assert_string_equal(size_show(shown, 12300), "12.3 kB");
+    assert_string_equal(size_show(shown, 999949), "999.9 kB");
+    assert_string_equal(size_show(shown, 999999), "1.0 MB");
+    assert_string_equal(size_show(shown, UINT64_MAX), "18.4 EB");
+}
+
+static void test_torn(void **state)
+{
+    (void)state;
+    assert_int_equal(utf8_torn(STR("")), 0);
+    assert_int_equal(utf8_torn(STR("abc")), 0);
+    assert_int_equal(utf8_torn(STR("a\xe2")), 1);
+    assert_int_equal(utf8_torn(STR("a\xe2\x82")), 2);
+    assert_int_equal(utf8_torn(STR("a\xe2\x82\xac")), 0);
+    assert_int_equal(utf8_torn(STR("\xf0\x9f\x98")), 3);
+    assert_int_equal(utf8_torn(STR("\xf0\x9f\x98\x80")), 0);
+    assert_int_equal(utf8_torn(STR("\x80\x80\x80\x80")), 0);
+    assert_int_equal(utf8_torn(STR("\xff")), 0);
+    assert_int_equal(utf8_torn(STR("\xc0")), 0);
+}
+
+static void test_replaced(void **state)
+{
+    struct buf b;
+    struct err e;
+
+    (void)state;
+    buf_init(&b, 64);
+    assert_int_equal(utf8_put(&b, STR("a\xff\xe2\x82\xac\xe2z\0"), &e), 0);
+    assert_str(buf_str(&b), "a\xef\xbf\xbd\xe2\x82\xac\xef\xbf\xbdz\0");
+    buf_done(&b);
+    buf_init(&b, 2);
+    assert_int_equal(utf8_put(&b, STR("a\xff"), &e), -1);
+    buf_done(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_names),    cmocka_unit_test(test_long_names_are_cut),
+        cmocka_unit_test(test_sizes),    cmocka_unit_test(test_torn),
+        cmocka_unit_test(test_replaced),
+    };
+
+    return RUN(tests);
+}

@@ -1,0 +1,74 @@
+/* A directory for one test, removed with everything in it. */
+#pragma once
+
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "unit.h"
+
+struct scratch {
+    char path[32];
+    int fd;
+};
+
+static inline int scratch_remove(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+    (void)st;
+    (void)type;
+    (void)ftw;
+    return remove(path);
+}
+
+static inline int scratch_open(struct scratch *d)
+{
+    strcpy(d->path, "/tmp/retort-unit.XXXXXX");
+    if (!mkdtemp(d->path))
+        return -1;
+    d->fd = open(d->path, O_DIRECTORY | O_RDONLY | O_CLOEXEC);
+    return d->fd < 0 ? -1 : 0;
+}
+
+static inline int scratch_close(struct scratch *d)
+{
+    fd_closep(&d->fd);
+    return nftw(d->path, scratch_remove, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+/* Writes a file and returns its full path, valid until the next call. */
+static inline const char *scratch_put(const struct scratch *d, const char *name, struct str bytes)
+{
+    static char path[256];
+    struct err e;
+    AUTO_CLOSE int fd = openat(d->fd, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+
+    assert_true(fd >= 0);
+    assert_int_equal(fd_write_all(fd, bytes, &e), 0);
+    snprintf(path, sizeof(path), "%s/%s", d->path, name);
+    return path;
+}
+
+static inline void scratch_expect(const struct scratch *d, const char *name, struct str bytes)
+{
+    char got[4096];
+    ssize_t n = fd_read_file_at(d->fd, name, got, sizeof(got));
+
+    assert_int_equal(n, bytes.n);
+    assert_memory_equal(got, bytes.p, bytes.n);
+}
+
+static inline size_t scratch_count(const struct scratch *d)
+{
+    char command[64], line[16] = "0";
+    FILE *f;
+
+    snprintf(command, sizeof(command), "find %s | wc -l", d->path);
+    f = popen(command, "re");
+    assert_non_null(f);
+    assert_non_null(fgets(line, sizeof(line), f));
+    pclose(f);
+    return (size_t)strtoul(line, NULL, 10) - 1;
+}
