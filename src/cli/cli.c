@@ -6,27 +6,28 @@
 
 #define HELP_MAX (64 * KiB)
 
-static const struct command commands[] = {
-    {
-     .name = "run",
-     .id = COMMAND_RUN,
-     .takes_work = true,
-     .args = "[OPTION]... (SCRIPT | -c CODE | - | --shell CMD)...",
-     .text = "Run Python cells and shell commands in one sealed session, in the order given.",
-     .notes =
-            "SIZE is a number with K, M, G or T; S is a number of seconds.\n"
-            "Exit status: 0 ok, 1 the code failed, 2 usage, 3 retort failed, 124 out of time,\n"
-            "130 interrupted, 137 out of memory.\n", .main = run_main,
-     },
-    {
-     .name = "doctor",
-     .id = COMMAND_DOCTOR,
-     .args = "[OPTION]...",
-     .text = "Show which layers of isolation this machine has, and which Python.",
-     .notes = "Exit status: 0 good enough to run strangers' code, 1 not.\n",
-     .main = doctor_main,
-     },
+static const struct command run = {
+    .name = "run",
+    .id = COMMAND_RUN,
+    .takes_work = true,
+    .args = "[OPTION]... (SCRIPT | -c CODE | - | --shell CMD)...",
+    .text = "Run Python cells and shell commands in one sealed session, in the order given.",
+    .notes = "SIZE is a number with K, M, G or T; S is a number of seconds.\n"
+             "Exit status: 0 ok, 1 the code failed, 2 usage, 3 retort failed, 124 out of time,\n"
+             "130 interrupted, 137 out of memory.\n",
+    .main = run_main,
 };
+
+static const struct command doctor = {
+    .name = "doctor",
+    .id = COMMAND_DOCTOR,
+    .args = "[OPTION]...",
+    .text = "Show which layers of isolation this machine has, and which Python.",
+    .notes = "Exit status: 0 good enough to run strangers' code, 1 not.\n",
+    .main = doctor_main,
+};
+
+static const struct command *const commands[] = {&run, &doctor};
 
 static int usage(const char *fmt, ...) PRINTF(1, 2);
 static int usage(const char *fmt, ...)
@@ -66,8 +67,8 @@ static int print_help(const struct command *c)
 static const struct command *find(const char *name)
 {
     for (size_t i = 0; i < COUNT(commands); i++)
-        if (strcmp(name, commands[i].name) == 0)
-            return &commands[i];
+        if (strcmp(name, commands[i]->name) == 0)
+            return commands[i];
     return NULL;
 }
 
@@ -79,8 +80,8 @@ static int unknown_command(const char *name)
     if (name[0] == '-')
         return usage("there is no option %s before a command; see retort --help", shown);
     for (size_t i = 0; i < COUNT(commands); i++)
-        if (edit_distance(str_of(name), str_of(commands[i].name)) <= 2)
-            return usage("there is no command '%s'; did you mean %s?", shown, commands[i].name);
+        if (edit_distance(str_of(name), str_of(commands[i]->name)) <= 2)
+            return usage("there is no command '%s'; did you mean %s?", shown, commands[i]->name);
     return usage("there is no command '%s'; see retort --help", shown);
 }
 

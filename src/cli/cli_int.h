@@ -72,7 +72,7 @@ int settings_parse(struct settings *s, const struct command *c, int argc, const 
                    struct err *e) MUST_CHECK;
 
 void help_command(const struct command *c, struct buf *ret);
-void help_program(const struct command *commands, size_t count, struct buf *ret);
+void help_program(const struct command *const *commands, size_t count, struct buf *ret);
 
 /* --- source: what is to be executed, read and checked before anything starts --- */
 

@@ -23,7 +23,9 @@ static json_t *text_value(struct str s)
 
 static json_t *base64_value(struct str s)
 {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    enum { PAD = 64 };
+    static const char digits[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=";
     const unsigned char *p = (const unsigned char *)s.p;
     AUTO_FREE char *out = mem_zalloc((s.n + 2) / 3 * 4 + 1);
     char *at = out;
@@ -34,8 +36,8 @@ static json_t *base64_value(struct str s)
                      (left > 2 ? p[i + 2] : 0);
         *at++ = digits[v >> 18];
         *at++ = digits[v >> 12 & 63];
-        *at++ = left > 1 ? digits[v >> 6 & 63] : '=';
-        *at++ = left > 2 ? digits[v & 63] : '=';
+        *at++ = digits[left > 1 ? v >> 6 & 63 : PAD];
+        *at++ = digits[left > 2 ? v & 63 : PAD];
     }
     return json_stringn_nocheck(out, (size_t)(at - out));
 }

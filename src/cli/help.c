@@ -73,12 +73,12 @@ void help_command(const struct command *c, struct buf *ret)
     settings_done(&defaults);
 }
 
-void help_program(const struct command *commands, size_t count, struct buf *ret)
+void help_program(const struct command *const *commands, size_t count, struct buf *ret)
 {
     put(ret, "usage: retort COMMAND [OPTION]...\n\n"
              "Sealed, warm Python sessions, ready in milliseconds.\n\nCommands:\n");
     for (size_t i = 0; i < count; i++)
-        put(ret, "  %-*s  %s\n", HELP_COLUMN, commands[i].name, commands[i].text);
+        put(ret, "  %-*s  %s\n", HELP_COLUMN, commands[i]->name, commands[i]->text);
     put(ret, "\n  %-*s  Print the options of a command.\n", HELP_COLUMN, "retort COMMAND --help");
     put(ret, "  %-*s  Print the version.\n", HELP_COLUMN, "retort --version");
 }

@@ -158,15 +158,13 @@ static void next(void *arg)
         return;
     }
     const struct source *src = &r->sources.item[r->at++];
+    const struct exec_config config = {
+        .kind = src->kind, .code = {src->code, src->n}
+    };
     if (r->s->json)
         doc_begin(&r->doc, src);
     r->interrupted = false;
-    r->exec = exec_start(r->session,
-                         &(struct exec_config){
-                             src->kind, {src->code, src->n},
-                              0
-    },
-                         &callbacks, r, &e);
+    r->exec = exec_start(r->session, &config, &callbacks, r, &e);
     if (!r->exec)
         fail(r, &e);
 }
@@ -270,33 +268,47 @@ static int start(struct run *r, struct err *e)
     return 0;
 }
 
-static void report(struct run *r)
+static void report_json(struct run *r)
 {
     static const struct outcome ended = {
         .status = OUTCOME_INTERRUPTED,
-        .line = "Interrupted twice, so the session was ended.",
+        .line = "interrupted twice, so the session was ended",
     };
+    const struct err *failed = r->failed.kind ? &r->failed : NULL;
+    struct err e;
+
+    if (r->exec)
+        doc_outcome(&r->doc, &ended);
+    if (doc_write(&r->doc, STDOUT_FILENO, r->status, failed, &e) < 0)
+        set_status(r, e.sys == EPIPE ? EXIT_PIPE : EXIT_OURS);
+}
+
+static void report_text(struct run *r)
+{
     struct buf line;
     struct err e;
 
-    if (r->s->json) {
-        if (r->exec)
-            doc_outcome(&r->doc, &ended);
-        if (doc_write(&r->doc, STDOUT_FILENO, r->status, r->failed.kind ? &r->failed : NULL, &e) <
-            0)
-            set_status(r, e.sys == EPIPE ? EXIT_PIPE : EXIT_OURS);
-        return;
-    }
     buf_init(&line, 8 * KiB);
     if (keep_summary(&r->keep, &line, &e) == 0 && line.n > 0)
         term_line(&r->show.err, "%.*s", (int)line.n, line.p);
     buf_done(&line);
 }
 
+static void stop(void *arg)
+{
+    struct run *r = arg;
+
+    loop_stop(r->loop);
+}
+
 static void done(struct run *r)
 {
-    if (r->session)
+    if (r->session) {
         session_close(r->session);
+        /* It lets go of the last things from the loop, and ours comes after them. */
+        loop_later(r->loop, stop, r);
+        loop_run(r->loop);
+    }
     if (r->engine)
         engine_free(r->engine);
     loop_free(r->loop);
@@ -321,7 +333,10 @@ int run_main(const struct settings *s)
         /* Whoever presses Ctrl-C from here on does not want to wait for the cleaning up; the warden
          * does that also when we are gone. */
         signal(SIGINT, SIG_DFL);
-        report(&r);
+        if (s->json)
+            report_json(&r);
+        else
+            report_text(&r);
     }
     done(&r);
     return r.status;

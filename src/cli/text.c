@@ -73,7 +73,7 @@ static size_t show_char(struct str s, char ret[24])
         return n;
     }
     if (s.p[0] == '\\') {
-        strcpy(ret, "\\\\");
+        memcpy(ret, "\\\\", 3);
         return 1;
     }
     n = n ? n : 1;

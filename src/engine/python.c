@@ -38,6 +38,7 @@ static int ask(const char *python, int out, pid_t *ret_pid)
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_adddup2(&actions, out, 1);
+    posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
     rc = posix_spawnp(ret_pid, python, &actions, NULL, (char **)argv, environ);
     posix_spawn_file_actions_destroy(&actions);
     return rc;
@@ -83,6 +84,17 @@ static bool is_too_wide(const char *dir)
     return home && *home && is_below(home, dir);
 }
 
+/* A sandbox has its own files there, which would hide the interpreter's. */
+static bool is_covered(const char *dir)
+{
+    static const char *const own[] = {"/tmp", "/workspace", "/dev", "/proc"};
+
+    for (size_t i = 0; i < COUNT(own); i++)
+        if (is_below(dir, own[i]))
+            return true;
+    return false;
+}
+
 static int add_dir(struct python_info *info, const char *dir, struct err *e)
 {
     if (is_below(dir, "/usr"))
@@ -94,6 +106,11 @@ static int add_dir(struct python_info *info, const char *dir, struct err *e)
         return err_set(e, ERR_CALLER,
                        "Python at '%s' is installed in '%s', which would show that whole directory "
                        "to the sandbox; use a virtual environment",
+                       info->executable, dir);
+    if (is_covered(dir))
+        return err_set(e, ERR_CALLER,
+                       "Python at '%s' is installed in '%s', where a sandbox has its own files; "
+                       "put it elsewhere, such as below your home directory",
                        info->executable, dir);
     if (info->dir_count == PYTHON_DIRS_MAX || strlen(dir) >= sizeof(info->dirs[0]))
         return err_set(e, ERR_LIMIT, "Python at '%s' has too many directories", info->executable);

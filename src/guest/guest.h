@@ -34,3 +34,13 @@ void heap_plug(void);
  * nearly free of page tables. Raw system calls, one thread. -1 and *e when it cannot. */
 int heap_freeze(struct err *e) MUST_CHECK;
 unsigned long heap_frozen_bytes(void); /* size of that file: shared by all, used by nobody */
+#define HEAP_IMAGE_NAME "retort-image"
+
+/* In a child of the zygote that has run typical cells: writes down which pages they touched. */
+void pages_teach(int out);
+/* In the zygote: reads that to its end. */
+void pages_learn(int in);
+/* In a new kernel: takes those pages, until all are taken or there is something to read. */
+void pages_take(int until_readable);
+/* In a kernel that has rested for a while: gives back the pages that are as in the image. */
+void pages_give_back(void);

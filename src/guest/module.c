@@ -8,8 +8,11 @@
 #include "sandbox/box.h"
 #include "wire/wire.h"
 
+#include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define MESSAGE_MAX (20 * MiB) /* a cell of 16 MiB and room to spare */
@@ -45,12 +48,30 @@ static int receive(void)
     }
 }
 
+#define REST_MS 5000
+
+/* Waiting is when there is time for housekeeping. */
+static void wait_for_message(void)
+{
+    struct pollfd p = {KERNEL_FD, POLLIN, 0};
+    int rc;
+
+    pages_take(KERNEL_FD);
+    Py_BEGIN_ALLOW_THREADS
+    rc = poll(&p, 1, REST_MS);
+    Py_END_ALLOW_THREADS
+    if (rc == 0)
+        pages_give_back();
+}
+
 static PyObject *py_recv(PyObject *self, PyObject *none)
 {
-    int rc = receive();
+    int rc;
 
     (void)self;
     (void)none;
+    wait_for_message();
+    rc = receive();
     if (rc < 0)
         return NULL;
     if (rc == 0)
@@ -215,20 +236,42 @@ static PyObject *py_plug(PyObject *self, PyObject *none)
     Py_RETURN_NONE;
 }
 
-static bool wants_freeze;
+static int lesson = -1; /* in the child that runs the typical cells: where to write them down */
 
-static PyObject *py_freeze(PyObject *self, PyObject *none)
+static PyObject *py_teach(PyObject *self, PyObject *none)
 {
     (void)self;
     (void)none;
-    wants_freeze = true; /* done at the last moment, in zygote_loop: it must not touch Python after */
-    Py_RETURN_NONE;
+    pages_teach(lesson);
+    _exit(0);
+}
+
+/* True in the child, which goes back into Python to run the typical cells and then teach(). */
+static bool take_lesson(void)
+{
+    int p[2];
+    pid_t pid;
+
+    if (pipe2(p, O_CLOEXEC) < 0)
+        return false;
+    pid = raw_fork();
+    if (pid == 0) {
+        close(p[0]);
+        lesson = p[1];
+        return true;
+    }
+    close(p[1]);
+    pages_learn(p[0]);
+    close(p[0]);
+    if (pid > 0)
+        waitpid(pid, NULL, 0);
+    return false;
 }
 
 static PyObject *py_zygote_loop(PyObject *self, PyObject *args)
 {
     struct err e;
-    int fd;
+    int fd, frozen = 0;
 
     (void)self;
     if (!PyArg_ParseTuple(args, "i", &fd))
@@ -238,11 +281,13 @@ static PyObject *py_zygote_loop(PyObject *self, PyObject *args)
         return NULL;
     }
     PyOS_BeforeFork();
-    if (wants_freeze && heap_freeze(&e) < 0)
+    frozen = heap_freeze(&e);
+    if (frozen < 0) /* slower forks, nothing worse */
         dprintf(2, "memory image not frozen: %s\n", e.text);
-    zygote_run(fd);
+    if (frozen < 0 || !take_lesson())
+        zygote_run(fd);
     PyOS_AfterFork_Child();
-    Py_RETURN_NONE;
+    return PyBool_FromLong(lesson < 0);
 }
 
 static PyMethodDef methods[] = {
@@ -253,8 +298,8 @@ static PyMethodDef methods[] = {
     {"unread",      py_unread,      METH_VARARGS, "unread(fd) -> bytes waiting in the pipe"      },
     {"fail",        py_fail,        METH_VARARGS, "fail(fd, text): the zygote cannot start"      },
     {"plug",        py_plug,        METH_NOARGS,  "plug(): fill the holes of the heap"           },
-    {"freeze",      py_freeze,      METH_NOARGS,  "freeze(): ask for a frozen memory image"      },
-    {"zygote_loop", py_zygote_loop, METH_VARARGS, "zygote_loop(fd): returns in a new kernel"     },
+    {"zygote_loop", py_zygote_loop, METH_VARARGS, "zygote_loop(fd): True in a new kernel"        },
+    {"teach",       py_teach,       METH_NOARGS,  "teach(): tell the zygote which pages were used"},
     {NULL,          NULL,           0,            NULL                                           },
 };
 

@@ -20,6 +20,6 @@ report(
 
 def check(box):
     before = Path("/proc/sys/kernel/core_pattern").read_text()
-    same(box.ok(box.run(cell(GUEST))), {"pattern": "EACCES", "modprobe": present("/proc/sys/kernel/modprobe", "EACCES"), "poweroff": present("/proc/sys/kernel/poweroff_cmd", "EACCES"),
+    same(box.ok(box.run(cell(GUEST))), {"pattern": "EROFS", "modprobe": present("/proc/sys/kernel/modprobe", "EACCES"), "poweroff": present("/proc/sys/kernel/poweroff_cmd", "EACCES"),
                                         "binfmt": "ENOENT", "hotplug": "ENOENT"})
     same(Path("/proc/sys/kernel/core_pattern").read_text(), before, "the host's core pattern")

@@ -3,7 +3,7 @@
 EAGAIN at the limit; the outcome names it.
 """
 
-from harness import cell, holds, same
+from harness import cell, same
 
 GUEST = """
 made, why = [], "ok"
@@ -20,10 +20,11 @@ for pid in made:
     os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
 report(held=8 <= len(made) <= 32, why=why)
+raise BlockingIOError(errno.EAGAIN, "no more processes")
 """
 
 
 def check(box):
     run = box.run(cell(GUEST), flags=["--pids", "32"])
-    same(box.ok(run), {"held": True, "why": "EAGAIN"})
-    holds("processes" in run.outcome()["limits_hit"], f"limits hit: {run.outcome()}")
+    same(run.report, {"held": True, "why": "EAGAIN"})
+    same([run.status(), run.outcome()["limits_hit"]], ["raised", ["processes"]], "outcome")

@@ -10,4 +10,4 @@ answers = {reopen(f"/proc/{who}/{n}", os.O_WRONLY) for n in names for who in ("1
 report(written="ok" in answers, answers=sorted(answers - {"ENOENT"}))
 """
 
-EXPECT = {"written": False, "answers": ["EACCES", "EROFS"]}
+EXPECT = {"written": False, "answers": (["EACCES", "EROFS"], ["EROFS"])}

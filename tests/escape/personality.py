@@ -16,5 +16,5 @@ report(
 )
 """
 
-EXPECT = {"query": "ok", "default": "ok", "executable": "EPERM", "fixed": "EPERM", "zero_page": "EPERM",
-          "bits32": "EPERM", "high_bits": "EPERM"}
+EXPECT = {"query": "ok", "default": "ok", "executable": "ENOSYS", "fixed": "ENOSYS", "zero_page": "ENOSYS",
+          "bits32": "ENOSYS", "high_bits": "ENOSYS"}

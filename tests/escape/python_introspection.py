@@ -17,7 +17,7 @@ report(
     id=system("id -u").read().strip(),
     shadow=system("cat /etc/shadow >/dev/null 2>&1; echo $?").read().strip(),
     decoy=attempt(by_error.stat, DECOY),
-    format="{0.__class__.__init__.__globals__}".format(found).count("kestrel"),
+    format="{0.__init__.__globals__}".format(found).count("kestrel"),
     frames=[name for name in sys._current_frames() if "kestrel" in repr(name)],
 )
 """

@@ -18,6 +18,6 @@ while time.monotonic() < end:
 
 def check(box):
     run = box.run(cell(GUEST), plain("print('alive')"), flags=["--keep-going", "--timeout", "3", "--grace", "0.5"], seconds=15)
-    holds(run.exit in (1, 124), f"exit {run.exit}: {run.brief()}")
+    holds(run.exit in (1, 3, 124), f"exit {run.exit}: {run.brief()}")
     holds(run.status(0) in ("died", "timeout", "session_lost"), f"outcomes: {run.statuses()}")
     holds(run.status(0) == "session_lost" or run.text(1) == "alive\n", f"the next cell: {run.brief()}")

@@ -1,6 +1,6 @@
 """Sends packets without a byte, which a reader could take for the end of the line.
 
-It ends the sender's session and nothing else.
+It is taken for the end of that interpreter, which is replaced.
 """
 
 from guest import WIRE
@@ -15,4 +15,4 @@ time.sleep(5)
 
 def check(box):
     run = box.run(cell(GUEST), flags=["--keep-going"])
-    same([run.status(0), run.exit], ["session_lost", 1], "outcome and exit status")
+    same([run.status(0), run.exit], ["died", 1], "outcome and exit status")

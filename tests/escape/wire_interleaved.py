@@ -17,4 +17,4 @@ time.sleep(5)
 
 def check(box):
     run = box.run(cell(GUEST))
-    same([run.status(0), run.exit], ["session_lost", 1], "outcome and exit status")
+    same([run.status(0), run.exit], ["session_lost", 3], "outcome and exit status")

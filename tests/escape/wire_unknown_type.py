@@ -12,4 +12,4 @@ TYPES = [0x11, 0x40, 0x44, 0x52, 0x62, 0xffff]
 def check(box):
     for kind in TYPES:
         run = box.run(cell(WIRE + f"wire().send(packet({kind}, number(TAG_STATUS, 0)))\ntime.sleep(5)"))
-        same([hex(kind), run.status(0), run.exit], [hex(kind), "session_lost", 1], "outcome and exit status")
+        same([hex(kind), run.status(0), run.exit], [hex(kind), "session_lost", 3], "outcome and exit status")

@@ -25,7 +25,7 @@ static inline int scratch_remove(const char *path, const struct stat *st, int ty
 
 static inline int scratch_open(struct scratch *d)
 {
-    strcpy(d->path, "/tmp/retort-unit.XXXXXX");
+    snprintf(d->path, sizeof(d->path), "/tmp/retort-unit.XXXXXX");
     if (!mkdtemp(d->path))
         return -1;
     d->fd = open(d->path, O_DIRECTORY | O_RDONLY | O_CLOEXEC);
@@ -60,15 +60,22 @@ static inline void scratch_expect(const struct scratch *d, const char *name, str
     assert_memory_equal(got, bytes.p, bytes.n);
 }
 
+static size_t scratch_seen;
+
+static inline int scratch_see(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+    (void)path;
+    (void)st;
+    (void)type;
+    (void)ftw;
+    scratch_seen++;
+    return 0;
+}
+
+/* Everything in it, at any depth. */
 static inline size_t scratch_count(const struct scratch *d)
 {
-    char command[64], line[16] = "0";
-    FILE *f;
-
-    snprintf(command, sizeof(command), "find %s | wc -l", d->path);
-    f = popen(command, "re");
-    assert_non_null(f);
-    assert_non_null(fgets(line, sizeof(line), f));
-    pclose(f);
-    return (size_t)strtoul(line, NULL, 10) - 1;
+    scratch_seen = 0;
+    assert_int_equal(nftw(d->path, scratch_see, 8, FTW_PHYS), 0);
+    return scratch_seen - 1;
 }

@@ -152,35 +152,27 @@ static void test_help_ends_the_reading(void **state)
 static void test_mistakes(void **state)
 {
     static const struct {
-        const struct command *command;
         const char *arg[3];
         const char *text;
     } rows[] = {
-        {&run,    {"--memry", "1G"},          "there is no option --memry; did you mean --memory?"    },
-        {&run,    {"--time-out=3"},           "there is no option --time-out; did you mean --timeout?"},
-        {&run,    {"--colour"},               "there is no option --colour; see retort run --help"    },
-        {&run,
-         {"--"
-          "a\x1b[2J"},
-         "there is no option --a\\x1b[2J; see retort run --help"                                      },
-        {&run,    {"-x"},                     "there is no option -x; see retort run --help"          },
-        {&run,    {"-c"},                     "-c needs a value: -c CODE"                             },
-        {&run,    {"--out"},                  "--out needs a value: --out DIR"                        },
-        {&run,    {"--out="},                 "--out: DIR must not be empty"                          },
-        {&run,    {"-f", ""},                 "-f: FILE must not be empty"                            },
-        {&run,    {""},                       "the name of a script must not be empty"                },
-        {&run,    {"--memory", "lots"},       "--memory: 'lots' is not a size such as 512M or 2G"     },
-        {&run,    {"--memory", "1M"},         "--memory: 1M is too little; the least is 32M"          },
-        {&run,    {"--timeout", "0"},         "--timeout: 0 is too little; the least is 0.01"         },
-        {&run,
-         {"--timeout", "1e9"},
-         "--timeout: '1e9' is not a number of seconds such as 30 or 0.5"                              },
-        {&run,    {"--timeout", "86400.001"}, "--timeout: 86400.001 is too much; the most is 86400"   },
-        {&run,    {"--pids", "-1"},           "--pids: '-1' is not a whole number"                    },
-        {&run,    {"--pids", "1.5"},          "--pids: '1.5' is not a whole number"                   },
-        {&run,    {"--cpus", "0"},            "--cpus: 0 is too little; the least is 0.01"            },
-        {&doctor, {"--json"},                 "there is no option --json; see retort doctor --help"   },
-        {&doctor, {"x"},                      "doctor takes no argument; what is 'x'?"                },
+        {{"--memry", "1G"},      "there is no option --memry; did you mean --memory?"          },
+        {{"--time-out=3"},       "there is no option --time-out; did you mean --timeout?"      },
+        {{"--colour"},           "there is no option --colour; see retort run --help"          },
+        {{"--a\033[2J"},         "there is no option --a\\x1b[2J; see retort run --help"       },
+        {{"-x"},                 "there is no option -x; see retort run --help"                },
+        {{"-c"},                 "-c needs a value: -c CODE"                                   },
+        {{"--out"},              "--out needs a value: --out DIR"                              },
+        {{"--out="},             "--out: DIR must not be empty"                                },
+        {{"-f", ""},             "-f: FILE must not be empty"                                  },
+        {{""},                   "the name of a script must not be empty"                      },
+        {{"--memory", "lots"},   "--memory: 'lots' is not a size such as 512M or 2G"           },
+        {{"--memory", "1M"},     "--memory: 1M is too little; the least is 32M"                },
+        {{"--timeout", "0"},     "--timeout: 0 is too little; the least is 0.01"               },
+        {{"--timeout", "-1"},    "--timeout: '-1' is not a number of seconds such as 30 or 0.5"},
+        {{"--timeout", "86401"}, "--timeout: 86401 is too much; the most is 86400"             },
+        {{"--pids", "-1"},       "--pids: '-1' is not a whole number"                          },
+        {{"--pids", "1.5"},      "--pids: '1.5' is not a whole number"                         },
+        {{"--cpus", "0"},        "--cpus: 0 is too little; the least is 0.01"                  },
     };
     struct parsed *p = *state;
 
@@ -188,10 +180,21 @@ static void test_mistakes(void **state)
         size_t argc = 0;
         while (argc < COUNT(rows[i].arg) && rows[i].arg[argc])
             argc++;
-        assert_int_equal(parse_args(p, rows[i].command, rows[i].arg, argc), -1);
+        assert_int_equal(parse_args(p, &run, rows[i].arg, argc), -1);
         assert_int_equal(p->e.kind, ERR_CALLER);
         assert_string_equal(p->e.text, rows[i].text);
     }
+}
+
+static void test_each_command_has_its_own(void **state)
+{
+    struct parsed *p = *state;
+
+    assert_int_equal(parse(p, &doctor, "--python", "/usr/bin/python3"), 0);
+    assert_int_equal(parse(p, &doctor, "--memory", "1G"), -1);
+    assert_string_equal(p->e.text, "there is no option --memory; see retort doctor --help");
+    assert_int_equal(parse(p, &doctor, "x"), -1);
+    assert_string_equal(p->e.text, "doctor takes no argument; what is 'x'?");
 }
 
 static void test_nearest(void **state)
@@ -220,6 +223,7 @@ int main(void)
         PARSES(test_last_value_counts),
         PARSES(test_help_ends_the_reading),
         PARSES(test_mistakes),
+        PARSES(test_each_command_has_its_own),
         cmocka_unit_test(test_nearest),
     };
 

@@ -42,40 +42,29 @@ static struct str screen(struct screen *s)
 #define RED "\x1b[31m"
 #define OFF "\x1b[0m"
 
+/* Octal escapes: they end after three digits, whatever follows. */
 static const struct row {
     struct str printed, shown;
 } rows[] = {
-    {STR("text\twith\r\nlines\n"),                                 STR("text\twith\r\nlines\n")     },
-    {STR(RED "red" OFF),                                           STR(RED "red" OFF)               },
-    {STR("\x1b[38;5;1m\x1b[4:3mx" OFF),                            STR("\x1b[38;5;1m\x1b[4:3mx" OFF)},
-    {STR("\x1b[2J\x1b[1;1Hgone"),                                  STR("gone")                      },
-    {STR("\x1b[?25l\x1b[>4;2mx"),                                  STR("x")                         },
-    {STR("\x1b]0;title\x07x"),                                     STR("x")                         },
-    {STR("\x1b]8;;http://a\x1b\\link"),                            STR("link")                      },
-    {STR("\x1b]52;c;ZXZpbA==\x07"),                                STR("")                          }, /* clipboard */
-    {STR("\x1bP+q544e\x1b\\x"),                                    STR("x")                         },
-    {STR("\x1b_a\x1b\\\x1b^b\x1b\\\x1bXc\x1b\\x"),                 STR("x")                         },
-    {STR("\x1b]never closed\nnext"),                               STR("next")                      },
-    {STR("\x1b[6n\x1b[c\x1b"
-         "c"
-         "x"),
-     STR("x")                                                                                       }, /* asks for answers */
-    {STR("\x1b\x1b[31m" OFF),                                      STR(RED OFF)                     },
-    {STR("a\bb\ac\x0e"
-         "d\x7f"
-         "e\0f"),
-     STR("abcdef")                                                                                  },
-    {STR("\xc2\x9b"
-         "2Jx"),
-     STR("2Jx")                                                                                     }, /* C1 */
-    {STR("\xc2\xa0\xe2\x82\xac"),                                  STR("\xc2\xa0\xe2\x82\xac")      },
-    {STR("a\xff\x9bz"),                                            STR("a\xef\xbf\xbd\xef\xbf\xbdz")},
-    {STR("\x1b[3"
-         "\xc3\xa9"
-         "1m"),
-     STR("\xc3\xa9"
-         "1m")                                                                                      },
-    {STR("\x1b[1111111111111111111111111111111111111111111111mx"), STR("x")                         },
+    {STR("text\twith\r\nlines\n"),                           STR("text\twith\r\nlines\n")     },
+    {STR(RED "red" OFF),                                     STR(RED "red" OFF)               },
+    {STR("\033[38;5;1m\033[4:3mx" OFF),                      STR("\033[38;5;1m\033[4:3mx" OFF)},
+    {STR("\033[2J\033[1;1Hgone"),                            STR("gone")                      },
+    {STR("\033[?25l\033[>4;2mx"),                            STR("x")                         },
+    {STR("\033]0;title\007x"),                               STR("x")                         },
+    {STR("\033]8;;http://a\033\\link"),                      STR("link")                      },
+    {STR("\033]52;c;ZXZpbA==\007"),                          STR("")                          }, /* the clipboard */
+    {STR("\033P+q544e\033\\x"),                              STR("x")                         },
+    {STR("\033_a\033\\\033^b\033\\\033Xc\033\\x"),           STR("x")                         },
+    {STR("\033]never closed\nnext"),                         STR("next")                      },
+    {STR("\033[6n\033[c\033cx"),                             STR("x")                         }, /* these make it answer */
+    {STR("\033\033[31m" OFF),                                STR(RED OFF)                     },
+    {STR("a\bb\ac\016d\177e\0f"),                            STR("abcdef")                    },
+    {STR("\302\2332Jx"),                                     STR("2Jx")                       }, /* CSI in one character */
+    {STR("\302\240\342\202\254"),                            STR("\302\240\342\202\254")      },
+    {STR("a\377\233z"),                                      STR("a\357\277\275\357\277\275z")},
+    {STR("\033[3\303\2511m"),                                STR("\303\2511m")                },
+    {STR("\033[1111111111111111111111111111111111111111mx"), STR("x")                         },
 };
 
 static void test_filter(void **state)

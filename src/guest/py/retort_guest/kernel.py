@@ -37,9 +37,9 @@ def refuse_questions():
 
 def main(shell):
     """Never returns."""
+    link.open()
     fresh.reseed()
     shell.arrive(os.getcwd())
-    link.open()
     while True:
         cell = link.next_cell()
         if cell is None:

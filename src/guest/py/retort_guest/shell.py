@@ -62,7 +62,6 @@ class Compiler(CachingCompiler):
     def reset(self):
         for name in self._filename_map:
             linecache.cache.pop(name, None)
-            linecache._ipython_cache.pop(name, None)
         self._filename_map.clear()
 
     def get_code_name(self, raw_code, transformed_code, number):
@@ -81,8 +80,7 @@ class Compiler(CachingCompiler):
             text = self.raw
         lines = [line + "\n" for line in text.replace("\r\n", "\n").split("\n")]
         # Without an mtime linecache.checkcache() leaves the entry alone.
-        entry = (len(text), None, lines, name)
-        linecache.cache[name] = linecache._ipython_cache[name] = entry
+        linecache.cache[name] = (len(text), None, lines, name)
         self._filename_map[name] = number
         return name
 

@@ -1,11 +1,17 @@
 """Warming up: the paths that first cells take, taken before the fork.
 
-Code that has run is specialised, its caches are filled and its imports done. Twenty rounds are
-enough for CPython to specialise bytecode; more do not help. Everything said meanwhile is thrown
-away, and the shell forgets that it ran.
+up(): code that has run is specialised, its caches are filled and its imports done. Twenty rounds
+are enough for CPython to specialise bytecode; more do not help. Everything said meanwhile is
+thrown away, and the shell forgets that it ran.
+
+plug(): fills the free blocks in Python's small-object pools for good. A block freed while warming
+up lies in a page full of live objects; a kernel that allocates it copies the page, while a fresh
+pool is a zeroed page that holds nothing but the kernel's own. With pandas that is half a megabyte
+less per kernel. malloc's holes are _retort.plug()'s affair.
 """
 
 import os
+import re
 import sys
 
 from . import fresh, streams
@@ -44,6 +50,18 @@ def up(shell):
     shell.forget()
 
 
+def lesson(shell):
+    """In a child of the finished zygote: once through what first cells do, to see which pages
+    they touch."""
+    null = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+    _aim(null, null)
+    fresh.reseed()
+    shell.arrive("/")
+    _cells(shell, _PLAIN, 1)
+    if "pandas" in sys.modules:
+        _cells(shell, _PANDAS, 1)
+
+
 def _aim(out, err):
     for stream, fd in ((sys.stdout, out), (sys.stderr, err)):
         stream.fd = stream.buffer.fd = fd
@@ -61,3 +79,39 @@ def _drop_fonts():
     cached = getattr(manager, "_get_font", None)
     if hasattr(cached, "cache_clear"):
         cached.cache_clear()
+
+
+# --- plug ---
+
+_ROW = re.compile(rb"^ +\d+ +(\d+) +\d+ +\d+ +(\d+)$", re.M)  # class, size, pools, used, free
+
+_plugs = []
+
+
+def _free_blocks():
+    """(block size, how many are free) of each size class; empty with another allocator."""
+    log = os.memfd_create("mallocstats")
+    stderr = os.dup(2)
+    os.dup2(log, 2)
+    try:
+        sys._debugmallocstats()  # prints, to the C library's stderr
+    finally:
+        os.dup2(stderr, 2)
+        os.close(stderr)
+    text = os.pread(log, 1 << 20, 0)
+    os.close(log)
+    return [(int(size), int(free)) for size, free in _ROW.findall(text)]
+
+
+def _block(size):
+    """An object in a block of this size."""
+    if size <= 16:
+        return object()
+    if size <= 32:
+        return float(size)
+    return bytes(size - sys.getsizeof(b""))
+
+
+def plug():
+    for size, free in _free_blocks():
+        _plugs.append([_block(size) for _ in range(free)])

@@ -97,19 +97,22 @@ def main():
     if text:
         _retort.fail(args.fd, text)
 
-    from retort_guest import fonts, kernel
+    from retort_guest import fonts, kernel, warm
 
     sys.argv = [""]
     sys.path.remove(_HOME)
     sys.path.insert(0, "")
     faulthandler.enable(file=2)
     gc.collect()
+    warm.plug()
     _retort.plug()
     gc.freeze()
-    _retort.freeze()
-    _retort.zygote_loop(args.fd)
+    is_kernel = _retort.zygote_loop(args.fd)
 
     hooks.release()
+    if not is_kernel:
+        warm.lesson(made)
+        _retort.teach()
     fonts.share()
     kernel.main(made)
 

@@ -1,0 +1,38 @@
+/* Private to the room: memory of this process, looked at and changed with nothing but system calls
+ * and the stack. What uses these functions runs while the heap is not to be touched. */
+#pragma once
+
+#include "guest/guest.h"
+
+#define PAGE            4096ul
+#define MAPS_MAX        2048
+#define MAPS_TEXT       (384 * KiB)
+#define PAGES_AT_ONCE   512
+#define PAGEMAP_IN      (1ull << 63)
+#define PAGEMAP_OF_FILE (1ull << 61)
+
+struct map {
+    unsigned long from, to;
+    int prot;
+    bool anonymous; /* has no file behind it: absent pages are zero pages */
+    bool image;     /* comes from the frozen file */
+};
+
+struct maps {
+    int pagemap; /* owned */
+    size_t count;
+    struct map map[MAPS_MAX];
+    char text[MAPS_TEXT];
+};
+
+/* System call without libc, whose errno lives on a page of its own. Returns -errno. */
+long raw(long nr, long a, long b, long c, long d, long e, long f);
+
+/* The private, readable mappings but for the stack and the thread's own block. With maps_done(). */
+bool maps_read(struct maps *m);
+void maps_done(struct maps *m);
+/* Flags of pages (at most PAGES_AT_ONCE) from `at` on. */
+bool maps_flags(const struct maps *m, unsigned long at, uint64_t *ret, size_t pages);
+/* A page of this process's own, not the file's or the zygote's. */
+bool is_own(uint64_t flags);
+bool has_one_thread(void);

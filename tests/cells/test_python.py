@@ -1,0 +1,120 @@
+"""Which Python runs the cells: the system's, a virtual environment's, another one; or a sentence."""
+
+import os
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+import retort
+
+SYSTEM = "/usr/bin/python3"
+
+
+def make_venv(folder, *options):
+    subprocess.run([SYSTEM, "-m", "venv", "--without-pip", *options, folder], check=True,
+                   timeout=retort.SECONDS)
+    return folder / "bin" / "python"
+
+
+@pytest.fixture(scope="module")
+def venv(tmp_path_factory):
+    return make_venv(tmp_path_factory.mktemp("venv") / "with all", "--system-site-packages")
+
+
+def refused(python, *more):
+    """The sentence with which a Python is refused."""
+    status, out, err = retort.call("run", "--python", python, "-c", "1", *more)
+    assert (status, out) == (2, b""), err
+    assert err.startswith("retort: ") and err.count("\n") == 1, err
+    return err
+
+
+def test_the_systems_python_by_default():
+    run = retort.run("-c", "import sys; sys.executable, sys.flags.isolated, sys.version_info[:2]")
+    assert run[0].result.startswith("('/usr/bin/python3")
+
+
+def test_venv(venv):
+    site = venv.parents[1] / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}" / "site-packages"
+    (site / "only_here.py").write_text("answer = 42\n")
+    run = retort.run("--python", venv, "--preload", "only_here",
+                     "-c", "import sys, only_here, IPython\n(sys.executable, sys.prefix, only_here.answer)",
+                     "--shell", "command -v python; python -c 'import sys; print(sys.prefix)'",
+                     "-c", "!python -c 'import only_here; print(only_here.answer)'")
+    assert run[0].result == repr((str(venv), str(venv.parents[1]), 42))
+    assert run[1].stdout.splitlines() == [str(venv), str(venv.parents[1])]
+    assert run[2].stdout == "42\n"
+
+
+def test_venv_is_read_only(venv):
+    run = retort.run("--python", venv, "-c", "import sys\nopen(sys.prefix + '/new', 'w')")
+    assert run[0].error["name"] in ("OSError", "PermissionError")
+
+
+def test_venv_without_ipython(tmp_path):
+    python = make_venv(tmp_path / "bare")
+    sentence = refused(python)
+    assert "IPython" in sentence and "pip install" in sentence and "ipython" in sentence
+    assert str(python) in sentence
+
+
+def test_module_to_preload_that_is_not_there():
+    status, out, err = retort.call("run", "--preload", "no_such_module", "-c", "1")
+    assert status == 2 and out == b""
+    assert "no_such_module" in err and err.count("\n") == 1
+
+
+def other_python():
+    """The first python3 in PATH where that is not the system's, as a list of one or none."""
+    for folder in os.get_exec_path():
+        path = Path(folder, "python3")
+        if os.access(path, os.X_OK):
+            prefix = subprocess.run([path, "-c", "import sys; print(sys.base_prefix)"], text=True,
+                                    capture_output=True, timeout=retort.SECONDS).stdout.strip()
+            return [] if prefix in ("/usr", "") else [path]
+    return []
+
+
+@pytest.mark.parametrize("python", other_python())
+def test_other_python(python):
+    has = subprocess.run([python, "-c", "import IPython, matplotlib_inline"], capture_output=True,
+                         timeout=retort.SECONDS).returncode == 0
+    if not has:
+        assert "IPython" in refused(python)
+        return
+    run = retort.run("--python", python, "-c", "import sys; sys.base_prefix")
+    host = subprocess.run([python, "-c", "import sys; print(repr(sys.base_prefix))"], text=True,
+                          capture_output=True, timeout=retort.SECONDS).stdout.strip()
+    assert run[0].result == host
+
+
+def test_no_such_python():
+    assert "/nonexistent/python" in refused("/nonexistent/python")
+    assert "no-such-python-in-path" in refused("no-such-python-in-path")
+
+
+def test_directory_for_a_python(tmp_path):
+    assert str(tmp_path) in refused(tmp_path)
+
+
+@pytest.mark.parametrize("program", ["/bin/true", "/bin/false", "/bin/echo", "/bin/cat"])
+def test_program_that_is_no_python(program):
+    assert program in refused(program)
+
+
+def test_file_that_is_no_program(tmp_path):
+    plain = tmp_path / "plain.txt"
+    plain.write_text("text\n")
+    assert str(plain) in refused(plain)
+    plain.chmod(0o755)
+    assert str(plain) in refused(plain)
+
+
+def test_python_that_never_answers(tmp_path):
+    slow = tmp_path / "slow"
+    slow.write_text("#!/bin/sh\nexec sleep 1000\n")
+    slow.chmod(0o755)
+    assert str(slow) in refused(slow)
