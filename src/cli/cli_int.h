@@ -122,12 +122,33 @@ int utf8_put(struct buf *b, struct str s, struct err *e) MUST_CHECK;
 /* Length of the character at the start of s (not empty), or 0 when it is not UTF-8. */
 size_t utf8_char(struct str s);
 
+/* --- outbox: bytes that our output streams have not taken yet --- */
+
+struct term;
+struct parcel;
+
+struct outbox {
+    struct parcel *first; /* owned */
+    struct parcel **end;
+};
+
+void outbox_init(struct outbox *o);
+void outbox_done(struct outbox *o);
+/* Never blocks: writes what the streams take, keeps the rest. */
+void outbox_put(struct outbox *o, struct term *to, struct str s);
+void outbox_push(struct outbox *o);
+/* The fd that must become writable before outbox_push() gets on; -1 when nothing is left. */
+int outbox_waits_for(const struct outbox *o);
+/* Blocks until nothing is left. */
+void outbox_wait(struct outbox *o);
+
 /* --- term: one of our output streams, safe to point at a terminal --- */
 
 struct term {
-    int fd; /* borrowed */
+    struct outbox *box; /* borrowed */
+    int fd;             /* borrowed */
     bool tty;
-    bool mid_line; /* the last byte written was no newline */
+    bool mid_line; /* the last byte said was no newline */
     bool failed;   /* a write failed; nothing more is written */
     int sys;       /* errno of that */
     enum { TERM_TEXT, TERM_ESC, TERM_CSI, TERM_STRING } state;
@@ -138,7 +159,9 @@ struct term {
     size_t torn_n;
 };
 
-void term_init(struct term *t, int fd, bool tty);
+void term_init(struct term *t, struct outbox *box, int fd, bool tty);
+/* Bytes of ours, as they are. */
+void term_put(struct term *t, struct str s);
 /* Bytes of the guest: as they are into a pipe or file; to a terminal only text and colours. */
 void term_guest(struct term *t, struct str s);
 /* The guest has said what it had to say: colours off, half a sequence forgotten. */
@@ -191,10 +214,12 @@ bool png_size(struct str data, uint32_t *ret_width, uint32_t *ret_height);
 /* --- show: events as text; json: events as one document --- */
 
 struct show {
+    struct outbox box;
     struct term out, err;
 };
 
 void show_init(struct show *sh);
+void show_done(struct show *sh);
 /* figure: the name under which an image of this event was saved, or "". */
 void show_event(struct show *sh, const struct event *ev, const char *figure);
 void show_outcome(struct show *sh, const struct outcome *o);
@@ -214,6 +239,6 @@ void doc_done(struct doc *d);
 void doc_begin(struct doc *d, const struct source *src);
 void doc_event(struct doc *d, const struct event *ev);
 void doc_outcome(struct doc *d, const struct outcome *o);
-/* Prints the document. failed: what kept us from finishing, or NULL. */
-int doc_write(struct doc *d, int fd, int status, const struct err *failed,
-              struct err *e) MUST_CHECK;
+/* The whole document, owned by the caller; NULL when memory does not suffice. failed: what kept us
+ * from finishing, or NULL. */
+char *doc_print(struct doc *d, int status, const struct err *failed);

@@ -234,17 +234,10 @@ void doc_outcome(struct doc *d, const struct outcome *o)
     json_object_set_new(one, "outcome", v);
 }
 
-int doc_write(struct doc *d, int fd, int status, const struct err *failed, struct err *e)
+char *doc_print(struct doc *d, int status, const struct err *failed)
 {
-    AUTO_FREE char *text = NULL;
-
     if (failed)
         set_text(d->root, "error", str_of(failed->text));
     json_object_set_new(d->root, "exit", json_integer(status));
-    text = json_dumps(d->root, JSON_COMPACT | JSON_REAL_PRECISION(12));
-    if (!text)
-        return err_set(e, ERR_HOST, "the document does not fit into memory");
-    if (fd_write_all(fd, str_of(text), e) < 0)
-        return -1;
-    return fd_write_all(fd, STR("\n"), e);
+    return json_dumps(d->root, JSON_COMPACT | JSON_REAL_PRECISION(12));
 }

@@ -26,9 +26,12 @@ struct run {
     struct pool *pool;       /* borrowed from engine */
     struct session *session; /* owned; NULL until open */
     struct exec *exec;       /* borrowed: the one running, or NULL */
-    size_t at;               /* the next source */
-    bool interrupted;        /* Ctrl-C came during this execution */
+    struct watch *writable;  /* owned; while a reader of ours does not keep up */
+    int writable_fd;
+    size_t at;        /* the next source */
+    bool interrupted; /* Ctrl-C came during this execution */
     bool finished;
+    bool in_a_hurry;   /* Ctrl-C came again */
     struct err failed; /* what kept us from going on */
     int status;
 };
@@ -62,20 +65,37 @@ static void fail(struct run *r, const struct err *e)
 }
 
 /* Nobody reads what we print: a reason to stop, not to complain. */
-static void check_streams(struct run *r)
+static void check_stdout(struct run *r)
 {
+    struct term *out = &r->show.out;
     struct err e;
 
-    if (!r->show.out.failed || r->finished)
+    if (!out->failed || r->finished)
         return;
-    if (r->show.out.sys == EPIPE) {
+    if (out->sys == EPIPE) {
         r->status = EXIT_PIPE;
         finish(r);
     } else {
-        errno = r->show.out.sys;
+        errno = out->sys;
         err_sys(&e, "cannot write to standard output");
         fail(r, &e);
     }
+}
+
+/* Keeps the watch where the output is stuck, if it is. */
+static void on_writable(void *arg)
+{
+    struct run *r = arg;
+    int fd;
+
+    outbox_push(&r->show.box);
+    check_stdout(r);
+    fd = outbox_waits_for(&r->show.box);
+    if (r->writable && fd == r->writable_fd)
+        return;
+    watch_free(r->writable);
+    r->writable = fd < 0 ? NULL : watch_new_writable(r->loop, fd, on_writable, r);
+    r->writable_fd = fd;
 }
 
 static int status_of_outcome(enum outcome_status s)
@@ -119,7 +139,7 @@ static void on_event(void *arg, const struct event *ev)
         doc_event(&r->doc, ev);
     else
         show_event(&r->show, ev, figure);
-    check_streams(r);
+    on_writable(r);
 }
 
 static void next(void *arg);
@@ -136,7 +156,7 @@ static void on_outcome(void *arg, const struct outcome *o)
     else
         show_outcome(&r->show, o);
     set_status(r, status_of_outcome(o->status));
-    check_streams(r);
+    on_writable(r);
     if (r->finished)
         return;
     if (o->status == OUTCOME_SESSION_LOST || (o->status != OUTCOME_OK && !r->s->keep_going))
@@ -223,6 +243,7 @@ static void on_interrupt(void *arg, int signum)
         return;
     }
     r->status = EXIT_INTERRUPTED;
+    r->in_a_hurry = true;
     finish(r);
 }
 
@@ -268,19 +289,26 @@ static int start(struct run *r, struct err *e)
     return 0;
 }
 
+/* --- the end --- */
+
 static void report_json(struct run *r)
 {
     static const struct outcome ended = {
         .status = OUTCOME_INTERRUPTED,
         .line = "interrupted twice, so the session was ended",
     };
-    const struct err *failed = r->failed.kind ? &r->failed : NULL;
-    struct err e;
+    AUTO_FREE char *text = NULL;
 
     if (r->exec)
         doc_outcome(&r->doc, &ended);
-    if (doc_write(&r->doc, STDOUT_FILENO, r->status, failed, &e) < 0)
-        set_status(r, e.sys == EPIPE ? EXIT_PIPE : EXIT_OURS);
+    text = doc_print(&r->doc, r->status, r->failed.kind ? &r->failed : NULL);
+    if (text) {
+        term_put(&r->show.out, str_of(text));
+        term_put(&r->show.out, STR("\n"));
+    } else {
+        term_line(&r->show.err, "retort: the document does not fit into memory");
+        set_status(r, EXIT_OURS);
+    }
 }
 
 static void report_text(struct run *r)
@@ -289,7 +317,7 @@ static void report_text(struct run *r)
     struct err e;
 
     buf_init(&line, 8 * KiB);
-    if (keep_summary(&r->keep, &line, &e) == 0 && line.n > 0)
+    if (r->status != EXIT_PIPE && keep_summary(&r->keep, &line, &e) == 0 && line.n > 0)
         term_line(&r->show.err, "%.*s", (int)line.n, line.p);
     buf_done(&line);
 }
@@ -301,8 +329,9 @@ static void stop(void *arg)
     loop_stop(r->loop);
 }
 
-static void done(struct run *r)
+static void close_engine(struct run *r)
 {
+    watch_free(r->writable);
     if (r->session) {
         session_close(r->session);
         /* It lets go of the last things from the loop, and ours comes after them. */
@@ -312,6 +341,20 @@ static void done(struct run *r)
     if (r->engine)
         engine_free(r->engine);
     loop_free(r->loop);
+}
+
+/* The sandbox is gone by now, so a reader may take its time; Ctrl-C ends that too. */
+static void hand_over(struct run *r)
+{
+    if (r->s->json || !r->in_a_hurry)
+        outbox_wait(&r->show.box);
+    if (r->show.out.failed)
+        set_status(r, r->show.out.sys == EPIPE ? EXIT_PIPE : EXIT_OURS);
+}
+
+static void done(struct run *r)
+{
+    show_done(&r->show);
     doc_done(&r->doc);
     keep_done(&r->keep);
     inputs_done(&r->inputs);
@@ -338,6 +381,8 @@ int run_main(const struct settings *s)
         else
             report_text(&r);
     }
+    close_engine(&r);
+    hand_over(&r);
     done(&r);
     return r.status;
 }

@@ -5,8 +5,14 @@
 
 void show_init(struct show *sh)
 {
-    term_init(&sh->out, STDOUT_FILENO, isatty(STDOUT_FILENO));
-    term_init(&sh->err, STDERR_FILENO, isatty(STDERR_FILENO));
+    outbox_init(&sh->box);
+    term_init(&sh->out, &sh->box, STDOUT_FILENO, isatty(STDOUT_FILENO));
+    term_init(&sh->err, &sh->box, STDERR_FILENO, isatty(STDERR_FILENO));
+}
+
+void show_done(struct show *sh)
+{
+    outbox_done(&sh->box);
 }
 
 static const struct mime_part *find_part(const struct event *ev, const char *mime)

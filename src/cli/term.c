@@ -7,27 +7,20 @@
 #include "cli/cli_int.h"
 
 #include <stdio.h>
-#include <unistd.h>
 
 #define ESC '\033'
 #define BEL '\007'
 
-void term_init(struct term *t, int fd, bool tty)
+void term_init(struct term *t, struct outbox *box, int fd, bool tty)
 {
-    *t = (struct term){.fd = fd, .tty = tty};
+    *t = (struct term){.box = box, .fd = fd, .tty = tty};
 }
 
-static void emit(struct term *t, struct str s)
+void term_put(struct term *t, struct str s)
 {
-    struct err e;
-
-    if (s.n == 0 || t->failed)
+    if (s.n == 0)
         return;
-    if (fd_write_all(t->fd, s, &e) < 0) {
-        t->failed = true;
-        t->sys = e.sys;
-        return;
-    }
+    outbox_put(t->box, t, s);
     t->mid_line = s.p[s.n - 1] != '\n';
 }
 
@@ -43,7 +36,7 @@ struct passed {
 static void pass(struct passed *out, struct str s)
 {
     if (out->n + s.n > sizeof(out->bytes)) {
-        emit(out->t, (struct str){out->bytes, out->n});
+        term_put(out->t, (struct str){out->bytes, out->n});
         out->n = 0;
     }
     memcpy(out->bytes + out->n, s.p, s.n);
@@ -154,13 +147,13 @@ static void filter(struct term *t, struct str s)
         s.p += n ? n : 1;
         s.n -= n ? n : 1;
     }
-    emit(t, (struct str){out.bytes, out.n});
+    term_put(t, (struct str){out.bytes, out.n});
 }
 
 void term_guest(struct term *t, struct str s)
 {
     if (!t->tty || s.n == 0) {
-        emit(t, s);
+        term_put(t, s);
         return;
     }
     /* A character cut in two by the end of a read is completed by the next one. */
@@ -180,7 +173,7 @@ void term_settle(struct term *t)
         filter(t, (struct str){t->torn, t->torn_n});
     if (t->coloured) {
         bool mid_line = t->mid_line;
-        emit(t, STR("\033[0m"));
+        term_put(t, STR("\033[0m"));
         t->mid_line = mid_line;
     }
     t->state = TERM_TEXT;
@@ -206,6 +199,6 @@ void term_line(struct term *t, const char *fmt, ...)
     line[n++] = '\n';
     term_settle(t);
     if (t->mid_line)
-        emit(t, STR("\n"));
+        term_put(t, STR("\n"));
     term_guest(t, (struct str){line, (size_t)n});
 }

@@ -195,6 +195,13 @@ struct exec *exec_start(struct session *s, const struct exec_config *config,
                         const struct exec_callbacks *cb, void *arg, struct err *e);
 void exec_interrupt(struct exec *x); /* SIGINT, then the kill after grace_ms */
 
+/* --- the interpreter, before there is a pool --- */
+
+/* Runs source with the Python a pool of this name would have (NULL: the default), outside of any
+ * box, and takes what it prints, cut at size - 1 bytes. */
+int python_ask(const char *python, const char *source, char *ret, size_t size, struct err *e)
+    MUST_CHECK;
+
 /* --- workspace files, by the host --- */
 
 /* Copies the bytes of src (a regular file) to path below the workspace, folders made as needed. */

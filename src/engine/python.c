@@ -29,9 +29,9 @@ static const char *find_default(void)
     return access("/usr/bin/python3", X_OK) == 0 ? "/usr/bin/python3" : "python3";
 }
 
-static int ask(const char *python, int out, pid_t *ret_pid)
+static int start(const char *python, const char *source, int out, pid_t *ret_pid)
 {
-    const char *argv[] = {python, "-I", "-c", question, NULL};
+    const char *argv[] = {python, "-I", "-c", source, NULL};
     posix_spawn_file_actions_t actions;
     int rc;
 
@@ -134,27 +134,35 @@ static int parse_answer(char *text, const char *python, struct python_info *ret,
     return 0;
 }
 
-int python_probe(const char *python, struct python_info *ret, struct err *e)
+int python_ask(const char *python, const char *source, char *ret, size_t size, struct err *e)
 {
-    char text[ANSWER_MAX];
     int pipe_fds[2];
     pid_t pid;
     int rc;
 
-    *ret = (struct python_info){0};
     if (!python)
         python = find_default();
     if (pipe2(pipe_fds, O_CLOEXEC) < 0)
         return err_sys(e, "pipe");
-    rc = ask(python, pipe_fds[1], &pid);
+    rc = start(python, source, pipe_fds[1], &pid);
     close(pipe_fds[1]);
     if (rc != 0) {
         close(pipe_fds[0]);
         return err_set(e, ERR_CALLER, "cannot run Python '%s': %s", python, strerror(rc));
     }
-    read_answer(pipe_fds[0], text, sizeof(text));
+    read_answer(pipe_fds[0], ret, size);
     close(pipe_fds[0]);
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);
-    return parse_answer(text, python, ret, e);
+    return 0;
+}
+
+int python_probe(const char *python, struct python_info *ret, struct err *e)
+{
+    char text[ANSWER_MAX];
+
+    *ret = (struct python_info){0};
+    if (python_ask(python, question, text, sizeof(text), e) < 0)
+        return -1;
+    return parse_answer(text, python ? python : find_default(), ret, e);
 }

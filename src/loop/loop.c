@@ -21,6 +21,7 @@ struct loop {
 /* Each of these begins with its libuv handle, so that on_closed() frees any of them. */
 struct watch {
     uv_poll_t uv;
+    int events;
     loop_fn *fn;
     void *arg;
 };
@@ -132,7 +133,7 @@ void loop_later(struct loop *l, loop_fn *fn, void *arg)
 
 /* --- fds --- */
 
-/* Errors count as readable: the read(2) that follows tells what is the matter. */
+/* Errors count as ready: the call that follows tells what is the matter. */
 static void on_poll(uv_poll_t *h, int status, int events)
 {
     struct watch *w = h->data;
@@ -142,12 +143,12 @@ static void on_poll(uv_poll_t *h, int status, int events)
     w->fn(w->arg);
 }
 
-struct watch *watch_new(struct loop *l, int fd, loop_fn *fn, void *arg)
+static struct watch *watch_open(struct loop *l, int fd, int events, loop_fn *fn, void *arg)
 {
     struct watch *w = mem_zalloc(sizeof(*w));
     int flags = fcntl(fd, F_GETFL);
 
-    *w = (struct watch){.fn = fn, .arg = arg};
+    *w = (struct watch){.events = events, .fn = fn, .arg = arg};
     must(uv_poll_init(&l->uv, &w->uv, fd));
     /* uv_poll_init() makes the fd non-blocking; whether it should be is the caller's affair. */
     if (flags >= 0 && !(flags & O_NONBLOCK))
@@ -157,6 +158,16 @@ struct watch *watch_new(struct loop *l, int fd, loop_fn *fn, void *arg)
     return w;
 }
 
+struct watch *watch_new(struct loop *l, int fd, loop_fn *fn, void *arg)
+{
+    return watch_open(l, fd, UV_READABLE, fn, arg);
+}
+
+struct watch *watch_new_writable(struct loop *l, int fd, loop_fn *fn, void *arg)
+{
+    return watch_open(l, fd, UV_WRITABLE, fn, arg);
+}
+
 void watch_pause(struct watch *w)
 {
     uv_poll_stop(&w->uv);
@@ -164,7 +175,7 @@ void watch_pause(struct watch *w)
 
 void watch_resume(struct watch *w)
 {
-    must(uv_poll_start(&w->uv, UV_READABLE, on_poll));
+    must(uv_poll_start(&w->uv, w->events, on_poll));
 }
 
 void watch_free(struct watch *w)

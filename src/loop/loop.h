@@ -26,6 +26,8 @@ void loop_stop(struct loop *l);
 /* Calls fn whenever fd is readable or at end of file. The fd stays the caller's and must be
  * closed after watch_free(). */
 struct watch *watch_new(struct loop *l, int fd, loop_fn *fn, void *arg);
+/* The same, whenever fd has room for more. */
+struct watch *watch_new_writable(struct loop *l, int fd, loop_fn *fn, void *arg);
 void watch_pause(struct watch *w);
 void watch_resume(struct watch *w);
 void watch_free(struct watch *w);

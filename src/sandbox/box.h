@@ -80,6 +80,16 @@ int box_enter(struct box *b, struct err *e) MUST_CHECK;
  * capabilities, the second filter. Async-signal-safe: a vfork child may call it. -1 and errno. */
 int box_become_user(const struct box *b) MUST_CHECK;
 
+/* --- user ids (host side) --- */
+
+/* Where the host gives us a range of uids, every live box gets two of its own: one for init, one
+ * for the code. The range lies above everything Debian, systemd and shadow hand out. */
+#define UID_BASE  0x70000000u
+#define UID_COUNT 0x10000u
+
+/* Whether the range is ours to give: we are root of a namespace that has it. */
+bool uids_are_mapped(void);
+
 /* --- seccomp programs (host side: needs libseccomp) --- */
 
 /* Both programs as bytes owned by the caller. */

@@ -507,23 +507,6 @@ static void shut_down(struct warden *w)
     cgroups_close(w->cgroups);
 }
 
-/* A uid range is ours to give when we are root of a namespace that has it. */
-static bool range_is_mapped(void)
-{
-    char text[4096];
-
-    if (geteuid() != 0 ||
-        fd_read_file_at(AT_FDCWD, "/proc/self/uid_map", text, sizeof(text)) < 0)
-        return false;
-    for (char *save = NULL, *l = strtok_r(text, "\n", &save); l; l = strtok_r(NULL, "\n", &save)) {
-        unsigned long long inside = 0, outside = 0, count = 0;
-        if (sscanf(l, "%llu %llu %llu", &inside, &outside, &count) == 3 && inside <= UID_BASE &&
-            inside + count >= (unsigned long long)UID_BASE + UID_COUNT)
-            return true;
-    }
-    return false;
-}
-
 static void drop_rights(void)
 {
     static const int kept[] = {CAP_SYS_ADMIN,       CAP_SETUID, CAP_SETGID,
@@ -555,7 +538,7 @@ static _Noreturn void warden_main(int server)
     signal(SIGHUP, SIG_IGN);
     signal(SIGPIPE, SIG_IGN);
     setsid();
-    w.has_range = range_is_mapped();
+    w.has_range = uids_are_mapped();
     w.cgroups = cgroups_open();
     drop_rights();
     buf_init(&w.base, 256 * KiB);

@@ -3,10 +3,8 @@
 
 #include "warden/warden.h"
 
-/* Where the host gives us a range of uids, every live box gets two of its own: one for init, one
- * for the code. The range lies above everything Debian, systemd and shadow hand out. */
-#define UID_BASE     0x70000000u
-#define UID_COUNT    0x10000u
+#include "sandbox/box.h"
+
 #define UID_SLOT     2u /* uids per box */
 #define SLOTS        ((UID_COUNT / UID_SLOT) - 1)
 #define DIRS_MAX     16

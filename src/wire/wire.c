@@ -121,7 +121,8 @@ int wire_send(int fd, uint16_t type, uint64_t id, struct str body, const int *fd
         if (send_packet(fd, head, part, fds, nfds) < 0)
             return -1;
         nfds = 0;
-        body.p += part.n;
+        if (part.n > 0)
+            body.p += part.n;
         body.n -= part.n;
     } while (body.n > 0);
     return 0;
@@ -179,6 +180,15 @@ static size_t take_fds(struct msghdr *m, int *ret, size_t max)
     return count;
 }
 
+/* What came along with a packet that is not one. */
+static void drop_fds(int *fds, size_t *nfds)
+{
+    for (size_t i = 0; fds && i < *nfds; i++)
+        fd_closep(&fds[i]);
+    if (fds)
+        *nfds = 0;
+}
+
 int wire_recv(int fd, struct wire_head *ret_head, char *ret, int *ret_fds, size_t max_fds,
               size_t *ret_nfds)
 {
@@ -186,7 +196,7 @@ int wire_recv(int fd, struct wire_head *ret_head, char *ret, int *ret_fds, size_
         struct cmsghdr align;
         char bytes[CMSG_SPACE(WIRE_FDS_MAX * sizeof(int))];
     } control;
-    struct wire_head head;
+    struct wire_head head = {0};
     struct iovec iov[2] = {{&head, sizeof(head)}, {ret, WIRE_BODY_MAX}};
     struct msghdr m = {.msg_iov = iov, .msg_iovlen = 2};
     ssize_t n;
@@ -204,8 +214,10 @@ int wire_recv(int fd, struct wire_head *ret_head, char *ret, int *ret_fds, size_
         return -1;
     if (ret_fds)
         *ret_nfds = take_fds(&m, ret_fds, max_fds);
-    if (n == 0)
+    if (n == 0) { /* or an empty packet: whoever sends one has nothing more to say */
+        drop_fds(ret_fds, ret_nfds);
         return 0;
+    }
     *ret_head = (struct wire_head){
         .type = le16toh(head.type),
         .flags = le16toh(head.flags),
@@ -214,8 +226,7 @@ int wire_recv(int fd, struct wire_head *ret_head, char *ret, int *ret_fds, size_
     };
     if ((size_t)n < sizeof(head) || (m.msg_flags & MSG_TRUNC) ||
         (size_t)n - sizeof(head) != ret_head->len) {
-        for (size_t i = 0; ret_fds && i < *ret_nfds; i++)
-            fd_closep(&ret_fds[i]);
+        drop_fds(ret_fds, ret_nfds);
         errno = EBADMSG;
         return -1;
     }

@@ -20,7 +20,7 @@ carriage = session.cell("print('a\\rb\\r\\nc')")
 zero = session.cell("print('a\\0b')")
 surrogate = session.cell("print('\\udc80 \\ud800')\n'\\udc80'")
 encoding_line = session.cell("# -*- coding: latin-1 -*-\n'é'")
-long_line = session.cell("x = " + " + ".join(["1"] * 3000) + "\nx")
+long_line = session.cell("x = [" + "1, " * 30_000 + "]\nsum(x)")
 deep = session.cell("x = " + "[" * 80 + "]" * 80 + "\nprint('deep')")
 backslash = session.cell("x = 1 + \\\n    2\nx")
 future = session.cell("from __future__ import annotations\ndef f(x: nowhere): pass\nf.__annotations__")
@@ -57,7 +57,7 @@ def test_odd_characters():
 
 
 def test_shapes():
-    assert long_line.result == "3000"
+    assert long_line.result == "30000"
     assert deep.stdout == "deep\n"
     assert backslash.result == "3"
     assert future.result == "{'x': 'nowhere'}"

@@ -90,8 +90,8 @@ def plug():
     pass
 
 
-def freeze():
-    pass
+def teach():
+    os._exit(0)
 
 
 def fail(fd, text):
@@ -117,7 +117,7 @@ def zygote_loop(fd):
             for number, new in enumerate((null, fds[1], fds[2])):
                 os.dup2(new, number)
                 os.close(new)
-            return
+            return True
         for new in fds:
             os.close(new)
         sock.sendall(b"%d" % pid)

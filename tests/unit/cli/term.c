@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 struct screen {
+    struct outbox box;
     struct term t;
     int pipe[2];
     char text[8192];
@@ -19,7 +20,8 @@ static int open_screen(void **state)
     *state = &s;
     if (pipe2(s.pipe, O_CLOEXEC | O_NONBLOCK) < 0)
         return -1;
-    term_init(&s.t, s.pipe[1], true);
+    outbox_init(&s.box);
+    term_init(&s.t, &s.box, s.pipe[1], true);
     return 0;
 }
 
@@ -27,6 +29,7 @@ static int close_screen(void **state)
 {
     struct screen *s = *state;
 
+    outbox_done(&s->box);
     fd_closep(&s->pipe[0]);
     fd_closep(&s->pipe[1]);
     return 0;

@@ -88,6 +88,24 @@ static void test_watch_pause(void **state)
     watch_free(s->watch);
 }
 
+static void on_room(void *arg)
+{
+    struct seen *s = arg;
+
+    s->count++;
+    watch_free(s->watch);
+    loop_stop(s->loop);
+}
+
+static void test_watch_writable(void **state)
+{
+    struct seen *s = *state;
+
+    s->watch = watch_new_writable(s->loop, s->pipe[1], on_room, s);
+    loop_run(s->loop);
+    assert_int_equal(s->count, 1);
+}
+
 static void test_timer(void **state)
 {
     struct seen *s = *state;
@@ -184,8 +202,13 @@ static void test_free_with_things_left(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH_LOOP(test_watch), WITH_LOOP(test_watch_pause), WITH_LOOP(test_timer),
-        WITH_LOOP(test_later), WITH_LOOP(test_signal),      WITH_LOOP(test_free_with_things_left),
+        WITH_LOOP(test_watch),
+        WITH_LOOP(test_watch_pause),
+        WITH_LOOP(test_watch_writable),
+        WITH_LOOP(test_timer),
+        WITH_LOOP(test_later),
+        WITH_LOOP(test_signal),
+        WITH_LOOP(test_free_with_things_left),
     };
 
     return RUN(tests);
