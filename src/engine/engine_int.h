@@ -54,6 +54,7 @@ struct guest_owner {
 struct guest *guest_new(struct pool *p, const struct guest_owner *owner, void *arg);
 void guest_set_owner(struct guest *g, const struct guest_owner *owner, void *arg);
 void guest_free(struct guest *g); /* ends the sandbox */
+void guest_end(struct guest *g, const char *why); /* the same, and the owner hears on_dead */
 enum guest_state guest_state(const struct guest *g);
 uint64_t guest_zygote(const struct guest *g);
 int guest_space(const struct guest *g); /* borrowed dirfd of /workspace */

@@ -37,9 +37,11 @@ struct guest {
     uid_t uid;
     bool in_cgroup;   /* else init watches memory */
     uint64_t running; /* id of the execution the kernel is at */
+    struct timer *boot; /* owned: until an interpreter is up */
     char why[256];
 };
 
+#define BOOT_MS    120000 /* a machine under heavy load still boots a box; a stuck one never does */
 #define ANY_KERNEL (IN(GUEST_STARTING) | IN(GUEST_IDLE) | IN(GUEST_RUNNING))
 
 static const char *const state_name[] = {"forking", "booting", "starting",
@@ -90,6 +92,9 @@ static void hang_up(struct guest *g)
     if (g->from_ctl)
         watch_free(g->from_ctl);
     g->from_ctl = NULL;
+    if (g->boot)
+        timer_free(g->boot);
+    g->boot = NULL;
     fd_closep(&g->ctl);
     fd_closep(&g->ctl_theirs);
     unlink_kernel(g);
@@ -103,6 +108,8 @@ static void die(struct guest *g, const char *why)
     if (g->kernel.out) { /* what it printed before is still to be told */
         stream_drain(g->kernel.out);
         stream_drain(g->kernel.err);
+        stream_flush(g->kernel.out);
+        stream_flush(g->kernel.err);
     }
     go(g, GUEST_DEAD);
     (void)!engine_tell(pool_engine(g->pool), MSG_KILL, g->id, (struct str){0}, -1);
@@ -129,6 +136,7 @@ static int on_idle(struct guest *g, const struct wire_head *head, struct str bod
     (void)head;
     (void)body;
     go(g, GUEST_IDLE);
+    timer_clear(g->boot);
     g->owner->on_idle(g->arg);
     return 0;
 }
@@ -149,6 +157,8 @@ static int on_said(struct guest *g, const struct wire_head *head, struct str bod
     if (event_parse(head->type, body, &ev, &number) < 0)
         return -1;
     g->owner->on_event(g->arg, &ev);
+    if (g->state == GUEST_DEAD) /* its owner has let go of it */
+        return 0;
     if (ev.kind == EVENT_ERROR)
         g->owner->on_errno(g->arg, number);
     if (ev.kind == EVENT_DISPLAY || ev.kind == EVENT_CLEAR)
@@ -268,6 +278,7 @@ static int start_kernel(struct guest *g)
     g->kernel.err = stream_new(l, err[0], EVENT_STDERR, on_stream, g);
     g->kernel.watch = watch_new(l, sock[0], on_kernel_readable, g);
     go(g, GUEST_STARTING);
+    timer_set(g->boot, BOOT_MS);
     return 0;
 }
 
@@ -426,6 +437,11 @@ void guest_on_warden(struct guest *g, uint16_t type, struct str body)
 
 #define INODES 65536
 
+static void on_boot_timer(void *arg)
+{
+    die(arg, "it does not start");
+}
+
 static int ask_spawn(struct guest *g)
 {
     const struct limits *l = pool_limits(g->pool);
@@ -467,6 +483,8 @@ struct guest *guest_new(struct pool *p, const struct guest_owner *owner, void *a
         .tmp = -1,
     };
     engine_add_guest(en, g);
+    g->boot = timer_new(en->loop, on_boot_timer, g);
+    timer_set(g->boot, BOOT_MS);
     (void)!wire_pair(pair, &e); /* on failure the spawn below fails too */
     g->ctl = pair[0];
     g->ctl_theirs = pair[1];
@@ -516,6 +534,11 @@ void guest_free(struct guest *g)
     loop_later(pool_engine(g->pool)->loop, free_later, g);
 }
 
+void guest_end(struct guest *g, const char *why)
+{
+    die(g, why);
+}
+
 enum guest_state guest_state(const struct guest *g)
 {
     return g->state;
@@ -562,7 +585,8 @@ int guest_cell(struct guest *g, uint64_t id, struct str code, uint64_t number)
     wire_put(&body, TAG_CODE, code);
     rc = wire_send_whole(g->kernel.sock, MSG_CELL, id, buf_str(&body));
     buf_done(&body);
-    if (rc < 0) {
+    /* A kernel that has just gone takes the cell with it: init's word on that follows. */
+    if (rc < 0 && errno != EPIPE && errno != ECONNRESET) {
         die(g, "its interpreter takes no more cells");
         return -1;
     }

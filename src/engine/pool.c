@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define RESTART_MS 1000
+
 struct parked {
     struct parked *next;
     struct pool *pool;   /* borrowed */
@@ -22,7 +24,8 @@ struct pool {
     struct pool *next;
     struct engine *engine; /* borrowed */
     struct limits limits;
-    char *python, *preload; /* owned */
+    char *preload; /* owned */
+    struct python_info python;
     unsigned ready;
     uint64_t recycle_ms;
     uint64_t zygote, coming; /* ids: the one that forks; the one that warms up, or 0 */
@@ -63,26 +66,24 @@ static void put_text(struct buf *b, uint16_t tag, const char *text)
 static int start_zygote(struct pool *p, struct err *e)
 {
     struct engine *en = p->engine;
-    struct python_info info;
+    const struct python_info *info = &p->python;
     char cache[sizeof(en->cache_dir) + 32];
     struct buf body;
     uint64_t hash = 14695981039346656037u; /* FNV-1a: a name for this interpreter's cache */
 
-    if (python_probe(p->python, &info, e) < 0)
-        return -1;
-    for (const char *c = info.executable; *c; c++)
+    for (const char *c = info->executable; *c; c++)
         hash = (hash ^ (unsigned char)*c) * 1099511628211u;
     p->coming = en->next_id++;
     buf_init(&body, 32 * KiB);
-    put_text(&body, TAG_PYTHON, info.executable);
+    put_text(&body, TAG_PYTHON, info->executable);
     put_text(&body, TAG_PRELOAD, p->preload);
     put_text(&body, TAG_GUEST_DIR, en->guest_dir);
     if (*en->cache_dir) {
         snprintf(cache, sizeof(cache), "%s/%016" PRIx64, en->cache_dir, hash);
         put_text(&body, TAG_CACHE_DIR, cache);
     }
-    for (size_t i = 0; i < info.dir_count; i++)
-        put_text(&body, TAG_DIR, info.dirs[i]);
+    for (size_t i = 0; i < info->dir_count; i++)
+        put_text(&body, TAG_DIR, info->dirs[i]);
     int rc = engine_tell(en, MSG_POOL_START, p->coming, buf_str(&body), -1);
     buf_done(&body);
     return rc < 0 ? err_set(e, ERR_HOST, "the warden is gone") : 0;
@@ -95,7 +96,8 @@ static void on_recycle(void *arg)
 
     if (p->coming == 0 && start_zygote(p, &e) < 0)
         log_warn("zygote not replaced: %s", e.text);
-    timer_set(p->recycle, p->recycle_ms);
+    if (p->recycle_ms)
+        timer_set(p->recycle, p->recycle_ms);
 }
 
 static void answer_ready(struct pool *p, const struct err *failed)
@@ -139,8 +141,9 @@ void pool_on_zygote(struct pool *p, uint64_t zygote, const struct err *down)
             log_warn("zygote not replaced: %s", down->text);
             return;
         }
-    } else if (zygote == p->zygote) {
+    } else if (zygote == p->zygote) { /* it died, and its sandboxes with it: get another */
         p->zygote = 0;
+        timer_set(p->recycle, RESTART_MS);
     }
     p->down = *down;
     answer_ready(p, down);
@@ -162,7 +165,6 @@ struct pool *pool_start(struct engine *en, const struct pool_config *config, poo
         .next = en->pools,
         .engine = en,
         .limits = config->limits,
-        .python = config->python ? mem_strdup(config->python) : NULL,
         .preload = mem_strdup(config->preload ? config->preload : ""),
         .ready = config->ready,
         .recycle_ms = config->recycle_ms,
@@ -173,7 +175,7 @@ struct pool *pool_start(struct engine *en, const struct pool_config *config, poo
     p->recycle = timer_new(en->loop, on_recycle, p);
     if (p->recycle_ms)
         timer_set(p->recycle, p->recycle_ms);
-    if (start_zygote(p, &p->down) < 0)
+    if (python_probe(config->python, &p->python, &p->down) < 0 || start_zygote(p, &p->down) < 0)
         loop_later(en->loop, on_start_failed, p);
     return p;
 }
@@ -191,7 +193,6 @@ void pool_free(struct pool *p)
         free(k);
     }
     timer_free(p->recycle);
-    free(p->python);
     free(p->preload);
     free(p);
 }

@@ -18,6 +18,7 @@
 #define COMMAND_MAX (32 * KiB)
 #define LATE_PARTS  256
 #define USAGE_FROM_US 100000 /* shorter executions are not worth a question to the warden */
+#define KILL_MS     5000 /* what SIGKILL has not ended by then is beyond init's reach */
 
 enum stop { STOP_NONE, STOP_WALL, STOP_CPU, STOP_MEMORY, STOP_ASKED };
 
@@ -35,6 +36,8 @@ struct exec {
     enum stop stop;
     bool killed;  /* SIGKILL has been sent */
     bool ending;  /* the end is known and the warden has been asked what was used */
+    bool over;    /* its outcome has been told, and nothing is told after that */
+    bool fresh;   /* the interpreter was replaced since the execution before */
     bool raised, interrupted;
     bool memory_error;
     int number; /* errno of the error told last */
@@ -43,10 +46,14 @@ struct exec {
     int64_t started_us;
     struct box_usage before;
     struct outcome outcome;
+    uint64_t told;     /* bytes of output handed on */
+    uint64_t left_out; /* bytes of displays that were not, each with a note of its own */
     struct tail {
         char *p; /* owned: ring */
         size_t cap, n, at;
+        bool cut; /* its beginning has been given up */
     } tail[2]; /* stdout, stderr */
+    bool tails_told;
     struct stream *out, *err; /* owned: a command's */
 };
 
@@ -65,7 +72,10 @@ struct session {
     struct late late[LATE_PARTS];
     size_t late_count, late_bytes;
     struct box_usage used; /* as of the last answer */
+    bool restarted;        /* the interpreter ended while no cell ran */
     bool dead;
+    bool closed;
+    unsigned telling; /* callbacks of the caller on the stack */
     char why[256];
 };
 
@@ -73,9 +83,17 @@ static void next_cell(struct session *s);
 
 /* --- telling --- */
 
+/* A callback may do anything, closing this session included. What lies below it on the stack must
+ * still be there when it returns, so while one runs session_close() leaves the rest to the loop. */
 static void tell(struct exec *x, const struct event *ev)
 {
+    struct session *s = x->session;
+
+    if (x->over)
+        return;
+    s->telling++;
     x->cb.on_event(x->arg, ev);
+    s->telling--;
 }
 
 static void tell_text(struct exec *x, enum event_kind kind, struct str text, bool late)
@@ -86,12 +104,33 @@ static void tell_text(struct exec *x, enum event_kind kind, struct str text, boo
         tell(x, &ev);
 }
 
+static void tell_output(struct exec *x, enum event_kind kind, struct str text)
+{
+    if (!x->over)
+        x->told += text.n;
+    tell_text(x, kind, text, false);
+}
+
+static void tell_outcome(struct exec *x)
+{
+    struct session *s = x->session;
+
+    if (x->over)
+        return;
+    x->over = true;
+    x->outcome.output_dropped = x->outcome.output_bytes - x->told;
+    s->telling++;
+    x->cb.on_outcome(x->arg, &x->outcome);
+    s->telling--;
+}
+
 static void tail_put(struct tail *t, size_t cap, struct str s)
 {
     if (!t->p) {
         t->cap = cap;
         t->p = mem_zalloc(cap);
     }
+    t->cut |= t->n + s.n > t->cap;
     if (s.n > t->cap)
         s = (struct str){s.p + s.n - t->cap, t->cap};
     size_t first = t->cap - t->at < s.n ? t->cap - t->at : s.n;
@@ -101,24 +140,43 @@ static void tail_put(struct tail *t, size_t cap, struct str s)
     t->n = t->n + s.n < t->cap ? t->n + s.n : t->cap;
 }
 
-/* Three quarters of the budget are the beginning, told as it comes; past that the end is kept in a
- * ring and told last. Once over the budget the rest is read slowly: it costs time and says nothing. */
+/* Both streams' rings share one quarter of the budget: the longer gives up what is too much. */
+static void keep_tail(struct exec *x, enum event_kind kind, struct str text)
+{
+    struct tail *t = x->tail;
+    size_t cap = x->limits.output_bytes / 4 ? (size_t)(x->limits.output_bytes / 4) : 1;
+
+    tail_put(&t[kind == EVENT_STDERR], cap, text);
+    if (t[0].n + t[1].n > cap) {
+        struct tail *longer = t[0].n > t[1].n ? &t[0] : &t[1];
+        longer->n -= t[0].n + t[1].n - cap;
+        longer->cut = true;
+    }
+}
+
+/* Where to cut text of which only n bytes are wanted: at a character, not within. */
+static size_t cut_at(struct str text, size_t n)
+{
+    size_t whole = str_utf8_len((struct str){text.p, n});
+
+    return whole ? whole : n;
+}
+
+/* Three quarters of the budget are the beginning, told as it comes; past that the end is kept in
+ * rings and told last. Once over the budget the rest is read slowly: it costs time and says nothing. */
 static void keep_output(struct exec *x, enum event_kind kind, struct str text)
 {
     uint64_t budget = x->limits.output_bytes;
     uint64_t head = budget - budget / 4;
-    uint64_t had = x->outcome.output_bytes;
-    size_t now = had >= head ? 0 : text.n < head - had ? text.n : (size_t)(head - had);
+    bool past = x->tail[0].p || x->tail[1].p || x->told >= head;
+    size_t now = past ? 0 : text.n < head - x->told ? text.n : cut_at(text, (size_t)(head - x->told));
 
     x->outcome.output_bytes += text.n;
-    if (now < text.n && now > 0) /* cut at a character, not within */
-        now = str_utf8_len((struct str){text.p, now}) ? str_utf8_len((struct str){text.p, now}) : now;
-    tell_text(x, kind, (struct str){text.p, now}, false);
+    tell_output(x, kind, (struct str){text.p, now});
     if (now == text.n)
         return;
-    size_t cap = budget / 8 ? (size_t)(budget / 8) : 1;
-    tail_put(&x->tail[kind == EVENT_STDERR], cap, (struct str){text.p + now, text.n - now});
-    if (x->outcome.output_bytes > budget) {
+    keep_tail(x, kind, (struct str){text.p + now, text.n - now});
+    if (x->tail[0].cut || x->tail[1].cut) {
         x->outcome.limits_hit |= IN(LIMIT_OUTPUT);
         if (x->kind == EXEC_CELL)
             guest_throttle(x->session->guest, true);
@@ -127,33 +185,51 @@ static void keep_output(struct exec *x, enum event_kind kind, struct str text)
     }
 }
 
+/* The ring's bytes in a row, into ret of t->n bytes. */
+static void tail_flatten(const struct tail *t, char *ret)
+{
+    size_t from = (t->at + t->cap - t->n) % t->cap;
+    size_t first = t->cap - from < t->n ? t->cap - from : t->n;
+
+    memcpy(ret, t->p + from, first);
+    memcpy(ret + first, t->p, t->n - first);
+}
+
+/* A ring that has given up its beginning may begin within a character. */
+static void tail_trim(struct tail *t)
+{
+    for (int i = 0; i < 3 && t->cut && t->n > 0; i++) {
+        unsigned char c = (unsigned char)t->p[(t->at + t->cap - t->n) % t->cap];
+        if ((c & 0xc0) != 0x80)
+            break;
+        t->n--;
+    }
+}
+
 /* What the rings hold, after a line that says how much is missing before it. */
 static void tell_tails(struct exec *x)
 {
-    uint64_t head = x->limits.output_bytes - x->limits.output_bytes / 4;
-    uint64_t past = x->outcome.output_bytes > head ? x->outcome.output_bytes - head : 0;
-    uint64_t kept = x->tail[0].n + x->tail[1].n;
+    struct tail *t = x->tail;
+    uint64_t missing;
     char note[128];
 
-    x->outcome.output_dropped = past > kept ? past - kept : 0;
-    if (x->outcome.output_dropped > 0) {
+    if (x->tails_told)
+        return;
+    x->tails_told = true;
+    tail_trim(&t[0]);
+    tail_trim(&t[1]);
+    missing = x->outcome.output_bytes - x->told - x->left_out - t[0].n - t[1].n;
+    if (missing > 0) {
         snprintf(note, sizeof(note), "%llu bytes of output left out here",
-                 (unsigned long long)x->outcome.output_dropped);
+                 (unsigned long long)missing);
         tell_text(x, EVENT_STATUS, str_of(note), false);
     }
     for (int i = 0; i < 2; i++) {
-        struct tail *t = &x->tail[i];
-        AUTO_FREE char *flat = mem_zalloc(t->n + 1);
-        size_t from = t->n ? (t->at + t->cap - t->n) % t->cap : 0;
-        size_t first = t->n && t->cap - from < t->n ? t->cap - from : t->n;
-        if (t->n == 0)
+        AUTO_FREE char *flat = t[i].n ? mem_zalloc(t[i].n) : NULL;
+        if (!flat)
             continue;
-        memcpy(flat, t->p + from, first);
-        memcpy(flat + first, t->p, t->n - first);
-        size_t skip = 0; /* a ring that overflowed may begin within a character */
-        while (skip < 3 && skip < t->n && ((unsigned char)flat[skip] & 0xc0) == 0x80)
-            skip++;
-        tell_text(x, i ? EVENT_STDERR : EVENT_STDOUT, (struct str){flat + skip, t->n - skip}, false);
+        tail_flatten(&t[i], flat);
+        tell_output(x, i ? EVENT_STDERR : EVENT_STDOUT, (struct str){flat, t[i].n});
     }
 }
 
@@ -281,8 +357,9 @@ static void finish(struct exec *x, const struct box_usage *now)
     o->cpu_us = now->cpu_us > x->before.cpu_us ? now->cpu_us - x->before.cpu_us : 0;
     o->memory_peak_bytes = now->memory_peak_bytes;
     outcome_say(o, &x->limits, x->status, "");
+    o->state_lost |= x->fresh;
     unlink_exec(x->kind == EXEC_CELL ? &s->cells : &s->commands, x);
-    x->cb.on_outcome(x->arg, o);
+    tell_outcome(x);
     exec_free(x);
 }
 
@@ -307,18 +384,44 @@ static void end(struct exec *x)
     guest_ask_usage(s->guest);
 }
 
+static uint64_t ran_us(const struct exec *x)
+{
+    return x->started_us ? (uint64_t)(time_mono_us() - x->started_us) : 0;
+}
+
+static void tell_lost(struct exec *x, const char *why)
+{
+    if (x->over)
+        return;
+    x->ending = true;
+    tell_tails(x);
+    x->outcome.status = OUTCOME_SESSION_LOST;
+    x->outcome.state_lost = true;
+    x->outcome.wall_us = ran_us(x);
+    outcome_say(&x->outcome, &x->limits, 0, why);
+    tell_outcome(x);
+}
+
 static void lose(struct exec *x, const char *why)
 {
     struct session *s = x->session;
 
-    tell_tails(x);
-    x->outcome.status = OUTCOME_SESSION_LOST;
-    x->outcome.state_lost = true;
-    x->outcome.wall_us = (uint64_t)(time_mono_us() - x->started_us);
-    outcome_say(&x->outcome, &x->limits, 0, why);
+    tell_lost(x, why);
     unlink_exec(x->kind == EXEC_CELL ? &s->cells : &s->commands, x);
-    x->cb.on_outcome(x->arg, &x->outcome);
     exec_free(x);
+}
+
+/* A cell that was given up while it still waited for its turn. */
+static void cancel(struct exec *x)
+{
+    struct session *s = x->session;
+
+    x->outcome.status = OUTCOME_INTERRUPTED;
+    outcome_say(&x->outcome, &x->limits, 0, "");
+    unlink_exec(&s->cells, x);
+    tell_outcome(x);
+    exec_free(x);
+    next_cell(s);
 }
 
 /* --- stopping --- */
@@ -332,6 +435,7 @@ static void kill_now(struct exec *x)
 {
     x->killed = true;
     guest_signal(x->session->guest, target(x), SIGKILL);
+    timer_set(x->timer, KILL_MS);
 }
 
 static void stop(struct exec *x, enum stop why)
@@ -349,15 +453,26 @@ static void on_timer(void *arg)
 {
     struct exec *x = arg;
 
-    if (x->stop == STOP_NONE)
+    if (x->over)
+        return;
+    if (!x->started_us)
+        cancel(x);
+    else if (x->stop == STOP_NONE)
         stop(x, STOP_WALL);
     else if (!x->killed)
         kill_now(x);
+    else
+        guest_end(x->session->guest, "it does not end when it is killed");
 }
 
 void exec_interrupt(struct exec *x)
 {
-    stop(x, STOP_ASKED);
+    if (x->started_us)
+        return stop(x, STOP_ASKED);
+    if (x->over)
+        return;
+    x->stop = STOP_ASKED; /* nothing to stop yet, and another cell may be running */
+    timer_set(x->timer, 0);
 }
 
 /* --- the guest's word --- */
@@ -407,14 +522,15 @@ static void on_event(void *arg, const struct event *ev)
         x->raised = true;
         x->memory_error = str_is(ev->error.type, "MemoryError");
     }
-    if (x->outcome.output_bytes + bytes > x->limits.output_bytes) {
+    x->outcome.output_bytes += bytes;
+    if (bytes > x->limits.output_bytes || x->told > x->limits.output_bytes - bytes) {
         x->outcome.limits_hit |= IN(LIMIT_OUTPUT);
-        x->outcome.output_dropped += bytes;
+        x->left_out += bytes;
         snprintf(note, sizeof(note), "a %s of %zu bytes left out here", event_kind_name(ev->kind),
                  bytes);
         return tell_text(x, EVENT_STATUS, str_of(note), false);
     }
-    x->outcome.output_bytes += bytes;
+    x->told += bytes;
     tell(x, ev);
 }
 
@@ -439,10 +555,13 @@ static void on_done(void *arg, uint64_t status)
 
 static void on_kernel_exit(void *arg, int status)
 {
-    struct exec *x = running_cell(arg);
+    struct session *s = arg;
+    struct exec *x = running_cell(s);
 
-    if (!x || x->ending)
+    if (!x || x->ending) {
+        s->restarted = true;
         return;
+    }
     x->kernel_died = true;
     x->status = status;
     end(x);
@@ -541,14 +660,29 @@ static void begin(struct exec *x)
                     guest_in_cgroup(s->guest) ? 0 : x->limits.memory_bytes);
 }
 
+static void tell_restart(struct session *s, struct exec *x)
+{
+    static const char note[] = "the interpreter ended between two executions; variables are lost, "
+                               "files are kept";
+
+    x->fresh = s->restarted;
+    s->restarted = false;
+    if (x->fresh)
+        tell_text(x, EVENT_STATUS, str_of(note), false);
+}
+
 static void next_cell(struct session *s)
 {
     struct exec *x = s->cells;
 
-    if (!x || x->started_us || guest_state(s->guest) != GUEST_IDLE)
+    if (s->closed || !x || x->started_us || x->stop != STOP_NONE ||
+        guest_state(s->guest) != GUEST_IDLE)
         return;
     guest_throttle(s->guest, false);
     tell_late(s, x);
+    tell_restart(s, x);
+    if (x->over || x->stop != STOP_NONE) /* a callback has closed the session or given this up */
+        return;
     begin(x);
     if (guest_cell(s->guest, x->id, (struct str){x->code, x->code_len}, ++s->cell_no) == 0) {
         free(x->code);
@@ -662,18 +796,42 @@ static void free_later(void *arg)
     free(arg);
 }
 
-void session_close(struct session *s)
+static void dispose(void *arg)
 {
-    while (s->cells)
-        lose(s->cells, "the session was closed");
-    while (s->commands)
-        lose(s->commands, "the session was closed");
+    struct session *s = arg;
+
+    for (struct exec *x; (x = s->cells);) {
+        s->cells = x->next;
+        exec_free(x);
+    }
+    for (struct exec *x; (x = s->commands);) {
+        s->commands = x->next;
+        exec_free(x);
+    }
     tell_late(s, NULL);
     guest_free(s->guest);
     tree_free(s->tree);
     s->guest = NULL;
     /* A start_later() may still be on its way to it. */
     loop_later(pool_engine(s->pool)->loop, free_later, s);
+}
+
+void session_close(struct session *s)
+{
+    static const char why[] = "the session was closed";
+
+    if (s->closed)
+        return;
+    s->closed = s->dead = true;
+    snprintf(s->why, sizeof(s->why), "%s", why);
+    for (struct exec *x = s->cells; x; x = x->next)
+        tell_lost(x, why);
+    for (struct exec *x = s->commands; x; x = x->next)
+        tell_lost(x, why);
+    if (s->telling > 0)
+        loop_later(pool_engine(s->pool)->loop, dispose, s);
+    else
+        dispose(s);
 }
 
 struct pool *session_pool(struct session *s)

@@ -327,7 +327,8 @@ uint32_t tree_scan(struct tree *t, int space, uid_t uid, const struct limits *l,
     dir = open_beneath(space, ".", O_RDONLY | O_DIRECTORY, 0);
     t->cut = dir >= 0 && !walk(&now, dir, path, 0, 0);
     act_as_self();
-    qsort(now.at, now.n, sizeof(*now.at), by_path);
+    if (now.n > 1)
+        qsort(now.at, now.n, sizeof(*now.at), by_path);
     if (fn)
         compare(&t->seen, &now, &teller);
     list_done(&t->seen);

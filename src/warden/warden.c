@@ -30,7 +30,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define RETRY_MS 5
+#define RETRY_MS  5
+#define WARDEN_FD 3
 
 enum source_kind { FROM_SERVER, FROM_ZYGOTE, KEEPER_GONE, BOX_GONE };
 
@@ -482,15 +483,22 @@ static void run(struct warden *w)
         retry_lingering(w);
         if (n <= 0)
             continue;
-        struct source *s = ev[0].data.ptr;
-        if (s->kind == FROM_SERVER && !on_server(w))
-            return;
-        if (s->kind == FROM_ZYGOTE)
-            on_zygote(w, s->of);
-        if (s->kind == KEEPER_GONE)
-            on_keeper_gone(w, s->of);
-        if (s->kind == BOX_GONE)
-            on_box_gone(w, s->of);
+        struct source s = *(struct source *)ev[0].data.ptr; /* a copy: what holds it may be freed */
+        switch (s.kind) {
+        case FROM_SERVER:
+            if (!on_server(w))
+                return;
+            break;
+        case FROM_ZYGOTE:
+            on_zygote(w, s.of);
+            break;
+        case KEEPER_GONE:
+            on_keeper_gone(w, s.of);
+            break;
+        case BOX_GONE:
+            on_box_gone(w, s.of);
+            break;
+        }
     }
 }
 
@@ -561,8 +569,11 @@ int warden_start(int *ret_pidfd, struct err *e)
         return -1;
     pid = fork();
     if (pid == 0) {
-        close(pair[0]);
-        warden_main(pair[1]);
+        /* The caller's files are no business of the warden's. */
+        if (dup3(pair[1], WARDEN_FD, O_CLOEXEC) < 0 && errno != EINVAL)
+            _exit(1);
+        syscall(SYS_close_range, WARDEN_FD + 1, ~0u, 0);
+        warden_main(WARDEN_FD);
     }
     close(pair[1]);
     if (pid < 0) {

@@ -371,6 +371,8 @@ def expected(value, mode):
         return value[0] if mode == "root" else value[1]
     if isinstance(value, dict):
         return {k: expected(v, mode) for k, v in value.items()}
+    if isinstance(value, list):
+        return [expected(v, mode) for v in value]
     return value
 
 

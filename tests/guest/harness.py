@@ -15,9 +15,16 @@ import _retort
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 GUEST = TOP / "src" / "guest" / "py"
+PYTHON = os.environ.get("RETORT_TEST_PYTHON", "/usr/bin/python3")
 
 sys.path.insert(0, str(GUEST))
 from retort_guest import wire  # noqa: E402
+
+
+def ignore():
+    """As the warden does, so that it ends with its server and not before."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
 
 
 class Zygote:
@@ -31,10 +38,10 @@ class Zygote:
         self.sock, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.log = open(self.home + "/log", "w+b")
         self.process = subprocess.Popen(
-            ["/usr/bin/python3", "-I", "-B", *flags, self.start(before), str(theirs.fileno()),
+            [PYTHON, "-I", "-B", *flags, self.start(before), str(theirs.fileno()),
              "--preload", preload],
             pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=self.log,
-            stderr=self.log, env=dict(os.environ, MPLCONFIGDIR=self.home + "/mpl"))
+            stderr=self.log, preexec_fn=ignore, env=dict(os.environ, MPLCONFIGDIR=self.home + "/mpl"))
         theirs.close()
         self.said = self.sock.recv(65536).decode()
 

@@ -75,6 +75,13 @@ def test_multiprocessing(kernel):
     assert sorted(cell.out.splitlines()) == ["in 0", "in 1", "in 2", "in 3"]
 
 
+def test_children_can_be_ended(kernel):
+    cell = kernel.run("import multiprocessing, time\n"
+                      "p = multiprocessing.Process(target=time.sleep, args=(30,))\np.start()\n"
+                      "p.terminate()\np.join()\np.exitcode")
+    assert cell.value == "-15"
+
+
 def test_process_pool(kernel):
     cell = kernel.run("from concurrent.futures import ProcessPoolExecutor\n"
                       "with ProcessPoolExecutor(2) as pool:\n    r = list(pool.map(abs, [-1, -2]))\nr")

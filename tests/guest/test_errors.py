@@ -69,6 +69,11 @@ def test_syntax_errors(kernel, code, line, text):
     assert cell.error["trace"].startswith('  File "<cell 1>", line %d\n' % line)
 
 
+def test_unclosed(kernel):
+    assert kernel.run("x = (1,\ny = 2").error["text"].startswith("'(' was never closed")
+    assert "unterminated triple-quoted" in kernel.run("x = '''abc").error["text"]
+
+
 def test_return_outside(kernel):
     cell = kernel.run("a = 1\nreturn a")
     assert cell.error["name"] == "SyntaxError"

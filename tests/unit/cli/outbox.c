@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 struct post {
@@ -120,6 +121,7 @@ static void test_wait(void **state)
     size_t n = 5 * p->fills;
     char chunk[4096];
     pid_t reader = fork();
+    int status;
 
     if (reader == 0) {
         fd_closep(&p->pipe[1]);
@@ -134,6 +136,8 @@ static void test_wait(void **state)
     }
     fill(p, &p->out, 'a', n);
     outbox_wait(&p->box);
+    assert_int_equal(waitpid(reader, &status, 0), reader);
+    assert_int_equal(status, 0);
     assert_int_equal(outbox_waits_for(&p->box), -1);
     assert_false(p->out.failed);
 }

@@ -1,5 +1,6 @@
 """The life of one kernel: forked from the zygote's image, it takes cells until the server goes."""
 
+import _signal  # the signal module's enums would cost each kernel thirty pages
 import builtins
 import getpass
 import os
@@ -40,6 +41,9 @@ def main(shell):
     link.open()
     fresh.reseed()
     shell.arrive(os.getcwd())
+    for number in (_signal.SIGHUP, _signal.SIGTERM):
+        # Ignored by the processes we come from; multiprocessing ends its workers with it.
+        _signal.signal(number, _signal.SIG_DFL)
     while True:
         cell = link.next_cell()
         if cell is None:

@@ -9,6 +9,7 @@ import ast
 import asyncio
 import atexit
 import builtins
+import codeop
 import fnmatch
 import inspect
 import linecache
@@ -53,6 +54,8 @@ class Compiler(CachingCompiler):
 
     def __init__(self):
         super().__init__()
+        # A cell is all there is, so "incomplete input" would only hide what is wrong with it.
+        self.flags &= ~getattr(codeop, "PyCF_ALLOW_INCOMPLETE_INPUT", 0)
         self.begin("", 0)
 
     def begin(self, raw, number):

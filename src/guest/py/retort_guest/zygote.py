@@ -93,6 +93,7 @@ def main():
         made, text = prepare([name for name in args.preload.split(",") if name])
     except BaseException as error:
         traceback.print_exc(file=sys.__stderr__)
+        sys.__stderr__.flush()
         text = "Python at %s cannot be prepared: %s" % (sys.executable, first_line(error))
     if text:
         _retort.fail(args.fd, text)

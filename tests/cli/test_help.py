@@ -1,0 +1,58 @@
+"""--help everywhere, from the one table of options."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import retort
+
+LIMITS = ["timeout", "cpu-time", "cpus", "memory", "pids", "disk", "tmp", "open-files", "output",
+          "artifacts", "artifact-size", "grace"]
+RUN = ["code", "shell", "keep-going", "file", "out", *LIMITS, "python", "preload", "json", "verbose",
+       "help"]
+
+
+def shown(*args):
+    status, out, err = retort.call(*args)
+    assert (status, err) == (0, ""), err
+    return out.decode()
+
+
+def test_of_the_program():
+    for args in (("--help",), ("-h",), ("help",)):
+        text = shown(*args)
+        assert text.startswith("usage: retort")
+        assert "\n  run " in text and "\n  doctor " in text and "--version" in text
+
+
+@pytest.mark.parametrize("args", [("run", "--help"), ("run", "-h"), ("help", "run"),
+                                  ("run", "-c", "1 / 0", "--timeout", "1", "--help")])
+def test_of_run(args):
+    text = shown(*args)
+    assert text.startswith("usage: retort run")
+    assert re.findall(r"^  .{4}--([a-z-]+)", text, re.M) == RUN
+    for status in ("0", "1", "2", "3", "124", "130", "137"):
+        assert re.search(rf"\b{status}\b", text)
+
+
+def test_of_doctor():
+    text = shown("doctor", "--help")
+    assert text.startswith("usage: retort doctor")
+    assert "--python" in text and "--timeout" not in text
+
+
+def test_every_option_of_the_source_is_shown():
+    source = (retort.REPO / "src/cli/options.c").read_text()
+    table = source[source.index("options[] = {"):source.index("options_count")]
+    assert set(re.findall(r'^    \{"([a-z-]+)"', table, re.M)) == set(RUN)
+
+
+def test_lines_fit_a_wide_terminal():
+    for args in (("--help",), ("run", "--help"), ("doctor", "--help")):
+        assert max(map(len, shown(*args).splitlines())) <= 120
+
+
+def test_version():
+    meson = (Path(retort.REPO) / "meson.build").read_text()
+    assert shown("--version") == f"retort {re.search(r'version: .([0-9.]+)', meson)[1]}\n"
