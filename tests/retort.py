@@ -141,18 +141,24 @@ def end(process):
             pipe.close()
 
 
+def finish(process, input=None, seconds=SECONDS):
+    """A started program to its end: (exit status, stdout as bytes, stderr as text)."""
+    try:
+        out, err = process.communicate(input, timeout=seconds)
+    except subprocess.TimeoutExpired:
+        raise AssertionError(f"no end after {seconds} s: {process.args!r}") from None
+    return process.returncode, out, (err or b"").decode("utf-8", "replace")
+
+
 def call(*args, input=None, seconds=SECONDS, **options):
-    """The program to its end: (exit status, stdout as bytes, stderr as text)."""
+    """start() and finish() in one."""
     if input is not None:
         options["stdin"] = subprocess.PIPE
     process = start(*args, **options)
     try:
-        out, err = process.communicate(input, timeout=seconds)
-    except subprocess.TimeoutExpired:
-        raise AssertionError(f"no end after {seconds} s: {args!r}") from None
+        return finish(process, input, seconds)
     finally:
         end(process)
-    return process.returncode, out, err.decode("utf-8", "replace")
 
 
 def run(*args, **options):

@@ -1,6 +1,281 @@
-#include "cli/cli.h"
+/*
+ * retort doctor: what of the sandbox this machine gives, which Python there is,
+ * and whether a cell runs. Nothing is concluded from a setting: the rows of
+ * layers[] are tried, the interpreter is asked, and the last row is the program
+ * itself, used once.
+ */
+#include "cli/doctor.h"
+
+#include "cli/cli_int.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define TRIAL_MS   60000 /* a first start reads a few hundred files of Python from the disk */
+#define ANSWER_MAX (8 * KiB)
+#define LIST_MAX   KiB
+
+/* What the rows come to. */
+struct findings {
+    struct report *report;    /* borrowed */
+    struct buf missing;       /* names of layers of the floor */
+    struct buf weaker;        /* names of other layers */
+    char remedy[240];         /* for the first that is missing */
+    bool runs;                /* a cell ran */
+    char why_not[512];
+};
+
+/* --- layers --- */
+
+static void add_name(struct buf *list, const char *name)
+{
+    struct err e;
+
+    if (buf_printf(list, &e, "%s%s", list->n ? ", " : "", name) < 0)
+        log_debug("doctor: %s", e.text); /* every layer fits */
+}
+
+static void try_layers(struct findings *f)
+{
+    for (size_t i = 0; i < layers_count; i++) {
+        const struct layer *l = &layers[i];
+        struct layer_found found;
+
+        layer_try(l, &found);
+        report_row(f->report, &(struct row){"Layers", l->name, l->floor, found.state, found.detail,
+                                            found.blocked ? "" : l->cost, found.remedy});
+        if (found.blocked)
+            continue; /* the row that it waits for is told of */
+        if (l->floor && found.state == LAYER_MISSING) {
+            if (f->missing.n == 0)
+                snprintf(f->remedy, sizeof(f->remedy), "%s", found.remedy);
+            add_name(&f->missing, l->name);
+        } else if (found.state != LAYER_OK) {
+            add_name(&f->weaker, l->name);
+        }
+    }
+}
+
+/* --- Python --- */
+
+struct package {
+    const char *name, *module;
+    const char *pip, *apt; /* by which it is installed */
+    bool needed;           /* no cell runs without it */
+};
+
+static const struct package packages[] = {
+    {"IPython",           "IPython",           "ipython",           "python3-ipython",           true },
+    {"matplotlib_inline", "matplotlib_inline", "matplotlib-inline", "python3-matplotlib-inline", true },
+    {"numpy",             "numpy",             "numpy",             "python3-numpy",             false},
+    {"pandas",            "pandas",            "pandas",            "python3-pandas",            false},
+    {"matplotlib",        "matplotlib",        "matplotlib",        "python3-matplotlib",        false},
+    {"seaborn",           "seaborn",           "seaborn",           "python3-seaborn",           false},
+    {"scikit-learn",      "sklearn",           "scikit-learn",      "python3-sklearn",           false},
+    {"scipy",             "scipy",             "scipy",             "python3-scipy",             false},
+    {"sympy",             "sympy",             "sympy",             "python3-sympy",             false},
+    {"openpyxl",          "openpyxl",          "openpyxl",          "python3-openpyxl",          false},
+    {"Pillow",            "PIL",               "pillow",            "python3-pil",               false},
+};
+
+#define ABSENT  "-"
+#define UNKNOWN "?"
+
+/* One line each: executable, version, then a version for every module. Looked up, not imported: an
+ * import of them all takes seconds. */
+static const char question[] =
+    "import os, sys\n"
+    "from importlib import util\n"
+    "try:\n"
+    "    from importlib.metadata import version\n"
+    "except ImportError:\n"
+    "    version = None\n"
+    "def find(module, name):\n"
+    "    try:\n"
+    "        if util.find_spec(module) is None:\n"
+    "            return '" ABSENT "'\n"
+    "    except Exception:\n"
+    "        return '" ABSENT "'\n"
+    "    try:\n"
+    "        return version(name) or '" UNKNOWN "'\n"
+    "    except Exception:\n"
+    "        return '" UNKNOWN "'\n"
+    "print(os.path.abspath(sys.executable))\n"
+    "print('%d.%d.%d' % sys.version_info[:3])\n";
+
+static int ask_python(const char *python, char answer[ANSWER_MAX], struct err *e)
+{
+    struct buf source;
+    int rc;
+
+    buf_init(&source, ANSWER_MAX);
+    rc = buf_put(&source, STR(question), e);
+    for (size_t i = 0; i < COUNT(packages) && rc == 0; i++)
+        rc = buf_printf(&source, e, "print(find('%s', '%s'))\n", packages[i].module,
+                        packages[i].pip);
+    if (rc == 0)
+        rc = buf_put(&source, (struct str){"", 1}, e);
+    if (rc == 0)
+        rc = python_ask(python, source.p, answer, ANSWER_MAX, e);
+    buf_done(&source);
+    return rc;
+}
+
+/* version NULL: the interpreter did not say. */
+static void report_package(struct findings *f, const struct package *p, const char *version)
+{
+    bool found = version && strcmp(version, ABSENT) != 0;
+    char detail[256];
+
+    if (found)
+        snprintf(detail, sizeof(detail), "%s",
+                 strcmp(version, UNKNOWN) == 0 ? "found; its version is not recorded" : version);
+    else
+        snprintf(detail, sizeof(detail), "not found: pip install %s (Debian: apt install %s)",
+                 p->pip, p->apt);
+    report_row(f->report,
+               &(struct row){.section = "Python",
+                             .name = p->name,
+                             .state = found      ? LAYER_OK
+                                      : p->needed ? LAYER_MISSING
+                                                  : LAYER_WEAKER,
+                             .detail = detail,
+                             .cost = p->needed ? "No cell runs." : NULL});
+}
+
+static int parse_python(struct findings *f, char *answer, const char *python, struct err *e)
+{
+    char *save = NULL, *exe = strtok_r(answer, "\n", &save);
+    char *version = exe ? strtok_r(NULL, "\n", &save) : NULL;
+    json_t *found = json_object();
+    char detail[700];
+
+    if (!version || exe[0] != '/') {
+        json_decref(found);
+        return err_set(e, ERR_CALLER, "'%s' is not a Python 3 interpreter that runs here",
+                       python ? python : "python3");
+    }
+    snprintf(detail, sizeof(detail), "%.500s, version %.60s", exe, version);
+    report_row(f->report,
+               &(struct row){.section = "Python", .name = "python", .detail = detail});
+    report_fact(f->report, "python",
+                json_pack("{s:s%, s:s}", "executable", exe, str_utf8_len(str_of(exe)), "version",
+                          version));
+    for (size_t i = 0; i < COUNT(packages); i++) {
+        char *line = strtok_r(NULL, "\n", &save);
+        report_package(f, &packages[i], line);
+        json_object_set_new(found, packages[i].name,
+                            line && strcmp(line, ABSENT) != 0 ? json_string(line) : json_null());
+    }
+    report_fact(f->report, "packages", found);
+    return 0;
+}
+
+static void try_python(struct findings *f, const char *python)
+{
+    char answer[ANSWER_MAX];
+    struct err e;
+
+    if (ask_python(python, answer, &e) == 0 && parse_python(f, answer, python, &e) == 0)
+        return;
+    report_fact(f->report, "python", json_null());
+    report_row(f->report, &(struct row){.section = "Python",
+                                        .name = "python",
+                                        .state = LAYER_MISSING,
+                                        .detail = e.text,
+                                        .cost = "No cell runs.",
+                                        .remedy = "Install python3, or name one with --python."});
+}
+
+/* --- a cell --- */
+
+static void run_trial(void *arg)
+{
+    trial_run(arg);
+}
+
+static int try_trial(struct trial *t, struct err *e)
+{
+    char guest_dir[PATH_MAX];
+
+    if (guest_dir_find(guest_dir, sizeof(guest_dir), e) < 0)
+        return -1;
+    t->guest_dir = guest_dir;
+    if (probe_apart(run_trial, t, sizeof(*t), TRIAL_MS, e) < 0)
+        return -1;
+    *e = t->failed;
+    return t->ran ? 0 : -1;
+}
+
+static void try_cell(struct findings *f, const char *python)
+{
+    struct trial t = {.python = python};
+    struct row row = {.section = "Trial", .name = "one cell", .floor = true};
+    char detail[256];
+    struct err e = {0};
+
+    f->runs = try_trial(&t, &e) == 0;
+    if (f->runs) {
+        snprintf(detail, sizeof(detail),
+                 "print(6*7) gave 42, %.0f ms after the start: interpreter %.0f ms, sandbox %.1f ms, "
+                 "cell %.1f ms",
+                 t.answer_ms, t.interpreter_ms, t.create_ms, t.cell_ms);
+        row.detail = detail;
+        report_fact(f->report, "trial",
+                    json_pack("{s:f, s:f, s:f, s:f}", "answer_ms", t.answer_ms, "interpreter_ms",
+                              t.interpreter_ms, "create_ms", t.create_ms, "cell_ms", t.cell_ms));
+    } else {
+        row.state = LAYER_MISSING;
+        row.detail = e.text;
+        row.cost = "Nothing runs here.";
+        snprintf(f->why_not, sizeof(f->why_not), "%s", e.text);
+        report_fact(f->report, "trial", json_null());
+    }
+    report_row(f->report, &row);
+}
+
+/* --- the verdict --- */
+
+/* A cell that does not run is below the floor too: walls that were never put up hold nobody. */
+static int conclude(struct findings *f)
+{
+    char verdict[2 * KiB];
+    bool holds = f->missing.n == 0;
+
+    if (!holds)
+        snprintf(verdict, sizeof(verdict),
+                 "below the isolation floor (namespaces and seccomp), so retort runs no code here; "
+                 "missing: %.*s.%s%s",
+                 (int)f->missing.n, f->missing.p, f->remedy[0] ? " Help: " : "", f->remedy);
+    else if (!f->runs)
+        snprintf(verdict, sizeof(verdict),
+                 "the layers of the isolation floor are there, but no cell runs: %s", f->why_not);
+    else if (f->weaker.n > 0)
+        snprintf(verdict, sizeof(verdict),
+                 "fit to run strangers' code: the isolation floor (namespaces and seccomp) holds; "
+                 "weaker than it could be in: %.*s.",
+                 (int)f->weaker.n, f->weaker.p);
+    else
+        snprintf(verdict, sizeof(verdict), "fit to run strangers' code: every layer holds.");
+    report_fact(f->report, "floor", json_boolean(holds));
+    return report_end(f->report, verdict, holds && f->runs ? EXIT_OK : EXIT_RAISED);
+}
+
 int doctor_main(const struct settings *s)
 {
-    (void)s;
-    return 0;
+    struct report report;
+    struct findings f = {.report = &report};
+    int status;
+
+    buf_init(&f.missing, LIST_MAX);
+    buf_init(&f.weaker, LIST_MAX);
+    report_begin(&report, s->json);
+    try_layers(&f);
+    try_python(&f, s->python);
+    try_cell(&f, s->python);
+    status = conclude(&f);
+    buf_done(&f.missing);
+    buf_done(&f.weaker);
+    return status;
 }

@@ -153,6 +153,11 @@ struct engine *engine_new(struct loop *l, const struct engine_config *config, st
     return en;
 }
 
+static void free_later(void *arg)
+{
+    free(arg);
+}
+
 void engine_free(struct engine *en)
 {
     struct pollfd gone;
@@ -171,5 +176,6 @@ void engine_free(struct engine *en)
     if (en->warden_pidfd >= 0 && poll(&gone, 1, WARDEN_END_MS) != 1)
         log_warn("the warden takes long to end");
     fd_closep(&en->warden_pidfd);
-    free(en);
+    /* Sessions closed from inside a callback may still be on their way out. */
+    loop_later(en->loop, free_later, en);
 }

@@ -27,8 +27,7 @@ void stream_free(struct stream *s);
 /* --- guest: one sandbox as the server sees it --- */
 
 enum guest_state {
-    GUEST_FORKING,  /* the warden has been asked */
-    GUEST_BOOTING,  /* init closes its box */
+    GUEST_BOOTING,  /* the warden has been asked; init closes its box */
     GUEST_STARTING, /* a kernel is coming up */
     GUEST_IDLE,
     GUEST_RUNNING,

@@ -30,11 +30,12 @@ struct guest {
     enum guest_state state;
     const struct guest_owner *owner;
     void *arg;
-    int ctl, ctl_theirs; /* owned; theirs until it has been handed over */
+    int ctl; /* owned */
     struct watch *from_ctl;
     struct kernel_link kernel;
     int space, tmp; /* owned: dirfds */
     uid_t uid;
+    bool spawned;     /* the warden has told uid and in_cgroup */
     bool in_cgroup;   /* else init watches memory */
     uint64_t running; /* id of the execution the kernel is at */
     struct timer *boot; /* owned: until an interpreter is up */
@@ -44,12 +45,10 @@ struct guest {
 #define BOOT_MS    120000 /* a machine under heavy load still boots a box; a stuck one never does */
 #define ANY_KERNEL (IN(GUEST_STARTING) | IN(GUEST_IDLE) | IN(GUEST_RUNNING))
 
-static const char *const state_name[] = {"forking", "booting", "starting",
-                                         "idle",    "running", "dead"};
+static const char *const state_name[] = {"booting", "starting", "idle", "running", "dead"};
 
 /* Allowed edges, by the state they leave from. */
 static const unsigned edges[] = {
-    [GUEST_FORKING] = IN(GUEST_BOOTING) | IN(GUEST_DEAD),
     [GUEST_BOOTING] = IN(GUEST_STARTING) | IN(GUEST_DEAD),
     [GUEST_STARTING] = IN(GUEST_IDLE) | IN(GUEST_STARTING) | IN(GUEST_DEAD),
     [GUEST_IDLE] = IN(GUEST_RUNNING) | IN(GUEST_STARTING) | IN(GUEST_DEAD),
@@ -96,7 +95,6 @@ static void hang_up(struct guest *g)
         timer_free(g->boot);
     g->boot = NULL;
     fd_closep(&g->ctl);
-    fd_closep(&g->ctl_theirs);
     unlink_kernel(g);
 }
 
@@ -137,7 +135,8 @@ static int on_idle(struct guest *g, const struct wire_head *head, struct str bod
     (void)body;
     go(g, GUEST_IDLE);
     timer_clear(g->boot);
-    g->owner->on_idle(g->arg);
+    if (g->spawned)
+        g->owner->on_idle(g->arg);
     return 0;
 }
 
@@ -395,15 +394,14 @@ static void on_spawned(struct guest *g, struct str body)
 {
     uint64_t uid = 0, in_cgroup = 0;
 
-    if (g->state != GUEST_FORKING || !wire_find_num(body, TAG_UID, &uid) ||
+    if (g->state == GUEST_DEAD || g->spawned || !wire_find_num(body, TAG_UID, &uid) ||
         !wire_find_num(body, TAG_FLAGS, &in_cgroup))
         return;
     g->uid = (uid_t)uid;
     g->in_cgroup = in_cgroup;
-    fd_closep(&g->ctl_theirs);
-    go(g, GUEST_BOOTING);
-    if (wire_send(g->ctl, MSG_BOOT, g->id, (struct str){0}, NULL, 0) < 0)
-        die(g, "its first process ended");
+    g->spawned = true;
+    if (g->state == GUEST_IDLE) /* the box was faster than the warden's word on it */
+        g->owner->on_idle(g->arg);
 }
 
 void guest_on_warden(struct guest *g, uint16_t type, struct str body)
@@ -442,7 +440,7 @@ static void on_boot_timer(void *arg)
     die(arg, "it does not start");
 }
 
-static int ask_spawn(struct guest *g)
+static int ask_spawn(struct guest *g, int ctl_theirs)
 {
     const struct limits *l = pool_limits(g->pool);
     struct box_plan plan = {
@@ -460,7 +458,7 @@ static int ask_spawn(struct guest *g)
     buf_init(&body, 4 * KiB);
     wire_put_num(&body, TAG_ZYGOTE, g->zygote);
     wire_put(&body, TAG_BLOB, (struct str){(const char *)&plan, sizeof(plan)});
-    rc = engine_tell(pool_engine(g->pool), MSG_SPAWN, g->id, buf_str(&body), g->ctl_theirs);
+    rc = engine_tell(pool_engine(g->pool), MSG_SPAWN, g->id, buf_str(&body), ctl_theirs);
     buf_done(&body);
     return rc;
 }
@@ -487,8 +485,8 @@ struct guest *guest_new(struct pool *p, const struct guest_owner *owner, void *a
     timer_set(g->boot, BOOT_MS);
     (void)!wire_pair(pair, &e); /* on failure the spawn below fails too */
     g->ctl = pair[0];
-    g->ctl_theirs = pair[1];
-    if (g->ctl < 0 || fd_set_nonblock(g->ctl) < 0 || ask_spawn(g) < 0) {
+    AUTO_CLOSE int theirs = pair[1];
+    if (g->ctl < 0 || fd_set_nonblock(g->ctl) < 0 || ask_spawn(g, theirs) < 0) {
         die(g, "no sandbox could be asked for");
         return g;
     }

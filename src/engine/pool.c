@@ -18,6 +18,7 @@ struct parked {
     struct guest *guest; /* owned until handed over */
     session_open_fn *on_open; /* NULL: for the ready pool */
     void *arg;
+    bool up; /* in pool.parked, no longer in pool.booting */
 };
 
 struct pool {
@@ -180,6 +181,11 @@ struct pool *pool_start(struct engine *en, const struct pool_config *config, poo
     return p;
 }
 
+static void free_later(void *arg)
+{
+    free(arg);
+}
+
 void pool_free(struct pool *p)
 {
     for (struct parked *k = p->parked, *next; k; k = next) {
@@ -194,7 +200,11 @@ void pool_free(struct pool *p)
     }
     timer_free(p->recycle);
     free(p->preload);
-    free(p);
+    /* An open_parked() may still be on its way: it finds nothing and says so. */
+    p->parked = p->booting = NULL;
+    p->zygote = 0;
+    p->on_ready = NULL;
+    loop_later(p->engine->loop, free_later, p);
 }
 
 /* --- sandboxes on their way --- */
@@ -204,6 +214,8 @@ static void on_booted(void *arg)
     struct parked *k = arg;
     struct pool *p = k->pool;
 
+    if (k->up) /* its interpreter died while parked, and has been replaced */
+        return;
     unlink_from(&p->booting, k);
     p->booting_count--;
     if (k->on_open) {
@@ -213,6 +225,7 @@ static void on_booted(void *arg)
         guest_free(k->guest);
         free(k);
     } else {
+        k->up = true;
         push(&p->parked, k);
         p->parked_count++;
     }

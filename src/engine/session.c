@@ -34,6 +34,7 @@ struct exec {
     void *arg;
     struct timer *timer; /* owned: the time limit, then the grace */
     enum stop stop;
+    bool asked_again; /* SIGINT has been sent twice */
     bool killed;  /* SIGKILL has been sent */
     bool ending;  /* the end is known and the warden has been asked what was used */
     bool over;    /* its outcome has been told, and nothing is told after that */
@@ -53,6 +54,7 @@ struct exec {
         size_t cap, n, at;
         bool cut; /* its beginning has been given up */
     } tail[2]; /* stdout, stderr */
+    size_t tail_max; /* bytes in both; 0: neither has begun */
     bool tails_told;
     struct stream *out, *err; /* owned: a command's */
 };
@@ -140,26 +142,31 @@ static void tail_put(struct tail *t, size_t cap, struct str s)
     t->n = t->n + s.n < t->cap ? t->n + s.n : t->cap;
 }
 
-/* Both streams' rings share one quarter of the budget: the longer gives up what is too much. */
+/* Both streams' rings share what the beginning has left of the budget, and a quarter of it where
+ * displays have left less: the longer ring gives up what is too much. */
 static void keep_tail(struct exec *x, enum event_kind kind, struct str text)
 {
+    uint64_t budget = x->limits.output_bytes;
+    uint64_t least = budget / 4 ? budget / 4 : 1;
     struct tail *t = x->tail;
-    size_t cap = x->limits.output_bytes / 4 ? (size_t)(x->limits.output_bytes / 4) : 1;
 
-    tail_put(&t[kind == EVENT_STDERR], cap, text);
-    if (t[0].n + t[1].n > cap) {
+    if (x->tail_max == 0)
+        x->tail_max = (size_t)(x->told + least < budget ? budget - x->told : least);
+    tail_put(&t[kind == EVENT_STDERR], x->tail_max, text);
+    if (t[0].n + t[1].n > x->tail_max) {
         struct tail *longer = t[0].n > t[1].n ? &t[0] : &t[1];
-        longer->n -= t[0].n + t[1].n - cap;
+        longer->n -= t[0].n + t[1].n - x->tail_max;
         longer->cut = true;
     }
 }
 
-/* Where to cut text of which only n bytes are wanted: at a character, not within. */
+/* Where to cut text of which only n bytes are wanted: before a character, not within. */
 static size_t cut_at(struct str text, size_t n)
 {
-    size_t whole = str_utf8_len((struct str){text.p, n});
-
-    return whole ? whole : n;
+    for (size_t back = 0; back <= 3 && back < n; back++)
+        if (((unsigned char)text.p[n - back] & 0xc0) != 0x80)
+            return n - back;
+    return n; /* not UTF-8 */
 }
 
 /* Three quarters of the budget are the beginning, told as it comes; past that the end is kept in
@@ -168,8 +175,10 @@ static void keep_output(struct exec *x, enum event_kind kind, struct str text)
 {
     uint64_t budget = x->limits.output_bytes;
     uint64_t head = budget - budget / 4;
-    bool past = x->tail[0].p || x->tail[1].p || x->told >= head;
-    size_t now = past ? 0 : text.n < head - x->told ? text.n : cut_at(text, (size_t)(head - x->told));
+    bool past = x->tail_max > 0 || x->told >= head;
+    size_t now = past                           ? 0
+                 : text.n <= head - x->told ? text.n
+                                            : cut_at(text, (size_t)(head - x->told));
 
     x->outcome.output_bytes += text.n;
     tell_output(x, kind, (struct str){text.p, now});
@@ -446,7 +455,15 @@ static void stop(struct exec *x, enum stop why)
     if (why == STOP_MEMORY)
         return kill_now(x);
     guest_signal(x->session->guest, target(x), SIGINT);
-    timer_set(x->timer, x->limits.grace_ms);
+    timer_set(x->timer, x->limits.grace_ms / 2);
+}
+
+/* The first SIGINT may have come an instant before the code began, and then it was nobody's. */
+static void ask_again(struct exec *x)
+{
+    x->asked_again = true;
+    guest_signal(x->session->guest, target(x), SIGINT);
+    timer_set(x->timer, x->limits.grace_ms - x->limits.grace_ms / 2);
 }
 
 static void on_timer(void *arg)
@@ -459,6 +476,8 @@ static void on_timer(void *arg)
         cancel(x);
     else if (x->stop == STOP_NONE)
         stop(x, STOP_WALL);
+    else if (!x->asked_again)
+        ask_again(x);
     else if (!x->killed)
         kill_now(x);
     else

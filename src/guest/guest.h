@@ -20,7 +20,8 @@ struct filter;
 
 /* Both return only inside a new kernel; the other roles end in _exit(). */
 void zygote_run(int sock);
-void init_run(int ctl, const struct box_plan *plan, struct filter base, struct filter user);
+/* go: readable when the id maps of this process are written. */
+void init_run(int ctl, int go, const struct box_plan *plan, struct filter base, struct filter user);
 
 /* Like fork(), but runs no atfork handlers: they would touch the pages that are to stay shared. */
 pid_t raw_fork(void);

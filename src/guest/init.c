@@ -80,6 +80,8 @@ static int place(const int from[3], int sock)
             return -1;
     if (sock >= 0 && sock != KERNEL_FD && dup2(sock, KERNEL_FD) < 0)
         return -1;
+    if (sock >= 0 && fcntl(KERNEL_FD, F_SETFD, FD_CLOEXEC) < 0)
+        return -1;
     return (int)syscall(SYS_close_range, sock >= 0 ? KERNEL_FD + 1 : 3, ~0u, 0);
 }
 
@@ -114,12 +116,15 @@ static bool start_kernel(struct init *in, const int fds[3])
     return false;
 }
 
+/* An ignored signal stays ignored across an exec: the warden's and Python's choices end here. */
 static _Noreturn void exec_command(struct init *in, char **argv, char **env, const int fds[3])
 {
+    static const int ordinary[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGCHLD, SIGXFSZ};
+
     volunteer_for_oom();
     setsid();
-    signal(SIGPIPE, SIG_DFL);
-    signal(SIGCHLD, SIG_DFL);
+    for (size_t i = 0; i < COUNT(ordinary); i++)
+        signal(ordinary[i], SIG_DFL);
     if (place(fds, -1) < 0 || box_become_user(&in->box) < 0 || unblock_signals() < 0)
         _exit(126);
     execve(argv[0], argv, env);
@@ -340,15 +345,14 @@ static bool on_message(struct init *in)
     return in_kernel;
 }
 
-static void close_box(struct init *in, int ctl)
+static void close_box(struct init *in, int ctl, int go)
 {
     const int space[] = {BOX_SPACE_FD, BOX_TMP_FD};
-    struct wire_head head;
     struct err e = {0};
-    char none[WIRE_BODY_MAX];
     sigset_t all;
+    char byte;
 
-    if (wire_recv(ctl, &head, none, NULL, 0, NULL) <= 0 || head.type != MSG_BOOT)
+    if (read(go, &byte, 1) != 1)
         _exit(0);
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, NULL);
@@ -362,12 +366,12 @@ static void close_box(struct init *in, int ctl)
     close(BOX_TMP_FD);
 }
 
-void init_run(int ctl, const struct box_plan *plan, struct filter base, struct filter user)
+void init_run(int ctl, int go, const struct box_plan *plan, struct filter base, struct filter user)
 {
     struct init in = {.box = {.plan = plan, .base = base, .user = user}};
     sigset_t child;
 
-    close_box(&in, ctl);
+    close_box(&in, ctl, go);
     sigemptyset(&child);
     sigaddset(&child, SIGCHLD);
     in.sigfd = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);

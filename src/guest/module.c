@@ -310,5 +310,6 @@ PyMODINIT_FUNC PyInit__retort(void); /* found by name: no header declares it */
 
 PyMODINIT_FUNC PyInit__retort(void)
 {
+    setvbuf(stdout, NULL, _IONBF, 0); /* what C code prints must not wait for the next cell */
     return PyModule_Create(&module);
 }

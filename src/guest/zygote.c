@@ -99,6 +99,9 @@ static bool on_fork(const struct zygote *z, uint64_t id, struct str body, const 
     struct box_plan plan;
     struct str blob, map;
     AUTO_CLOSE int pidfd = -1;
+    AUTO_CLOSE int go = -1;
+    AUTO_CLOSE int go_theirs = -1;
+    int p[2];
     pid_t pid;
 
     if (!wire_find(body, TAG_BLOB, &blob) || blob.n != sizeof(plan) ||
@@ -108,19 +111,27 @@ static bool on_fork(const struct zygote *z, uint64_t id, struct str body, const 
         return false;
     }
     memcpy(&plan, blob.p, sizeof(plan));
+    if (pipe2(p, O_CLOEXEC) < 0) {
+        answer_fail(z->sock, id, "pipe");
+        return false;
+    }
+    go_theirs = p[0];
+    go = p[1];
     pid = clone_box(plan.in_cgroup == CGROUP_V2 && nfds > 1 ? fds[1] : -1, &pidfd);
     if (pid == 0) {
         if (plan.in_cgroup == CGROUP_V1 && !join_cgroups(fds + 1, nfds - 1))
             _exit(1);
+        close(take_fd(&go));
         signal(SIGCHLD, SIG_DFL);
-        init_run(fds[0], &plan, z->base, z->user);
+        init_run(fds[0], take_fd(&go_theirs), &plan, z->base, z->user);
+        take_fd(&pidfd); /* long closed; its number may be something else by now */
         return true;
     }
     if (pid < 0) {
         answer_fail(z->sock, id, "clone into new namespaces");
         return false;
     }
-    if (write_maps(pid, map) < 0) {
+    if (write_maps(pid, map) < 0 || write(go, "g", 1) != 1) {
         answer_fail(z->sock, id, "map user ids");
         kill(pid, SIGKILL);
         return false;

@@ -115,7 +115,9 @@ enum cgroup_mode cgroups_mode(const struct cgroups *cg);
 const char *cgroups_why(const struct cgroups *cg); /* a sentence, for doctor and logs */
 unsigned cgroups_swept(const struct cgroups *cg);  /* stale groups removed at open */
 
-int cgroup_make(struct cgroups *cg, uint64_t id, const struct box_plan *plan, struct err *e) MUST_CHECK;
+/* Making one takes a millisecond or more on version 1, so it can be done ahead of limiting it. */
+int cgroup_make(struct cgroups *cg, uint64_t id, struct err *e) MUST_CHECK;
+int cgroup_limit(struct cgroups *cg, uint64_t id, const struct box_plan *plan, struct err *e) MUST_CHECK;
 /* The way in, for the process that is to be born there or to join: owned fds in ret, and how many.
  * Version 2: the directory, for CLONE_INTO_CGROUP. Version 1: one `tasks` file per hierarchy, to each
  * of which the new process writes "0" itself (see cgroup_join). */

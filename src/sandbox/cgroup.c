@@ -351,7 +351,20 @@ static void close_fds(int *fd, int n)
         fd_closep(&fd[i]);
 }
 
-int cgroup_make(struct cgroups *cg, uint64_t id, const struct box_plan *plan, struct err *e)
+int cgroup_make(struct cgroups *cg, uint64_t id, struct err *e)
+{
+    char name[24];
+
+    if (cg->mode == CGROUP_NONE)
+        return 0;
+    box_name(id, name);
+    for (int i = 0; i < hierarchies(cg); i++)
+        if (mkdirat(cg->dir[i], name, 0755) < 0)
+            return err_sys(e, "make cgroup %s", name);
+    return 0;
+}
+
+int cgroup_limit(struct cgroups *cg, uint64_t id, const struct box_plan *plan, struct err *e)
 {
     int dir[CTL__COUNT] = {-1, -1, -1, -1};
     char name[24];
@@ -361,9 +374,9 @@ int cgroup_make(struct cgroups *cg, uint64_t id, const struct box_plan *plan, st
         return 0;
     box_name(id, name);
     for (int i = 0; i < hierarchies(cg) && rc == 0; i++) {
-        dir[i] = make_dir(cg->dir[i], name);
+        dir[i] = open_dir(cg->dir[i], name);
         if (dir[i] < 0)
-            rc = err_sys(e, "make cgroup %s", name);
+            rc = err_sys(e, "open cgroup %s", name);
     }
     if (rc == 0)
         rc = limit(cg, dir, plan, e);

@@ -20,6 +20,9 @@
 /* The order is that of the report: what the rest stands on first. */
 // clang-format off
 const struct layer layers[] = {
+    {"processes",         true,  probe_processes,
+     "Nothing could be started, nor tried.",
+     "Raise the limit on this user's processes: ulimit -u, or TasksMax= of its service."},
     {"user namespace",    true,  probe_user_space,
      "Code would run with the caller's own rights, and no wall below could be built.", NULL},
     {"mount namespace",   true,  probe_mount_space,
@@ -28,7 +31,7 @@ const struct layer layers[] = {
      "Code would see the host's processes, and outlive its session.", NULL},
     {"own /proc",         true,  probe_proc,
      "Code would see the host's /proc, or none.", UNMASK},
-    {"net namespace",     true,  probe_net_space,
+    {"network namespace", true,  probe_net_space,
      "Code would be on the host's network.", NULL},
     {"ipc namespace",     true,  probe_ipc_space,
      "Code would reach the host's shared memory and message queues.", NULL},
@@ -62,7 +65,7 @@ const struct layer layers[] = {
     {"user ids",          false, probe_uids,
      "All sandboxes share one user id: namespaces alone keep them from each other and from the "
      "caller.",
-     "Start retort as root; the code gets none of its rights."},
+     "Start retort as root: the code gets none of its rights."},
     {"cgroups",           false, probe_cgroups,
      "Memory is held for each process by its limits and in sum by a watchdog that looks every "
      "50 ms; the share of cpu is not held.",
@@ -145,7 +148,7 @@ int probe_apart(void (*fn)(void *arg), void *arg, size_t n, unsigned ms, struct 
         fn(shared);
         _exit(0);
     }
-    rc = pid < 0 ? err_sys(e, "no process can be started to try it") : probe_wait(pid, ms, e);
+    rc = pid < 0 ? err_sys(e, "no process can be started") : probe_wait(pid, ms, e);
     if (rc == 0)
         memcpy(arg, shared, n);
     munmap(shared, n);
@@ -196,14 +199,18 @@ void layer_try(const struct layer *l, struct layer_found *ret)
 {
     struct attempt a = {.layer = l};
 
-    if (probe_apart(run_attempt, &a, sizeof(a), PROBE_MS, &a.e) < 0)
+    if (probe_apart(run_attempt, &a, sizeof(a), PROBE_MS, &a.e) < 0) {
         a.rc = -1;
+        a.found.blocked = a.e.sys == EAGAIN && l != &layers[0];
+        if (a.found.blocked)
+            err_set(&a.e, ERR_HOST, "not reached: no process can be started");
+    }
     *ret = a.found;
     if (a.rc < 0) {
         ret->state = l->floor ? LAYER_MISSING : LAYER_WEAKER;
         probe_say(ret, "%s", a.e.text);
     }
-    if (ret->state == LAYER_OK)
+    if (ret->state == LAYER_OK || ret->blocked)
         ret->remedy[0] = '\0';
     else if (!ret->remedy[0] && l->remedy)
         snprintf(ret->remedy, sizeof(ret->remedy), "%s", l->remedy);

@@ -21,6 +21,7 @@ const char *layer_state_name(enum layer_state s); /* "ok", "weaker", "missing" *
 
 struct layer_found {
     enum layer_state state;
+    bool blocked; /* not reached, for want of a row above: that one is to be mended */
     char detail[400]; /* what was seen, or why it is not there */
     char remedy[240]; /* what to do about it; empty when there is nothing to do */
 };

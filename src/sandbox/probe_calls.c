@@ -20,6 +20,14 @@
 
 /* --- processes and files --- */
 
+/* That it runs is what was asked. */
+int probe_processes(struct layer_found *ret, struct err *e)
+{
+    (void)e;
+    probe_say(ret, "can be started");
+    return 0;
+}
+
 /* into: a directory of cgroup version 2 to be born in, or -1. */
 static pid_t call_clone3(uint64_t flags, int into, int *ret_pidfd)
 {
@@ -231,11 +239,11 @@ static void say_landlock(struct layer_found *ret, int abi)
 }
 
 /* The step of the real box and its own check, in a /tmp where a mistake would do no harm. */
-static int try_landlock(struct err *e)
+static int try_landlock(struct layer_found *ret, struct err *e)
 {
     AUTO_CLOSE int proc = -1;
 
-    if (probe_enter_mount_space("size=64k,mode=1777", e) < 0)
+    if (probe_enter_mount_space(ret, "size=64k,mode=1777", e) < 0)
         return -1;
     proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (proc < 0 || (proc != BOX_PROC_FD && dup2(proc, BOX_PROC_FD) < 0))
@@ -253,7 +261,7 @@ int probe_landlock(struct layer_found *ret, struct err *e)
         return err_set(e, ERR_HOST, "built in, but not enabled");
     if (abi < 1)
         return err_sys(e, "not in this kernel");
-    if (try_landlock(e) < 0)
+    if (try_landlock(ret, e) < 0)
         return -1;
     say_landlock(ret, abi);
     return 0;
@@ -291,8 +299,10 @@ static int try_group(struct cgroups *cg, struct err *e)
 {
     const struct box_plan plan = {.memory_bytes = 64 * MiB, .pids = 16, .cpu_percent = 50};
     struct group g = {.cgroups = cg};
-    int rc = cgroup_make(cg, 1, &plan, e);
+    int rc = cgroup_make(cg, 1, e);
 
+    if (rc == 0)
+        rc = cgroup_limit(cg, 1, &plan, e);
     if (rc == 0)
         g.count = rc = cgroup_doors(cg, 1, g.doors, e);
     if (rc >= 0)

@@ -9,7 +9,7 @@ typedef int probe_fn(struct layer_found *ret, struct err *e);
 
 probe_fn probe_user_space, probe_mount_space, probe_pid_space, probe_proc, probe_ipc_space,
     probe_uts_space, probe_net_space, probe_cgroup_space, probe_mount_api, probe_disk, probe_uids;
-probe_fn probe_clone3, probe_pidfd, probe_openat2, probe_close_range, probe_tid_address,
+probe_fn probe_processes, probe_clone3, probe_pidfd, probe_openat2, probe_close_range, probe_tid_address,
     probe_memfd, probe_no_new_privs, probe_landlock, probe_seccomp, probe_cgroups, probe_image;
 
 /* Writes ret->detail. */
@@ -22,7 +22,5 @@ int probe_wait(pid_t pid, unsigned ms, struct err *e) MUST_CHECK;
 /* fn in a process of its own: its result and its error. */
 int probe_child(int (*fn)(void *arg, struct err *e), void *arg, struct err *e) MUST_CHECK;
 
-/* Moves the caller into a user namespace in which it is uid 0, or says what refused. */
-int probe_enter_user_space(struct err *e) MUST_CHECK;
-/* Moves the caller into a user and a mount namespace with an empty /tmp of `options`. */
-int probe_enter_mount_space(const char *options, struct err *e) MUST_CHECK;
+/* Moves the caller into a user and a mount namespace with an empty /tmp, mounted with `options`. */
+int probe_enter_mount_space(struct layer_found *ret, const char *options, struct err *e) MUST_CHECK;

@@ -145,11 +145,22 @@ static int enter_user_space(struct err *e)
     return 0;
 }
 
-int probe_enter_user_space(struct err *e)
+static int block(struct layer_found *ret, struct err *e)
 {
-    if (enter_user_space(e) < 0)
-        return err_set(e, ERR_HOST, "cannot be had without a user namespace");
-    return 0;
+    ret->blocked = true;
+    return err_set(e, ERR_HOST, "not reached: there is no user namespace");
+}
+
+static int be_inside(void *arg, struct err *e)
+{
+    (void)arg;
+    return enter_user_space(e);
+}
+
+/* For what root does from outside of one: it is of no use where there is none. */
+static int need_user_space(struct layer_found *ret, struct err *e)
+{
+    return probe_child(be_inside, NULL, e) < 0 ? block(ret, e) : 0;
 }
 
 /* name: as in /proc/self/ns. */
@@ -170,9 +181,9 @@ static int new_space(int flag, const char *name, struct err *e)
     return 0;
 }
 
-static int enter(int flag, const char *name, struct err *e)
+static int enter(struct layer_found *ret, int flag, const char *name, struct err *e)
 {
-    return probe_enter_user_space(e) < 0 ? -1 : new_space(flag, name, e);
+    return enter_user_space(e) < 0 ? block(ret, e) : new_space(flag, name, e);
 }
 
 static int hide_mounts(struct err *e)
@@ -182,9 +193,9 @@ static int hide_mounts(struct err *e)
     return 0;
 }
 
-int probe_enter_mount_space(const char *options, struct err *e)
+int probe_enter_mount_space(struct layer_found *ret, const char *options, struct err *e)
 {
-    if (enter(CLONE_NEWNS, "mnt", e) < 0 || hide_mounts(e) < 0)
+    if (enter(ret, CLONE_NEWNS, "mnt", e) < 0 || hide_mounts(e) < 0)
         return -1;
     if (mount("tmpfs", STAGE, "tmpfs", MS_NOSUID | MS_NODEV, options) < 0)
         return err_sys(e, "no file system can be mounted in it");
@@ -216,7 +227,7 @@ int probe_user_space(struct layer_found *ret, struct err *e)
 
 int probe_mount_space(struct layer_found *ret, struct err *e)
 {
-    if (probe_enter_mount_space("size=64k,mode=755", e) < 0)
+    if (probe_enter_mount_space(ret, "size=64k,mode=755", e) < 0)
         return -1;
     probe_say(ret, "made; a file system mounted in it");
     return 0;
@@ -230,7 +241,7 @@ static int be_first(void *arg, struct err *e)
 
 int probe_pid_space(struct layer_found *ret, struct err *e)
 {
-    if (enter(CLONE_NEWPID, "pid", e) < 0 || probe_child(be_first, NULL, e) < 0)
+    if (enter(ret, CLONE_NEWPID, "pid", e) < 0 || probe_child(be_first, NULL, e) < 0)
         return -1;
     probe_say(ret, "made; its first process is number 1");
     return 0;
@@ -252,7 +263,7 @@ static int mount_proc(void *arg, struct err *e)
  * new one to a user namespace. Root, who starts outside of one, is not asked. */
 int probe_proc(struct layer_found *ret, struct err *e)
 {
-    if (!uids_are_mapped() && probe_enter_user_space(e) < 0)
+    if (need_user_space(ret, e) < 0 || (!uids_are_mapped() && enter_user_space(e) < 0))
         return -1;
     if (new_space(CLONE_NEWNS, "mnt", e) < 0 || hide_mounts(e) < 0 ||
         new_space(CLONE_NEWPID, "pid", e) < 0 || probe_child(mount_proc, NULL, e) < 0)
@@ -263,7 +274,7 @@ int probe_proc(struct layer_found *ret, struct err *e)
 
 int probe_ipc_space(struct layer_found *ret, struct err *e)
 {
-    if (enter(CLONE_NEWIPC, "ipc", e) < 0)
+    if (enter(ret, CLONE_NEWIPC, "ipc", e) < 0)
         return -1;
     probe_say(ret, "made");
     return 0;
@@ -273,7 +284,7 @@ int probe_uts_space(struct layer_found *ret, struct err *e)
 {
     struct utsname now;
 
-    if (enter(CLONE_NEWUTS, "uts", e) < 0)
+    if (enter(ret, CLONE_NEWUTS, "uts", e) < 0)
         return -1;
     if (sethostname("retort", 6) < 0 || uname(&now) < 0 || strcmp(now.nodename, "retort") != 0)
         return err_sys(e, "its host name cannot be set");
@@ -289,7 +300,7 @@ int probe_net_space(struct layer_found *ret, struct err *e)
     AUTO_CLOSE int fd = -1;
 
     outside.sin_addr.s_addr = htonl(0xcb007101); /* 203.0.113.1, reserved for examples */
-    if (enter(CLONE_NEWNET, "net", e) < 0)
+    if (enter(ret, CLONE_NEWNET, "net", e) < 0)
         return -1;
     fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd < 0 || ioctl(fd, SIOCSIFFLAGS, &lo) < 0)
@@ -303,7 +314,7 @@ int probe_net_space(struct layer_found *ret, struct err *e)
 
 int probe_cgroup_space(struct layer_found *ret, struct err *e)
 {
-    if (enter(CLONE_NEWCGROUP, "cgroup", e) < 0)
+    if (enter(ret, CLONE_NEWCGROUP, "cgroup", e) < 0)
         return -1;
     probe_say(ret, "made");
     return 0;
@@ -315,7 +326,7 @@ int probe_mount_api(struct layer_found *ret, struct err *e)
     struct mount_attr ro = {.attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV};
     AUTO_CLOSE int tree = -1;
 
-    if (probe_enter_mount_space("size=64k,mode=755", e) < 0)
+    if (probe_enter_mount_space(ret, "size=64k,mode=755", e) < 0)
         return -1;
     tree = (int)syscall(SYS_open_tree, AT_FDCWD, "/usr",
                         OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
@@ -348,7 +359,7 @@ int probe_disk(struct layer_found *ret, struct err *e)
 {
     AUTO_CLOSE int fd = -1;
 
-    if (probe_enter_mount_space("size=256k,nr_inodes=16,mode=755", e) < 0)
+    if (probe_enter_mount_space(ret, "size=256k,nr_inodes=16,mode=755", e) < 0)
         return -1;
     fd = open(STAGE "/full", O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
     if (fd < 0)
@@ -419,11 +430,15 @@ int probe_uids(struct layer_found *ret, struct err *e)
 {
     if (!uids_are_mapped()) {
         ret->state = LAYER_WEAKER;
-        probe_say(ret, "one for all: %s%u of the caller",
-                  geteuid() == 0 ? "there is no range to give, so uid " : "uid ",
-                  (unsigned)geteuid());
+        probe_say(ret, "one for all, the caller's: %u", (unsigned)geteuid());
+        if (geteuid() == 0)
+            snprintf(ret->remedy, sizeof(ret->remedy),
+                     "Map user ids %u to %u into the namespace that retort is started in.", UID_BASE,
+                     UID_BASE + UID_COUNT - 1);
         return 0;
     }
+    if (need_user_space(ret, e) < 0)
+        return -1;
     if (try_range(e) < 0) {
         /* The warden sees the range and will want to use it. */
         ret->state = LAYER_MISSING;

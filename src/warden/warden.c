@@ -9,6 +9,7 @@
  *   CAP_SETUID, CAP_SETGID         id maps of keepers
  *   CAP_DAC_READ_SEARCH            a Python below somebody's home
  *   CAP_CHOWN, CAP_KILL            the cache directory; ending what is left
+ *   CAP_SETFCAP                    root with one uid: without it uid 0 may not be mapped
  * Started by an ordinary user it has none and needs none.
  */
 #include "warden/warden_int.h"
@@ -32,6 +33,7 @@
 
 #define RETRY_MS  5
 #define WARDEN_FD 3
+#define SPARES    8
 
 enum source_kind { FROM_SERVER, FROM_ZYGOTE, KEEPER_GONE, BOX_GONE };
 
@@ -55,6 +57,7 @@ struct box_entry {
     struct zygote *zygote; /* borrowed: outlives its boxes; NULL once the zygote is gone */
     int pidfd;             /* owned; -1 until forked */
     unsigned slot;
+    uint64_t cgroup;
     bool gone; /* processes are gone, the cgroup not yet */
     struct source from_pidfd;
 };
@@ -69,6 +72,9 @@ struct warden {
     unsigned char slot_used[SLOTS];
     unsigned slot_hint;
     unsigned lingering; /* boxes that are gone but for their cgroup */
+    uint64_t next_cgroup;
+    uint64_t spare[SPARES]; /* cgroups made while there was nothing else to do */
+    unsigned spares;
 };
 
 static void tell(struct warden *w, uint16_t type, uint64_t id, struct str body)
@@ -141,11 +147,29 @@ static void uid_map_text(struct warden *w, unsigned slot, char ret[UID_MAP_TEXT]
         snprintf(ret, UID_MAP_TEXT, "%d 0 1\n", BOX_USER);
 }
 
+static int make_spare(struct warden *w, struct err *e)
+{
+    uint64_t id = ++w->next_cgroup;
+
+    if (cgroup_make(w->cgroups, id, e) < 0)
+        return -1;
+    w->spare[w->spares++] = id;
+    return 0;
+}
+
+static int take_cgroup(struct warden *w, const struct box_plan *plan, uint64_t *ret, struct err *e)
+{
+    if (w->spares == 0 && make_spare(w, e) < 0)
+        return -1;
+    *ret = w->spare[--w->spares];
+    return cgroup_limit(w->cgroups, *ret, plan, e);
+}
+
 static int ask_fork(struct warden *w, struct zygote *z, struct box_entry *b,
                     const struct box_plan *plan, int ctl, struct err *e)
 {
     int fds[1 + CGROUP_DOORS_MAX] = {ctl};
-    int doors = cgroup_doors(w->cgroups, b->id, fds + 1, e);
+    int doors = cgroup_doors(w->cgroups, b->cgroup, fds + 1, e);
     char map[UID_MAP_TEXT];
     struct buf body;
     int rc;
@@ -165,7 +189,7 @@ static int ask_fork(struct warden *w, struct zygote *z, struct box_entry *b,
 
 static void linger(struct warden *w, struct box_entry *b)
 {
-    if (cgroup_remove(w->cgroups, b->id) < 0 && errno == EBUSY) {
+    if (cgroup_remove(w->cgroups, b->cgroup) < 0 && errno == EBUSY) {
         w->lingering += !b->gone;
         b->gone = true;
         return;
@@ -178,7 +202,8 @@ static void linger(struct warden *w, struct box_entry *b)
 static void spawn_failed(struct warden *w, struct box_entry *b, const char *why)
 {
     tell_text(w, MSG_SPAWN_FAIL, b->id, why);
-    (void)!cgroup_remove(w->cgroups, b->id);
+    if (b->cgroup)
+        (void)!cgroup_remove(w->cgroups, b->cgroup);
     box_forget(w, b);
 }
 
@@ -208,7 +233,7 @@ static void on_spawn(struct warden *w, uint64_t id, struct str body, int ctl)
     b = mem_zalloc(sizeof(*b));
     *b = (struct box_entry){.next = w->boxes, .id = id, .zygote = z, .pidfd = -1, .slot = slot};
     w->boxes = b;
-    if (cgroup_make(w->cgroups, id, &plan, &e) < 0 || ask_fork(w, z, b, &plan, ctl, &e) < 0)
+    if (take_cgroup(w, &plan, &b->cgroup, &e) < 0 || ask_fork(w, z, b, &plan, ctl, &e) < 0)
         return spawn_failed(w, b, e.text);
     z->boxes++;
 }
@@ -237,11 +262,12 @@ static void on_forked(struct warden *w, uint64_t id, int *pidfd)
 
 static void on_usage(struct warden *w, uint64_t id)
 {
+    struct box_entry *b = box_find(w, id);
     struct box_usage u = {0};
     struct buf body;
 
-    if (box_find(w, id))
-        cgroup_usage(w->cgroups, id, &u);
+    if (b)
+        cgroup_usage(w->cgroups, b->cgroup, &u);
     buf_init(&body, KiB);
     wire_put_num(&body, TAG_MEMORY, u.memory_peak_bytes);
     wire_put_num(&body, TAG_CPU_US, u.cpu_us);
@@ -479,8 +505,12 @@ static void run(struct warden *w)
 {
     for (;;) {
         struct epoll_event ev[1]; /* one at a time: an event may free what the next one points to */
-        int n = epoll_wait(w->epoll, ev, 1, w->lingering ? RETRY_MS : -1);
+        struct err e;
+        bool wants_spare = w->spares < SPARES && w->zygotes;
+        int n = epoll_wait(w->epoll, ev, 1, wants_spare ? 0 : w->lingering ? RETRY_MS : -1);
         retry_lingering(w);
+        if (n == 0 && wants_spare && make_spare(w, &e) < 0)
+            log_debug("warden: %s", e.text);
         if (n <= 0)
             continue;
         struct source s = *(struct source *)ev[0].data.ptr; /* a copy: what holds it may be freed */
@@ -510,12 +540,14 @@ static void shut_down(struct warden *w)
     for (struct zygote *z = w->zygotes; z; z = z->next)
         waitid(P_PIDFD, (id_t)z->pidfd, &(siginfo_t){0}, WEXITED);
     for (struct box_entry *b = w->boxes; b; b = b->next)
-        for (int i = 0; i < 200 && cgroup_remove(w->cgroups, b->id) < 0 && errno == EBUSY; i++)
+        for (int i = 0; i < 200 && cgroup_remove(w->cgroups, b->cgroup) < 0 && errno == EBUSY; i++)
             usleep(RETRY_MS * 1000);
+    while (w->spares > 0)
+        (void)!cgroup_remove(w->cgroups, w->spare[--w->spares]);
     cgroups_close(w->cgroups);
 }
 
-static void drop_rights(void)
+static void drop_rights(bool has_range)
 {
     static const int kept[] = {CAP_SYS_ADMIN,       CAP_SETUID, CAP_SETGID,
                                CAP_DAC_READ_SEARCH, CAP_CHOWN,  CAP_KILL};
@@ -526,6 +558,8 @@ static void drop_rights(void)
         return;
     for (size_t i = 0; i < COUNT(kept); i++)
         data[kept[i] / 32].permitted |= 1u << (kept[i] % 32);
+    if (!has_range)
+        data[0].permitted |= 1u << CAP_SETFCAP;
     data[0].effective = data[0].permitted;
     data[1].effective = data[1].permitted;
     /* Best effort: in a container root may not have them all to begin with. */
@@ -548,7 +582,7 @@ static _Noreturn void warden_main(int server)
     setsid();
     w.has_range = uids_are_mapped();
     w.cgroups = cgroups_open();
-    drop_rights();
+    drop_rights(w.has_range);
     buf_init(&w.base, 256 * KiB);
     buf_init(&w.user, 64 * KiB);
     if (seccomp_compile(&w.base, &w.user, &e) < 0 || watch(&w, server, &from_server) < 0) {

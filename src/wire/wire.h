@@ -36,7 +36,6 @@ enum wire_type {
     MSG_DONE = 0x26,    /* STATUS: 0 ok, 1 raised, 2 interrupted */
 
     /* server -> init */
-    MSG_BOOT = 0x30,    /* you are in your cgroup: close the box */
     MSG_KERNEL = 0x31,  /* fds: socket, stdout, stderr: start an interpreter */
     MSG_SIGNAL = 0x32,  /* head.id: 0 the kernel, else a command; NUMBER: signal it */
     MSG_COMMAND = 0x33, /* id in head; ARG..., ENV...; fds: stdin, stdout, stderr: start a program */

@@ -46,7 +46,7 @@ open("charts/two.csv", "w").write("1,2")
 open("Grüße.txt", "w").write("hi")
 open("run.sh", "w").write("#!/bin/sh")
 os.chmod("run.sh", 0o4777)
-open("gone.txt", "w").write("brief")
+open("gone.txt", "w").write("brief");
 """
 
 
@@ -55,7 +55,7 @@ def test_artifacts_come_home(tmp_path):
     (tmp_path / "in.csv").write_text("a")
     code, printed, err = retort.call("run", "-f", tmp_path / "in.csv", "--out", out, "-c", MAKE,
                                      "-c", "open('charts/two.csv', 'w').write('3,4,5')\n"
-                                           "os.remove('gone.txt')\nprint('done')")
+                                           "os.remove('gone.txt')", "-c", "print('done')")
     assert (code, printed) == (0, b"done\n"), err
     found = {str(p.relative_to(out)): p.read_text() for p in out.rglob("*") if p.is_file()}
     assert found == {"charts/deep/one.txt": "one", "charts/two.csv": "3,4,5", "Grüße.txt": "hi",

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import subprocess
+import time
 
 import pytest
 
@@ -98,26 +99,16 @@ def test_empty_standard_input():
 
 
 def test_interrupt_stops_the_code():
-    with retort.Live("--json", "-c", "print('up', flush=True)\nimport time\ntime.sleep(100)", "-c", "1",
-                     stderr=subprocess.DEVNULL) as live:
-        retort.wait_until(lambda: len(retort.below(live.pid)) >= 4, "the kernel")
-        for _ in range(100):  # the cell may be starting still
-            os.kill(live.pid, signal.SIGINT)
-            if not _go_on(live):
-                break
-        assert live.wait() == 130
-    document = json.loads(live.output)
-    assert document["exit"] == 130
-    if document["executions"]:
-        assert document["executions"][-1]["outcome"]["status"] == "interrupted"
-
-
-def _go_on(live):
+    process = retort.start("run", "--json", "-v", "-c", "import time\ntime.sleep(100)", "-c", "1")
     try:
-        live.process.wait(5)
-        return False
-    except subprocess.TimeoutExpired:
-        return True
+        for line in process.stderr:
+            if b"-> running" in line:
+                break
+        os.kill(process.pid, signal.SIGINT)
+        run = retort.Run(*retort.finish(process))
+        assert (run.exit, run.statuses) == (130, ["interrupted"])
+    finally:
+        retort.end(process)
 
 
 def test_interrupt_leaves_the_session_to_the_next_cell():
@@ -134,7 +125,8 @@ def test_second_interrupt_ends_it():
     with retort.Live("--grace", "60", "-c", code) as live:
         live.wait_for("up")
         os.kill(live.pid, signal.SIGINT)
-        assert _go_on(live)
+        time.sleep(1)
+        assert live.process.poll() is None
         os.kill(live.pid, signal.SIGINT)
         assert live.wait() == 130
 

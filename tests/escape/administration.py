@@ -1,10 +1,11 @@
-"""Administers the host: swap, accounting, quotas, reboot, hanging up the terminal, forcing every disk to write.
+"""Administers the host: swap, accounting, quotas, reboot, hanging up the terminal, forcing every
+disk to write.
 
 Refused by seccomp. The reboot asked for is the one that only switches Ctrl-Alt-Del off.
 """
 
 GUEST = """
-MAGIC1, MAGIC2, CAD_OFF = 0xfee1dead, 672274793, 0
+MAGIC1, MAGIC2, CAD_OFF = 0xFEE1DEAD, 672274793, 0
 report(
     reboot=syscall("reboot", MAGIC1, MAGIC2, CAD_OFF, 0),
     swapon=syscall("swapon", b"/workspace/x", 0),
@@ -16,4 +17,6 @@ report(
 )
 """
 
-EXPECT = {k: "EPERM" for k in ("reboot", "swapon", "swapoff", "acct", "quota", "quota_fd", "hangup")}
+EXPECT = {
+    k: "EPERM" for k in ("reboot", "swapon", "swapoff", "acct", "quota", "quota_fd", "hangup")
+}

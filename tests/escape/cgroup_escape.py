@@ -1,4 +1,5 @@
-"""Lifts its limits by writing to cgroup files, or has the host run its release agent (CVE-2022-0492).
+"""Lifts its limits by writing to cgroup files, or has the host run its release agent
+(CVE-2022-0492).
 
 No cgroup file system is in the box, none can be mounted, no namespace can be had to mount it in.
 """
@@ -16,5 +17,12 @@ report(
 )
 """
 
-EXPECT = {"namespace": "EPERM", "v1": "EPERM", "rdma": "EPERM", "v2": "EPERM", "agent": "ENOENT",
-          "limit": "ENOENT", "self": "EACCES"}
+EXPECT = {
+    "namespace": "EPERM",
+    "v1": "EPERM",
+    "rdma": "EPERM",
+    "v2": "EPERM",
+    "agent": "ENOENT",
+    "limit": "ENOENT",
+    "self": "EACCES",
+}

@@ -11,7 +11,20 @@ def clone3(flags):
         os._exit(0)
     return "ok" if value > 0 else name_of(number)
 
-report(plain=clone3(0), user=clone3(0x10000000), mount=clone3(0x20000), time=clone3(0x80), short=syscall("clone3", 0, 0))
+
+report(
+    plain=clone3(0),
+    user=clone3(0x10000000),
+    mount=clone3(0x20000),
+    time=clone3(0x80),
+    short=syscall("clone3", 0, 0),
+)
 """
 
-EXPECT = {"plain": "ENOSYS", "user": "ENOSYS", "mount": "ENOSYS", "time": "ENOSYS", "short": "ENOSYS"}
+EXPECT = {
+    "plain": "ENOSYS",
+    "user": "ENOSYS",
+    "mount": "ENOSYS",
+    "time": "ENOSYS",
+    "short": "ENOSYS",
+}

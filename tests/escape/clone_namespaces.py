@@ -4,8 +4,13 @@ Refused by seccomp, which looks at the flags.
 """
 
 FLAGS_OF = {
-    "user": 0x10000000, "mount": 0x20000, "pid": 0x20000000, "net": 0x40000000,
-    "ipc": 0x08000000, "uts": 0x04000000, "cgroup": 0x02000000,
+    "user": 0x10000000,
+    "mount": 0x20000,
+    "pid": 0x20000000,
+    "net": 0x40000000,
+    "ipc": 0x08000000,
+    "uts": 0x04000000,
+    "cgroup": 0x02000000,
 }
 
 GUEST = f"""

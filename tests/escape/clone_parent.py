@@ -1,9 +1,10 @@
-"""A sibling instead of a child: with CLONE_PARENT, init becomes the parent of a process it did not start.
+"""A sibling instead of a child: with CLONE_PARENT, init becomes the parent of a process it did
+not start.
 
 Its exit, with any status the guest likes, must not be taken for that of the interpreter.
 """
 
-from harness import cell, plain, same
+from outside import cell, plain, same
 
 GUEST = """
 CLONE_PARENT, SIGCHLD = 0x8000, 17

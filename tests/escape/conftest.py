@@ -4,7 +4,7 @@
     /usr/bin/python3 -m pytest tests/escape/ring_open.py        one
     /usr/bin/python3 -m pytest tests/escape/ring_open.py::root  one, as root
 
-Run by an ordinary user, the suite has the one mode that user can have. RETORT names another
+Run by an ordinary user, the suite has the one mode that user can have. RETORT_BIN names another
 program than build/retort. The guests are started ahead of their turn, a few at a time, since most
 of one's life is waiting; RETORT_ESCAPE_JOBS=1 has them one after the other.
 """
@@ -21,9 +21,9 @@ import pytest
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
-import harness  # noqa: E402
+import outside  # noqa: E402
 
-NOT_GUESTS = {"conftest.py", "guest.py", "harness.py"}
+NOT_GUESTS = {"conftest.py", "guest.py", "outside.py"}
 JOBS = int(os.environ.get("RETORT_ESCAPE_JOBS", (os.cpu_count() or 1) + 1))
 
 
@@ -46,7 +46,7 @@ class GuestFile(pytest.File):
         # Some attempts are machine code, or calls that only one machine has.
         if platform.machine() != getattr(module, "MACHINE", platform.machine()):
             return
-        for mode in harness.modes():
+        for mode in outside.modes():
             yield GuestItem.from_parent(self, name=mode, module=module)
 
 
@@ -60,7 +60,7 @@ class GuestItem(pytest.Item):
         crew.futures[self.nodeid].result()
 
     def repr_failure(self, excinfo, style=None):
-        if isinstance(excinfo.value, harness.Failed):
+        if isinstance(excinfo.value, outside.Failed):
             return f"{self.path.name} as {self.name}: {excinfo.value}"
         return super().repr_failure(excinfo, style=style)
 
@@ -71,7 +71,9 @@ class GuestItem(pytest.Item):
 class Crew:
     def __init__(self, items):
         self.pool = ThreadPoolExecutor(JOBS)
-        self.futures = {i.nodeid: self.pool.submit(harness.examine, i.module, i.name) for i in items}
+        self.futures = {
+            i.nodeid: self.pool.submit(outside.examine, i.module, i.name) for i in items
+        }
 
 
 def start_crew(session):

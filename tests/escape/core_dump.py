@@ -6,7 +6,7 @@ The limit is zero and cannot be raised; no process of the sandbox leaves one any
 import os
 from pathlib import Path
 
-from harness import cell, same
+from outside import cell, same
 
 GUEST = """
 def crash(how):
@@ -18,13 +18,30 @@ def crash(how):
     status = os.waitpid(pid, 0)[1]
     return [signal.Signals(os.WTERMSIG(status)).name, os.WCOREDUMP(status)]
 
-report(abort=crash(os.abort), segv=crash(lambda: ctypes.string_at(0)), quit=crash(lambda: os.kill(os.getpid(), signal.SIGQUIT)),
-       files=[n for d in ("/workspace", "/tmp") for n in os.listdir(d) if n.startswith("core")])
+
+report(
+    abort=crash(os.abort),
+    segv=crash(lambda: ctypes.string_at(0)),
+    quit=crash(lambda: os.kill(os.getpid(), signal.SIGQUIT)),
+    files=[n for d in ("/workspace", "/tmp") for n in os.listdir(d) if n.startswith("core")],
+)
 """
 
 
 def check(box):
     cores = {p for p in Path("/").glob("core*")} | set(box.tmp.glob("core*"))
-    same(box.ok(box.run(cell(GUEST))), {"abort": ["SIGABRT", False], "segv": ["SIGSEGV", False], "quit": ["SIGQUIT", False], "files": []})
-    same({p for p in Path("/").glob("core*")} | set(box.tmp.glob("core*")), cores, "core dumps on the host")
+    same(
+        box.ok(box.run(cell(GUEST))),
+        {
+            "abort": ["SIGABRT", False],
+            "segv": ["SIGSEGV", False],
+            "quit": ["SIGQUIT", False],
+            "files": [],
+        },
+    )
+    same(
+        {p for p in Path("/").glob("core*")} | set(box.tmp.glob("core*")),
+        cores,
+        "core dumps on the host",
+    )
     same(os.listdir(box.tmp), [], "files where it was started")

@@ -5,7 +5,7 @@
 
 from pathlib import Path
 
-from harness import cell, present, same
+from outside import cell, present, same
 
 GUEST = """
 report(
@@ -20,6 +20,14 @@ report(
 
 def check(box):
     before = Path("/proc/sys/kernel/core_pattern").read_text()
-    same(box.ok(box.run(cell(GUEST))), {"pattern": "EROFS", "modprobe": present("/proc/sys/kernel/modprobe", "EACCES"), "poweroff": present("/proc/sys/kernel/poweroff_cmd", "EACCES"),
-                                        "binfmt": "ENOENT", "hotplug": "ENOENT"})
+    same(
+        box.ok(box.run(cell(GUEST))),
+        {
+            "pattern": "EROFS",
+            "modprobe": present("/proc/sys/kernel/modprobe", "EACCES"),
+            "poweroff": present("/proc/sys/kernel/poweroff_cmd", "EACCES"),
+            "binfmt": "ENOENT",
+            "hotplug": "ENOENT",
+        },
+    )
     same(Path("/proc/sys/kernel/core_pattern").read_text(), before, "the host's core pattern")

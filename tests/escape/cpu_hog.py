@@ -3,7 +3,7 @@
 The session's share is limited; a neighbour's cells go on answering, and the time limit holds.
 """
 
-from harness import cell, plain, same
+from outside import cell, plain, same
 
 GUEST = """
 for _ in range(16):

@@ -1,9 +1,10 @@
 """Outlives its session: double fork, setsid, closed descriptors, another name, ignored signals.
 
-Everything of a session dies with its pid namespace. Seen from the host, nothing is left a second later.
+Everything of a session dies with its pid namespace. Seen from the host, nothing is left a second
+later.
 """
 
-from harness import cell, holds, processes_with, until
+from outside import cell, holds, processes_with, until
 
 GUEST = """
 if os.fork() == 0:

@@ -3,7 +3,7 @@
 EMFILE at the limit; the outcome names it, and the next cell works.
 """
 
-from harness import cell, holds, plain, same
+from outside import cell, holds, plain, same
 
 GUEST = """
 held, why = [], "ok"
@@ -21,7 +21,9 @@ raise OSError(24, "Too many open files")
 
 
 def check(box):
-    run = box.run(cell(GUEST), plain("print('alive')"), flags=["--open-files", "256", "--keep-going"])
+    run = box.run(
+        cell(GUEST), plain("print('alive')"), flags=["--open-files", "256", "--keep-going"]
+    )
     same(run.report, {"why": "EMFILE", "held": True})
     holds("open_files" in run.outcome(0)["limits_hit"], f"limits hit: {run.outcome(0)}")
     same(run.text(1), "alive\n", "the next cell")

@@ -5,6 +5,7 @@ A cell has /dev/null, two pipes and one socket, and nothing else.
 
 GUEST = """
 import stat
+
 kinds = {}
 for n in range(1024):
     try:

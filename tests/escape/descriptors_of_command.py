@@ -3,10 +3,12 @@
 A command has its three and nothing else.
 """
 
-from harness import holds, same, shell
+from outside import holds, same, shell
 
 SCRIPT = r"""
-for n in /proc/self/fd/*; do printf '%s %s\n' "${n##*/}" "$(readlink "$n" | sed 's/[0-9]\{2,\}/N/g')"; done
+for n in /proc/self/fd/*; do
+    printf '%s %s\n' "${n##*/}" "$(readlink "$n" | sed 's/[0-9]\{2,\}/N/g')"
+done
 """
 
 
@@ -17,4 +19,7 @@ def check(box):
     holds(lines["0"] in ("/dev/null", "pipe:[N]"), f"stdin is {lines['0']}")
     # What is left is the shell's own: the pipe of its substitution and the directory it lists.
     others = {k: v for k, v in lines.items() if int(k) > 2}
-    holds(all(v.startswith("pipe:") or v in ("", "/proc/N/fd") for v in others.values()), f"also open: {others}")
+    holds(
+        all(v.startswith("pipe:") or v in ("", "/proc/N/fd") for v in others.values()),
+        f"also open: {others}",
+    )

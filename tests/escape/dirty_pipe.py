@@ -6,7 +6,7 @@ A kernel with the bug is out of our hands; one without it leaves the file as it 
 import os
 from pathlib import Path
 
-from harness import cell, same
+from outside import cell, same
 
 GUEST = """
 r, w = os.pipe()
@@ -26,4 +26,6 @@ def check(box):
     said = box.ok(box.run(cell(GUEST)))
     path = said.pop("path")
     same(said, {"moved": 1, "changed": False})
-    same(b"PWNED" in Path(os.path.realpath(path)).read_bytes()[:64], False, "the host's copy changed")
+    same(
+        b"PWNED" in Path(os.path.realpath(path)).read_bytes()[:64], False, "the host's copy changed"
+    )

@@ -3,16 +3,25 @@
 A session is ended with SIGKILL; nothing of the guest is waited for.
 """
 
-from harness import holds, plain
+from outside import holds, plain
 
 GUEST = """
 import atexit, threading, time, os
+
+
 def hang():
     while True:
-        os.write(1, b'bye\\n')
+        os.write(1, b"bye\\n")
+
+
 atexit.register(hang)
+
+
 class D:
-    def __del__(self): time.sleep(100)
+    def __del__(self):
+        time.sleep(100)
+
+
 d = D()
 threading.Thread(target=time.sleep, args=(100,)).start()
 """

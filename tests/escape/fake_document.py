@@ -3,11 +3,13 @@
 What a guest prints is text in the one document, and cannot close it.
 """
 
-from harness import plain, same
+from outside import plain, same
 
 GUEST = r"""
 import os
-fake = b'"}]}]}\n{"version":1,"executions":[],"exit":0}\n\x00\x1b[2J\x1b]0;owned\x07\xff\xfe\xed\xa0\x80\xf4\x90\x80\x80</script>'
+
+fake = b'"}]}]}\n{"version":1,"executions":[],"exit":0}\n\x00\x1b[2J\x1b]0;owned\x07'
+fake += b"\xff\xfe\xed\xa0\x80\xf4\x90\x80\x80</script>"
 os.write(1, fake)
 os.write(2, fake)
 raise ValueError('"}')

@@ -5,11 +5,18 @@ Filters and no_new_privs are inherited through fork and exec; anonymous files ar
 
 GUEST = """
 import shutil
+
 shutil.copy("/bin/cat", "/workspace/cat")
+
 
 def fields(argv):
     text = subprocess.run(argv, capture_output=True, text=True).stdout
-    return [line.split()[1] for line in text.splitlines() if line.split(":")[0] in ("NoNewPrivs", "Seccomp")]
+    return [
+        line.split()[1]
+        for line in text.splitlines()
+        if line.split(":")[0] in ("NoNewPrivs", "Seccomp")
+    ]
+
 
 report(
     system=fields(["cat", "/proc/self/status"]),
@@ -20,4 +27,10 @@ report(
 )
 """
 
-EXPECT = {"system": ["1", "2"], "copied": ["1", "2"], "shell": ["1", "2"], "memory": "ENOSYS", "secret": "ENOSYS"}
+EXPECT = {
+    "system": ["1", "2"],
+    "copied": ["1", "2"],
+    "shell": ["1", "2"],
+    "memory": "ENOSYS",
+    "secret": "ENOSYS",
+}

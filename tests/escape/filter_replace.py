@@ -1,10 +1,11 @@
 """Puts a filter of its own on top that allows everything, or one that answers for the kernel.
 
-Filters add up: the strictest answer holds. seccomp() itself is refused, so that there is no listener.
+Filters add up: the strictest answer holds. seccomp() itself is refused, so that there is no
+listener.
 """
 
 GUEST = """
-allow_all = ctypes.create_string_buffer(struct.pack("<HBBI", 6, 0, 0, 0x7fff0000))
+allow_all = ctypes.create_string_buffer(struct.pack("<HBBI", 6, 0, 0, 0x7FFF0000))
 program = ctypes.create_string_buffer(struct.pack("<HxxxxxxQ", 1, ctypes.addressof(allow_all)))
 NEW_LISTENER = 8
 PR_SET_SECCOMP, PR_GET_SECCOMP = 22, 21
@@ -19,5 +20,12 @@ report(
 )
 """
 
-EXPECT = {"listener": "EPERM", "plain": "EPERM", "off": "EINVAL", "stacked": "ok", "mount": "EPERM",
-          "ring": "ENOSYS", "namespace": "EPERM"}
+EXPECT = {
+    "listener": "EPERM",
+    "plain": "EPERM",
+    "off": "EINVAL",
+    "stacked": "ok",
+    "mount": "EPERM",
+    "ring": "ENOSYS",
+    "namespace": "EPERM",
+}

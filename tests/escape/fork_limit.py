@@ -3,7 +3,7 @@
 EAGAIN at the limit; the outcome names it.
 """
 
-from harness import cell, same
+from outside import cell, same
 
 GUEST = """
 made, why = [], "ok"

@@ -1,4 +1,5 @@
-"""Keeps the supplementary groups of whoever started the program, such as docker or disk (CVE-2022-36109).
+"""Keeps the supplementary groups of whoever started the program, such as docker or disk
+(CVE-2022-36109).
 
 As root they are dropped. Rootless they cannot be: the kernel keeps them, unnamed, and none of the
 files they open is in the box.

@@ -23,19 +23,22 @@ mknodat 259 33      setuid 105 146       setgid 106 144       setresuid 117 147 
 setgroups 116 159   capset 126 91        prctl 157 167        syslog 103 116
 fanotify_init 300 262                    iopl 172 -           ioperm 173 -         modify_ldt 154 -
 move_pages 279 239  migrate_pages 256 238                     sched_setscheduler 144 119
-sched_setattr 314 274                    sched_setparam 142 118                    sched_setaffinity 203 122
-ioprio_set 251 30    mlockall 151 230     mlock 149 228
+sched_setattr 314 274                    sched_setparam 142 118
+sched_setaffinity 203 122                ioprio_set 251 30    mlockall 151 230     mlock 149 228
 shmget 29 194       shmat 30 196         msgget 68 186        semget 64 190        mq_open 240 180
-getpid 39 172       getppid 110 173      kill 62 129          tgkill 234 131       rt_sigqueueinfo 129 138
+getpid 39 172       getppid 110 173      kill 62 129          tgkill 234 131
+rt_sigqueueinfo 129 138
 execveat 322 281    memfd_create 319 279 vhangup 153 58       lookup_dcookie 212 18
 uselib 134 -        ustat 136 -          sysfs 139 -          _sysctl 156 -        nfsservctl 180 42
 create_module 174 - get_kernel_syms 177 -                     query_module 178 -
 setpriority 141 140 setxattr 188 5       vmsplice 278 75      mmap 9 222           madvise 28 233
 fcntl 72 25         timer_create 222 107 inotify_init1 294 26
-pidfd_send_signal 424 424                io_uring_setup 425 425                    io_uring_enter 426 426
+pidfd_send_signal 424 424                io_uring_setup 425 425
+io_uring_enter 426 426
 io_uring_register 427 427                open_tree 428 428    move_mount 429 429   fsopen 430 430
 fsconfig 431 431    fsmount 432 432      fspick 433 433       pidfd_open 434 434   clone3 435 435
-openat2 437 437     pidfd_getfd 438 438  process_madvise 440 440                   mount_setattr 442 442
+openat2 437 437     pidfd_getfd 438 438  process_madvise 440 440
+mount_setattr 442 442
 quotactl_fd 443 443 memfd_secret 447 447 process_mrelease 448 448                  statmount 457 457
 listmount 458 458   open_tree_attr 467 467
 """
@@ -99,11 +102,15 @@ def child(call):
         finally:
             os._exit(code)
     status = os.waitpid(pid, 0)[1]
-    return signal.Signals(os.WTERMSIG(status)).name if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
+    if os.WIFSIGNALED(status):
+        return signal.Signals(os.WTERMSIG(status)).name
+    return os.WEXITSTATUS(status)
 
 if raw("getpid")[0] != os.getpid():
     raise SystemError("the system call table is not this machine's")
-'''.replace("__NUMBERS__", repr({m: numbers(m) for m in ("x86_64", "aarch64")}))
+'''.replace(
+    "__NUMBERS__", repr({m: numbers(m) for m in ("x86_64", "aarch64")})
+)
 
 # The guest's end of the conversation with the server: its own socket, spoken to without the rules.
 WIRE = r'''

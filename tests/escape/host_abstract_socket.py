@@ -8,11 +8,12 @@ import secrets
 import select
 import socket
 
-from harness import cell, same
+from outside import cell, same
 
 GUEST = """
 def to(kind):
     return attempt(socket.socket(socket.AF_UNIX, kind).connect, "\\0" + NAME)
+
 
 before = [to(kind) for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_SEQPACKET)]
 listed = [line for line in open("/proc/net/unix") if NAME in line]

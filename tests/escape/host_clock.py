@@ -16,4 +16,10 @@ report(
 )
 """
 
-EXPECT = {"clock": "EPERM", "day": "EPERM", "adjust": "EPERM", "clock_adjust": "EPERM", "rtc": "ENOENT"}
+EXPECT = {
+    "clock": "EPERM",
+    "day": "EPERM",
+    "adjust": "EPERM",
+    "clock_adjust": "EPERM",
+    "rtc": "ENOENT",
+}

@@ -5,11 +5,13 @@ None of those directories is in the sandbox's root; the ones that look the same 
 
 import os
 
-from harness import cell, same
+from outside import cell, same
 
 GUEST = """
-report(answers=sorted({attempt(open, p) for p in PATHS}),
-       listed=[n for d in DIRS if os.path.isdir(d) for n in os.listdir(d) if n.startswith("decoy-")])
+report(
+    answers=sorted({attempt(open, p) for p in PATHS}),
+    listed=[n for d in DIRS if os.path.isdir(d) for n in os.listdir(d) if n.startswith("decoy-")],
+)
 """
 
 

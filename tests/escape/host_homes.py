@@ -3,15 +3,29 @@
 They are not in the sandbox's root.
 """
 
-from harness import cell, same
+from outside import cell, same
 
 GUEST = """
-report(root=attempt(os.listdir, "/root"), homes=attempt(os.listdir, "/home"), own=attempt(os.listdir, HOME),
-       file=attempt(open, SECRET), expanded=os.path.expanduser("~"))
+report(
+    root=attempt(os.listdir, "/root"),
+    homes=attempt(os.listdir, "/home"),
+    own=attempt(os.listdir, HOME),
+    file=attempt(open, SECRET),
+    expanded=os.path.expanduser("~"),
+)
 """
 
 
 def check(box):
     secret, _ = box.decoy(box.user.pw_dir)
     run = box.run(cell(GUEST, HOME=box.user.pw_dir, SECRET=str(secret)))
-    same(box.ok(run), {"root": "ENOENT", "homes": "ENOENT", "own": "ENOENT", "file": "ENOENT", "expanded": "/tmp"})
+    same(
+        box.ok(run),
+        {
+            "root": "ENOENT",
+            "homes": "ENOENT",
+            "own": "ENOENT",
+            "file": "ENOENT",
+            "expanded": "/tmp",
+        },
+    )

@@ -6,7 +6,7 @@ sessions have the same; one started by a user has that user's and no capability.
 
 from pathlib import Path
 
-from harness import cell, holds, processes_with, same, until
+from outside import cell, holds, processes_with, same, until
 
 GUEST = """
 sleeper = subprocess.Popen(["sleep", SECONDS])

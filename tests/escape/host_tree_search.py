@@ -5,7 +5,7 @@ The top of the tree is a fixed list, and nothing of the host's is anywhere below
 
 import os
 
-from harness import cell, same
+from outside import cell, same
 
 GUEST = """
 found = []
@@ -23,5 +23,7 @@ OWN = ["dev", "etc", "opt", "proc", "run", "tmp", "usr", "var", "workspace"]
 def check(box):
     box.decoy()
     box.decoy(box.user.pw_dir)
-    links = [n for n in ("bin", "sbin", "lib", "lib32", "lib64", "libx32") if os.path.exists("/" + n)]
+    links = [
+        n for n in ("bin", "sbin", "lib", "lib32", "lib64", "libx32") if os.path.exists("/" + n)
+    ]
     same(box.ok(box.run(cell(GUEST))), {"top": sorted(OWN + links), "found": []})

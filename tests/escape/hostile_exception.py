@@ -3,14 +3,14 @@
 Text is cut where it is made and checked where it arrives.
 """
 
-from harness import holds, plain, same
+from outside import holds, plain, same
 
 CELLS = [
     "raise ValueError('x' * 50_000_000)",
     "class E(Exception):\n    def __str__(self): raise E\n    __repr__ = __str__\nraise E",
     "E = type('E' * 100_000, (Exception,), {})\nraise E('name')",
     "E = type('a\\nb\\x1b[2J', (Exception,), {})\nraise E('\\ud800\\x00\\x1b]0;owned\\x07')",
-    "e = None\nfor i in range(10_000):\n    n = ValueError(str(i)); n.__cause__ = e; e = n\nraise e",
+    "e = None\nfor i in range(10_000):\n    e, e.__cause__ = ValueError(i), e",
     "import sys\nsys.setrecursionlimit(10**6)\ndef f(n):\n    return f(n + 1)\nf(0)",
     "print('alive')",
 ]

@@ -14,4 +14,9 @@ report(
 """
 
 # Rootless the directory is its own user's and can be listed: numbers, and nothing behind them.
-EXPECT = {"listed": ("EACCES", "ok"), "info": "EACCES", "opened": (["EACCES"], ["EACCES", "ENOENT"]), "stolen": ["EPERM"]}
+EXPECT = {
+    "listed": ("EACCES", "ok"),
+    "info": "EACCES",
+    "opened": (["EACCES"], ["EACCES", "ENOENT"]),
+    "stolen": ["EPERM"],
+}

@@ -3,7 +3,7 @@
 Init is not dumpable; and the zygote was started with an environment of ours.
 """
 
-from harness import cell, same
+from outside import cell, same
 
 GUEST = """
 everywhere = b""
@@ -14,10 +14,16 @@ for pid in [p for p in os.listdir("/proc") if p.isdigit()] + ["self"]:
         except OSError:
             pass
 memory = "".join(os.environ) + "".join(os.environ.values())
-report(init=attempt(lambda: open("/proc/1/environ", "rb").read()), seen=WORD.encode() in everywhere or WORD in memory)
+report(
+    init=attempt(lambda: open("/proc/1/environ", "rb").read()),
+    seen=WORD.encode() in everywhere or WORD in memory,
+)
 """
 
 
 def check(box):
-    run = box.run(cell(GUEST, WORD="kestrel" + "-secret"), env={"API_TOKEN": "kestrel-secret", "RETORT_X": "kestrel-secret"})
+    run = box.run(
+        cell(GUEST, WORD="kestrel" + "-secret"),
+        env={"API_TOKEN": "kestrel-secret", "RETORT_X": "kestrel-secret"},
+    )
     same(box.ok(run), {"init": "EACCES", "seen": False})

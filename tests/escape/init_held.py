@@ -1,9 +1,10 @@
 """Stops each new process before it has become a command, while init waits for it to.
 
-A stopped child must not hold init, or there is nobody left to end it: the time limit holds all the same.
+A stopped child must not hold init, or there is nobody left to end it: the time limit holds all
+the same.
 """
 
-from harness import cell, holds, processes_with, shell, until
+from outside import cell, holds, processes_with, shell, until
 
 GUEST = """
 code = '''
@@ -27,7 +28,14 @@ time.sleep(0.3)
 
 def check(box):
     mark = f"hold-{box.tmp.name}"
-    run = box.run(cell(GUEST, MARK=mark), *[shell("true") for _ in range(20)], flags=["--timeout", "1", "--grace", "0.3", "--keep-going"],
-                  seconds=45)
-    holds(set(run.statuses()[1:]) <= {"ok", "timeout", "died", "raised", "session_lost"}, f"outcomes: {run.statuses()}")
+    run = box.run(
+        cell(GUEST, MARK=mark),
+        *[shell("true") for _ in range(20)],
+        flags=["--timeout", "1", "--grace", "0.3", "--keep-going"],
+        seconds=45,
+    )
+    holds(
+        set(run.statuses()[1:]) <= {"ok", "timeout", "died", "raised", "session_lost"},
+        f"outcomes: {run.statuses()}",
+    )
     until(lambda: not processes_with(mark), "the guest's processes to be gone", 1)

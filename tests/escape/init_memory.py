@@ -19,4 +19,7 @@ report(
 
 # Rootless the files are its own user's, and the first refusal is that of the read-only mount.
 EXPECT = {k: "EACCES" for k in ("read", "maps", "smaps", "pagemap", "auxv", "stack")} | {
-    "write": ("EACCES", "EROFS"), "syscall": ("EACCES", "EPERM"), "clear_refs": ("EACCES", "EROFS")}
+    "write": ("EACCES", "EROFS"),
+    "syscall": ("EACCES", "EPERM"),
+    "clear_refs": ("EACCES", "EROFS"),
+}

@@ -15,5 +15,12 @@ report(
 )
 """
 
-EXPECT = {"root": "EACCES", "cwd": "EACCES", "exe": "EACCES", "mount_namespace": "EACCES",
-          "open_namespace": "EACCES", "map_files": "EACCES", "through": "EACCES"}
+EXPECT = {
+    "root": "EACCES",
+    "cwd": "EACCES",
+    "exe": "EACCES",
+    "mount_namespace": "EACCES",
+    "open_namespace": "EACCES",
+    "map_files": "EACCES",
+    "through": "EACCES",
+}

@@ -4,9 +4,27 @@
 """
 
 GUEST = """
-names = ("oom_score_adj", "oom_adj", "coredump_filter", "timerslack_ns", "comm", "sched", "uid_map", "gid_map",
-         "setgroups", "projid_map", "autogroup", "loginuid", "attr/current", "attr/exec")
-answers = {reopen(f"/proc/{who}/{n}", os.O_WRONLY) for n in names for who in ("1", "self", str(os.getpid()))}
+names = (
+    "oom_score_adj",
+    "oom_adj",
+    "coredump_filter",
+    "timerslack_ns",
+    "comm",
+    "sched",
+    "uid_map",
+    "gid_map",
+    "setgroups",
+    "projid_map",
+    "autogroup",
+    "loginuid",
+    "attr/current",
+    "attr/exec",
+)
+answers = {
+    reopen(f"/proc/{who}/{n}", os.O_WRONLY)
+    for n in names
+    for who in ("1", "self", str(os.getpid()))
+}
 report(written="ok" in answers, answers=sorted(answers - {"ENOENT"}))
 """
 

@@ -3,7 +3,7 @@
 The file systems have a number of inodes too: ENOSPC.
 """
 
-from harness import cell, holds, plain, same
+from outside import cell, holds, plain, same
 
 GUEST = """
 def fill(place, make):
@@ -18,14 +18,21 @@ def fill(place, make):
     finally:
         counts.append(made)
 
+
 counts = []
 os.mkdir("/tmp/d")
-report(files=fill("/tmp/d", lambda p: os.close(os.open(p, os.O_CREAT))), links=fill("/dev/shm", lambda p: os.symlink("x", p)), more=attempt(os.mkdir, "/tmp/more"))
+report(
+    files=fill("/tmp/d", lambda p: os.close(os.open(p, os.O_CREAT))),
+    links=fill("/dev/shm", lambda p: os.symlink("x", p)),
+    more=attempt(os.mkdir, "/tmp/more"),
+)
 """
 
 
 def check(box):
-    run = box.run(cell(GUEST), plain("print('alive')"), flags=["--tmp", "16M", "--timeout", "20"], seconds=30)
+    run = box.run(
+        cell(GUEST), plain("print('alive')"), flags=["--tmp", "16M", "--timeout", "20"], seconds=30
+    )
     holds(run.exit == 0, run.brief())
     same(run.report, {"files": "ENOSPC", "links": "ENOSPC", "more": "ENOSPC"})
     same(run.text(1), "alive\n", "the next cell")

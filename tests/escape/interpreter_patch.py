@@ -4,10 +4,11 @@ All of it is the guest's to break, for itself: the server relies on none of it, 
 interpreter has it as it was.
 """
 
-from harness import cell, holds, plain, same, shell
+from outside import cell, holds, plain, same, shell
 
 GUEST = """
 import builtins, gc, types
+
 for name, module in list(sys.modules.items()):
     if "retort" in name or name.startswith("IPython.core.interactiveshell"):
         for key, value in list(vars(module).items()):
@@ -20,7 +21,12 @@ sys.excepthook = sys.displayhook = None
 
 
 def check(box):
-    run = box.run(cell(GUEST), plain("print('whatever becomes of this')"), shell("kill -9 -1; sleep 5"), plain("print('alive')"),
-                  flags=["--keep-going", "--timeout", "2", "--grace", "0.3"])
+    run = box.run(
+        cell(GUEST),
+        plain("print('whatever becomes of this')"),
+        shell("kill -9 -1; sleep 5"),
+        plain("print('alive')"),
+        flags=["--keep-going", "--timeout", "2", "--grace", "0.3"],
+    )
     holds(run.exit in (0, 1, 124), f"the program gave up: {run.brief()}")
     same([run.status(3), run.text(3)], ["ok", "alive\n"], "a new interpreter")

@@ -10,10 +10,12 @@ def addresses(path):
     except OSError as e:
         return 0
 
+
 report(
     symbols=addresses("/proc/kallsyms"),
     modules=sum(not line.rstrip().endswith("0x0000000000000000") for line in open("/proc/modules"))
-            if os.access("/proc/modules", os.R_OK) else 0,
+    if os.access("/proc/modules", os.R_OK)
+    else 0,
     wchan=open("/proc/self/wchan").read() in ("0", ""),
     stack=attempt(lambda: open("/proc/self/stack").read()),
     stat_wchan=open("/proc/self/stat").read().rsplit(") ", 1)[1].split()[32],

@@ -3,7 +3,7 @@
 Owned by the host's root, which nobody in the box is; syslog() is refused by seccomp.
 """
 
-from harness import present
+from outside import present
 
 GUEST = """
 READ_ALL, SIZE_BUFFER = 3, 10
@@ -21,5 +21,15 @@ report(
 )
 """
 
-EXPECT = {"kcore": present("/proc/kcore", "EACCES"), "kmsg": "EACCES", "vmcore": "ENOENT", "pages": present("/proc/kpageflags", "EACCES"), "mem": "ENOENT",
-          "kmem": "ENOENT", "port": "ENOENT", "dev_kmsg": "ENOENT", "log": "EPERM", "log_size": "EPERM"}
+EXPECT = {
+    "kcore": present("/proc/kcore", "EACCES"),
+    "kmsg": "EACCES",
+    "vmcore": "ENOENT",
+    "pages": present("/proc/kpageflags", "EACCES"),
+    "mem": "ENOENT",
+    "kmem": "ENOENT",
+    "port": "ENOENT",
+    "dev_kmsg": "ENOENT",
+    "log": "EPERM",
+    "log_size": "EPERM",
+}

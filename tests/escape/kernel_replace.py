@@ -13,4 +13,10 @@ report(
 )
 """
 
-EXPECT = {"kexec": "EPERM", "kexec_file": "EPERM", "module": "EPERM", "module_file": "EPERM", "remove": "EPERM"}
+EXPECT = {
+    "kexec": "EPERM",
+    "kexec_file": "EPERM",
+    "module": "EPERM",
+    "module_file": "EPERM",
+    "remove": "EPERM",
+}

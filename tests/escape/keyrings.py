@@ -1,4 +1,5 @@
-"""Reads the keys of the session that started it: keyrings are not part of any namespace (CVE-2016-0728).
+"""Reads the keys of the session that started it: keyrings are not part of any namespace
+(CVE-2016-0728).
 
 Refused by seccomp.
 """

@@ -3,14 +3,18 @@
 The pid namespace ends at init, and init is out of reach; what is left is the guest's own.
 """
 
-from harness import cell, plain, same
+from outside import cell, plain, same
 
 GUEST = """
 kept = "still here"
 sleeper = subprocess.Popen(["sleep", "30"], start_new_session=True)
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 attempt(os.kill, -1, signal.SIGKILL)
-report(sleeper=sleeper.wait(), group_of_init=attempt(os.killpg, 1, signal.SIGKILL), term=attempt(os.kill, 0, signal.SIGTERM))
+report(
+    sleeper=sleeper.wait(),
+    group_of_init=attempt(os.killpg, 1, signal.SIGKILL),
+    term=attempt(os.kill, 0, signal.SIGTERM),
+)
 """
 
 

@@ -1,13 +1,14 @@
 """Raises its own limits, and those of others.
 
-The hard limits are those of the sandbox and need a capability to raise; other processes' are refused
-by seccomp.
+The hard limits are those of the sandbox and need a capability to raise; other processes' are
+refused by seccomp.
 """
 
 GUEST = """
 import resource
+
 names = ("NOFILE", "NPROC", "FSIZE", "CORE", "MEMLOCK", "MSGQUEUE", "RTPRIO", "NICE", "SIGPENDING")
-INFINITY = 0xffffffffffffffff
+INFINITY = 0xFFFFFFFFFFFFFFFF
 both = ctypes.create_string_buffer(struct.pack("<QQ", INFINITY, INFINITY))
 raised = {n: syscall("prlimit64", 0, getattr(resource, "RLIMIT_" + n), both, 0) for n in names}
 report(
@@ -19,4 +20,10 @@ report(
 )
 """
 
-EXPECT = {"raised": ["EPERM"], "core": [0, 0], "init": "EPERM", "init_lower": "EPERM", "shell": True}
+EXPECT = {
+    "raised": ["EPERM"],
+    "core": [0, 0],
+    "init": "EPERM",
+    "init_lower": "EPERM",
+    "shell": True,
+}

@@ -1,9 +1,10 @@
-"""Swaps /dev/null for a link, so that whoever mounts it next masks nothing (CVE-2025-31133, CVE-2025-52565).
+"""Swaps /dev/null for a link, so that whoever mounts it next masks nothing (CVE-2025-31133,
+CVE-2025-52565).
 
 /dev is read-only, and nothing is ever mounted by path into a running sandbox.
 """
 
-from harness import cell, same, shell
+from outside import cell, same, shell
 
 GUEST = """
 report(
@@ -19,5 +20,14 @@ report(
 
 def check(box):
     run = box.run(cell(GUEST), shell("echo still >/dev/null && test -c /dev/null"))
-    same(box.ok(run), {"removed": "EROFS", "renamed": "EROFS", "linked": "EROFS", "moved_over": "EXDEV",
-                       "shm": "EROFS", "mode": "EPERM"})
+    same(
+        box.ok(run),
+        {
+            "removed": "EROFS",
+            "renamed": "EROFS",
+            "linked": "EROFS",
+            "moved_over": "EXDEV",
+            "shm": "EROFS",
+            "mode": "EPERM",
+        },
+    )

@@ -3,7 +3,7 @@
 What is limited is the session, not one process of it.
 """
 
-from harness import cell, holds, plain, same
+from outside import cell, holds, plain, same
 
 GUEST = """
 children = []
@@ -20,6 +20,14 @@ report(killed=sum(os.WIFSIGNALED(s) for s in ends) > 0)
 
 
 def check(box):
-    run = box.run(cell(GUEST), plain("print('alive')"), flags=["--memory", "256M", "--keep-going", "--timeout", "8"], seconds=25)
-    holds("memory" in run.outcome(0)["limits_hit"] or run.report.get("killed"), f"640 MB were had of 256: {run.outcome(0)}")
+    run = box.run(
+        cell(GUEST),
+        plain("print('alive')"),
+        flags=["--memory", "256M", "--keep-going", "--timeout", "8"],
+        seconds=25,
+    )
+    holds(
+        "memory" in run.outcome(0)["limits_hit"] or run.report.get("killed"),
+        f"640 MB were had of 256: {run.outcome(0)}",
+    )
     same(run.text(1), "alive\n", "the next cell")

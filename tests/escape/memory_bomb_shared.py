@@ -1,13 +1,15 @@
-"""Takes memory that belongs to no process: shared pages, files in memory, deleted ones, pipes, sockets.
+"""Takes memory that belongs to no process: shared pages, files in memory, deleted ones, pipes,
+sockets.
 
 Files in memory have their file systems' sizes, anonymous files and System V are refused, and what
 is left counts to the session.
 """
 
-from harness import cell, holds, plain, same
+from outside import cell, holds, plain, same
 
 GUEST = """
 import mmap
+
 held, why = 0, "ok"
 blocks = []
 try:
@@ -24,7 +26,14 @@ report(held=held, why=why)
 
 
 def check(box):
-    run = box.run(cell(GUEST), plain("print('alive')"), flags=["--memory", "256M", "--keep-going", "--timeout", "10"])
+    run = box.run(
+        cell(GUEST),
+        plain("print('alive')"),
+        flags=["--memory", "256M", "--keep-going", "--timeout", "10"],
+    )
     said = run.report
-    holds(said.get("held", 0) <= 256 and (run.status(0) == "memory" or said["why"] != "ok"), f"{said}, {run.outcome(0)}")
+    holds(
+        said.get("held", 0) <= 256 and (run.status(0) == "memory" or said["why"] != "ok"),
+        f"{said}, {run.outcome(0)}",
+    )
     same(run.text(1), "alive\n", "the next cell")

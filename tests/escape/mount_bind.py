@@ -15,4 +15,10 @@ report(
 )
 """
 
-EXPECT = {"bind": "EPERM", "recursive": "EPERM", "move": "EPERM", "private": "EPERM", "shared": "EPERM"}
+EXPECT = {
+    "bind": "EPERM",
+    "recursive": "EPERM",
+    "move": "EPERM",
+    "private": "EPERM",
+    "shared": "EPERM",
+}

@@ -4,7 +4,7 @@ Newer than the filter: they do not exist.
 """
 
 GUEST = """
-request = ctypes.create_string_buffer(struct.pack("<IIQQQ", 32, 0, 0xffffffffffffffff, 0, 0))
+request = ctypes.create_string_buffer(struct.pack("<IIQQQ", 32, 0, 0xFFFFFFFFFFFFFFFF, 0, 0))
 answer = ctypes.create_string_buffer(4096)
 report(
     listmount=syscall("listmount", request, answer, 64, 0),

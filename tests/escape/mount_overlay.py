@@ -10,7 +10,9 @@ options = b"lowerdir=/tmp/lower,upperdir=/tmp/upper,workdir=/tmp/work"
 report(
     namespace=syscall("unshare", 0x10000000 | 0x20000),
     overlay=syscall("mount", b"overlay", b"/tmp/merged", b"overlay", 0, options),
-    fuse=syscall("mount", b"fuse", b"/tmp/lower", b"fuse", 0, b"fd=3,rootmode=40000,user_id=0,group_id=0"),
+    fuse=syscall(
+        "mount", b"fuse", b"/tmp/lower", b"fuse", 0, b"fd=3,rootmode=40000,user_id=0,group_id=0"
+    ),
     device=reopen("/dev/fuse", os.O_RDWR),
 )
 """

@@ -1,22 +1,38 @@
 """Reads host paths, user names and disk layout from the list of mounts.
 
-What is shown comes from the system's directories and the program's own two: its guest files and its
-cache. The latter's path names whoever runs it, and is all that does.
+What is shown comes from the system's directories and the program's own two: its guest files and
+its cache. The latter's path names whoever runs it, and is all that does.
 """
 
-from harness import PROGRAM, cell, same
+from outside import PROGRAM, cell, same
 
 GUEST = """
 rows = [line.split() for line in open("/proc/self/mountinfo")]
-report(sources=sorted({r[3] for r in rows if r[3] != "/"}), options=sorted({o.split("=")[0] for r in rows for o in r[-1].split(",")}))
+report(
+    sources=sorted({r[3] for r in rows if r[3] != "/"}),
+    options=sorted({o.split("=")[0] for r in rows for o in r[-1].split(",")}),
+)
 """
 
 SYSTEM = ("/usr", "/etc/", "/bin", "/sbin", "/lib", "/opt/retort", "/var/lib/ghostscript")
 
 
 def check(box):
-    ours = (str(PROGRAM.parent), str(PROGRAM.parent.parent), f"{box.user.pw_dir}/.cache/retort/", "/var/cache/retort/")
+    ours = (
+        str(PROGRAM.parent),
+        str(PROGRAM.parent.parent),
+        f"{box.user.pw_dir}/.cache/retort/",
+        "/var/cache/retort/",
+    )
     devices = ("/null", "/zero", "/full", "/random", "/urandom", "/dev/")
     said = box.ok(box.run(cell(GUEST)))
-    same([s for s in said["sources"] if not s.startswith((*SYSTEM, *ours, *devices))], [], "places of the host that mounts come from")
-    same([o for o in said["options"] if o in ("upperdir", "lowerdir", "workdir", "fd", "user_id")], [], "options that tell of more")
+    same(
+        [s for s in said["sources"] if not s.startswith((*SYSTEM, *ours, *devices))],
+        [],
+        "places of the host that mounts come from",
+    )
+    same(
+        [o for o in said["options"] if o in ("upperdir", "lowerdir", "workdir", "fd", "user_id")],
+        [],
+        "options that tell of more",
+    )

@@ -4,13 +4,15 @@ The kernel refuses what is not below the caller; what it gives is the sandbox's 
 """
 
 GUEST = """
-NS_GET_USERNS, NS_GET_PARENT = 0xb701, 0xb702
+NS_GET_USERNS, NS_GET_PARENT = 0xB701, 0xB702
 fd = {kind: os.open("/proc/self/ns/" + kind, os.O_RDONLY) for kind in ("user", "pid", "net", "mnt")}
 own = os.fstat(fd["user"]).st_ino
+
 
 def owner(kind):
     got, number = raw("ioctl", fd[kind], NS_GET_USERNS)
     return name_of(number) if got < 0 else "own" if os.fstat(got).st_ino == own else "another"
+
 
 report(
     parent_user=syscall("ioctl", fd["user"], NS_GET_PARENT),

@@ -7,11 +7,18 @@ Refused by seccomp, which lists the families that exist in here.
 GUEST = """
 AF_NETLINK = 16
 report(
-    every=sorted({syscall("socket", AF_NETLINK, kind, protocol) for kind in (2, 3) for protocol in range(23)}),
+    every=sorted(
+        {syscall("socket", AF_NETLINK, kind, protocol) for kind in (2, 3) for protocol in range(23)}
+    ),
     flags=syscall("socket", AF_NETLINK, 3 | 0o2000000 | 0o4000, 12),
     high_bits=syscall("socket", AF_NETLINK | 1 << 32, 3, 0),
     library=attempt(socket.socket, AF_NETLINK, socket.SOCK_RAW, 0),
 )
 """
 
-EXPECT = {"every": ["EAFNOSUPPORT"], "flags": "EAFNOSUPPORT", "high_bits": "EAFNOSUPPORT", "library": "EAFNOSUPPORT"}
+EXPECT = {
+    "every": ["EAFNOSUPPORT"],
+    "flags": "EAFNOSUPPORT",
+    "high_bits": "EAFNOSUPPORT",
+    "library": "EAFNOSUPPORT",
+}

@@ -8,39 +8,55 @@ the listener's addresses stand for the metadata service and for a private networ
 import os
 import subprocess
 
-from harness import Island, cell, same
+from outside import Island, cell, same
 
 GUEST = """
 def route(address):  # connect() on a datagram socket looks for a route and sends nothing
     return attempt(socket.socket(socket.AF_INET, socket.SOCK_DGRAM).connect, (address, 9))
+
 
 def tcp(address):
     s = socket.socket()
     s.settimeout(2)
     return attempt(s.connect, (address, 8080))
 
+
 report(
     routes=sorted({route(a) for a in ADDRESSES}),
     six=attempt(socket.socket(socket.AF_INET6, socket.SOCK_DGRAM).connect, ("2001:db8::1", 9)),
     tcp=sorted({tcp(a) for a in ADDRESSES if CABLE}),
-    broadcast=attempt(lambda: (s := socket.socket(socket.AF_INET, socket.SOCK_DGRAM), s.setsockopt(1, 6, 1), s.connect(("255.255.255.255", 9)))),
+    broadcast=attempt(
+        lambda: (
+            s := socket.socket(socket.AF_INET, socket.SOCK_DGRAM),
+            s.setsockopt(1, 6, 1),
+            s.connect(("255.255.255.255", 9)),
+        )
+    ),
 )
 """
 
 LISTENER = """
 import select, socket
+
 s = socket.create_server(("0.0.0.0", 8080))
 print("up", flush=True)
 input()
 print(len(select.select([s], [], [], 0)[0]))
 """
 
-CONTROL = "import socket, sys; [socket.create_connection((a, 8080), 2).close() for a in sys.argv[1:]]"
+CONTROL = (
+    "import socket, sys; [socket.create_connection((a, 8080), 2).close() for a in sys.argv[1:]]"
+)
 
 
 def check(box):
     addresses = [Island.FAR, "169.254.169.254", "10.99.99.99"]
-    want = {"routes": ["ENETUNREACH"], "six": "ENETUNREACH", "tcp": ["ENETUNREACH"], "broadcast": "ENETUNREACH"}
+    want = {
+        "routes": ["ENETUNREACH"],
+        "six": "ENETUNREACH",
+        "tcp": ["ENETUNREACH"],
+        "broadcast": "ENETUNREACH",
+    }
     if os.geteuid() != 0:
         same(box.ok(box.run(cell(GUEST, ADDRESSES=addresses, CABLE=False))), want | {"tcp": []})
         return

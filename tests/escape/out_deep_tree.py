@@ -3,7 +3,7 @@
 The walk has a bottom; what lies below is left out, and everything else is still found.
 """
 
-from harness import cell, holds, plain, same
+from outside import cell, holds, plain, same
 
 GUEST = """
 open("/workspace/before.txt", "w").write("x")
@@ -28,8 +28,20 @@ report(depth=depth)
 
 def check(box):
     out = box.dir("out")
-    run = box.run(cell(GUEST), plain("open('/workspace/after.txt', 'w').write('x')"), flags=["--out", out], seconds=25)
+    run = box.run(
+        cell(GUEST),
+        plain("open('/workspace/after.txt', 'w').write('x')"),
+        flags=["--out", out],
+        seconds=25,
+    )
     same(run.report, {"depth": 10_000})
     same(run.statuses(), ["ok", "ok"], "outcomes")
-    holds({"before.txt", "after.txt"} <= set(run.files()), f"files reported: {sorted(run.files())[:20]}")
-    same(sorted(p.name for p in out.iterdir() if p.is_file()), ["after.txt", "before.txt"], "what the host has")
+    holds(
+        {"before.txt", "after.txt"} <= set(run.files()),
+        f"files reported: {sorted(run.files())[:20]}",
+    )
+    same(
+        sorted(p.name for p in out.iterdir() if p.is_file()),
+        ["after.txt", "before.txt"],
+        "what the host has",
+    )

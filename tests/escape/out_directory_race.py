@@ -3,7 +3,7 @@
 Paths are resolved beneath the workspace in one call, which fails when a component is a link.
 """
 
-from harness import cell, holds, plain, same
+from outside import cell, holds, plain, same
 
 GUEST = """
 os.makedirs("/workspace/d")
@@ -14,7 +14,10 @@ if os.fork() == 0:
     end = time.monotonic() + 8
     os.symlink(os.path.dirname(DECOY), "link")
     while time.monotonic() < end:
-        os.rename("d", "kept"); os.rename("link", "d"); os.rename("d", "link"); os.rename("kept", "d")
+        os.rename("d", "kept")
+        os.rename("link", "d")
+        os.rename("d", "link")
+        os.rename("kept", "d")
         os.utime("d/" + os.path.basename(DECOY))
     os._exit(0)
 """

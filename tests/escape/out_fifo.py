@@ -3,7 +3,7 @@
 Only regular files are artifacts, and they are opened without waiting.
 """
 
-from harness import cell, same
+from outside import cell, same
 
 GUEST = """
 os.mkfifo("/workspace/out.csv")

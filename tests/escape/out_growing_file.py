@@ -1,16 +1,19 @@
 """Lets a file grow, and shrink to nothing, while the host copies it.
 
-A copy ends at the size that was seen; a file that shrinks meanwhile is short, and no fault of ours.
+A copy ends at the size that was seen; a file that shrinks meanwhile is short, and no fault of
+ours.
 """
 
-from harness import cell, holds
+from outside import cell, holds
 
 GUEST = """
 for name in "grows.bin", "shrinks.bin":
     open("/workspace/" + name, "wb").write(bytes(1 << 20))
 if os.fork() == 0:
     os.setsid()
-    grows, shrinks = (os.open("/workspace/" + n, os.O_WRONLY | os.O_APPEND) for n in ("grows.bin", "shrinks.bin"))
+    grows, shrinks = (
+        os.open("/workspace/" + n, os.O_WRONLY | os.O_APPEND) for n in ("grows.bin", "shrinks.bin")
+    )
     end = time.monotonic() + 4
     block = bytes(1 << 16)
     while time.monotonic() < end:
@@ -28,4 +31,7 @@ def check(box):
     run = box.run(cell(GUEST), flags=["--out", out, "--artifact-size", "8M"], seconds=15)
     holds(run.exit == 0, run.brief())
     holds(run.seconds < 10, f"took {run.seconds:.1f} s")
-    holds(all(p.stat().st_size <= 8 << 20 for p in out.iterdir()), "a copy is longer than an artifact may be")
+    holds(
+        all(p.stat().st_size <= 8 << 20 for p in out.iterdir()),
+        "a copy is longer than an artifact may be",
+    )

@@ -3,7 +3,7 @@
 Links do not cross mounts, and everything of the host's lies on another one.
 """
 
-from harness import cell, same
+from outside import cell, same
 
 GUEST = """
 sources = ("/etc/passwd", os.__file__, "/usr/bin/su", "/proc/version", "/dev/null", "/opt/retort")
@@ -22,4 +22,6 @@ def check(box):
     run = box.run(cell(GUEST), flags=["--out", out])
     same(box.ok(run), {"answers": ["EXDEV"], "by_fd": "EXDEV"})
     same(sorted(p.name for p in out.iterdir()), ["a.txt", "b.txt"], "what the host has")
-    same([p.stat().st_nlink for p in sorted(out.iterdir())], [1, 1], "names of each file on the host")
+    same(
+        [p.stat().st_nlink for p in sorted(out.iterdir())], [1, 1], "names of each file on the host"
+    )

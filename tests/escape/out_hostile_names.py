@@ -6,11 +6,29 @@ file of that name or none; never one outside the output directory.
 
 import os
 
-from harness import cell, holds, same
+from outside import cell, holds, same
 
 GUEST = r"""
-names = [b"new\nline.txt", b"\x1b[2J\x1b]0;owned\x07.txt", b"\xff\xfe\xed\xa0\x80.bin", b"n" * 255, b"-rf", b"--help", b"...", b"a\\..\\b", b"%s%n%x",
-         b"tab\there", b"\r\rcarriage", b"quote\"'`$(touch x)`", b"\xe2\x80\xaegnp.exe", b" ", b"C:", b"\x7f", b'{"version":1}', b"..\xc0\xaf..\xc0\xafetc"]
+names = [
+    b"new\nline.txt",
+    b"\x1b[2J\x1b]0;owned\x07.txt",
+    b"\xff\xfe\xed\xa0\x80.bin",
+    b"n" * 255,
+    b"-rf",
+    b"--help",
+    b"...",
+    b"a\\..\\b",
+    b"%s%n%x",
+    b"tab\there",
+    b"\r\rcarriage",
+    b"quote\"'`$(touch x)`",
+    b"\xe2\x80\xaegnp.exe",
+    b" ",
+    b"C:",
+    b"\x7f",
+    b'{"version":1}',
+    b"..\xc0\xaf..\xc0\xafetc",
+]
 for n in names:
     open(b"/workspace/" + n, "wb").write(b"x")
 report(made=len(os.listdir("/workspace")))
@@ -27,5 +45,8 @@ def check(box):
     same(sorted(os.listdir(box.tmp)), ["out"], "what lies beside the output directory")
     text = box.run(cell(GUEST), json=False)
     shown = text.stdout + text.stderr
-    holds(not any(c in shown for c in (b"\x1b", b"\x07", b"\r", b"\x7f")), f"control characters reach the terminal: {shown!r}")
+    holds(
+        not any(c in shown for c in (b"\x1b", b"\x07", b"\r", b"\x7f")),
+        f"control characters reach the terminal: {shown!r}",
+    )
     shown.decode("utf-8")

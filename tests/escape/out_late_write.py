@@ -4,7 +4,7 @@ Background processes live on between cells; whatever they write, the copy is of 
 program ends when the last cell has.
 """
 
-from harness import cell, holds, processes_with, same, until
+from outside import cell, holds, processes_with, same, until
 
 GUEST = """
 code = '''

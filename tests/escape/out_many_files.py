@@ -3,7 +3,7 @@
 The disk has a number of files too, and the answer a number of artifacts; the outcome names it.
 """
 
-from harness import cell, holds, same
+from outside import cell, holds, same
 
 GUEST = """
 made, why = 0, "ok"

@@ -3,7 +3,7 @@
 The host writes no file through a link: the link is replaced or the file refused.
 """
 
-from harness import cell, holds, same
+from outside import cell, holds, same
 
 GUEST = """
 open("/workspace/plot.png", "w").write("owned")
@@ -21,4 +21,7 @@ def check(box):
     box.run(cell(GUEST), flags=["--out", out])
     same(victim.read_bytes(), b"precious", "the file that the link points to")
     same(list(folder.iterdir()), [], "the directory that the link points to")
-    holds(not (out / "plot.png").is_symlink() or (out / "plot.png").readlink() == victim, "the link was changed")
+    holds(
+        not (out / "plot.png").is_symlink() or (out / "plot.png").readlink() == victim,
+        "the link was changed",
+    )

@@ -1,10 +1,11 @@
-"""Swaps a file for a link to a secret, a FIFO and back while the host looks and copies (CVE-2018-15664).
+"""Swaps a file for a link to a secret, a FIFO and back while the host looks and copies
+(CVE-2018-15664).
 
 The host opens without following and checks what it has opened; what it copies is the guest's own
 file or nothing.
 """
 
-from harness import cell, holds, plain, same
+from outside import cell, holds, plain, same
 
 GUEST = """
 if os.fork() == 0:

@@ -1,13 +1,22 @@
-"""Hands out a link named like a picture; the host copies what it points to (Judge0, CVE-2024-28185).
+"""Hands out a link named like a picture; the host copies what it points to (Judge0,
+CVE-2024-28185).
 
 The host follows no link below the workspace: a link is not an artifact.
 """
 
-from harness import cell, holds, same
+from outside import cell, holds, same
 
 GUEST = """
-for name, target in (("plot.png", "/etc/passwd"), ("shadow.csv", "/etc/shadow"), ("decoy.txt", DECOY), ("self.txt", "/proc/self/environ"),
-                     ("root.txt", "/proc/self/root" + DECOY), ("up.txt", "../../../../../../.." + DECOY), ("loop", "loop"), ("out.txt", "/dev/stdin")):
+for name, target in (
+    ("plot.png", "/etc/passwd"),
+    ("shadow.csv", "/etc/shadow"),
+    ("decoy.txt", DECOY),
+    ("self.txt", "/proc/self/environ"),
+    ("root.txt", "/proc/self/root" + DECOY),
+    ("up.txt", "../../../../../../.." + DECOY),
+    ("loop", "loop"),
+    ("out.txt", "/dev/stdin"),
+):
     os.symlink(target, "/workspace/" + name)
 open("/workspace/real.txt", "w").write("real")
 """

@@ -3,7 +3,7 @@
 No component of the path may be a link (openat2 with RESOLVE_NO_SYMLINKS, RESOLVE_BENEATH).
 """
 
-from harness import cell, same
+from outside import cell, same
 
 GUEST = """
 os.symlink("/etc", "/workspace/results")
@@ -20,4 +20,8 @@ def check(box):
     out = box.dir("out")
     run = box.run(cell(GUEST, FOLDER=str(decoy.parent)), flags=["--out", out])
     same(run.exit, 0, "exit status")
-    same(sorted(str(p.relative_to(out)) for p in out.rglob("*")), ["real", "real/deep", "real/deep/data.csv"], "what the host has")
+    same(
+        sorted(str(p.relative_to(out)) for p in out.rglob("*")),
+        ["real", "real/deep", "real/deep/data.csv"],
+        "what the host has",
+    )

@@ -1,9 +1,10 @@
-"""Takes all rights from its files and directories, also from the workspace, so that the host stumbles.
+"""Takes all rights from its files and directories, also from the workspace, so that the host
+stumbles.
 
 The host says what it could not read, and goes on.
 """
 
-from harness import cell, holds, plain, same
+from outside import cell, holds, plain, same
 
 GUEST = """
 open("/workspace/none.txt", "w").write("x")
@@ -17,8 +18,13 @@ open("/workspace/real.txt", "w").write("real")
 
 def check(box):
     out = box.dir("out")
-    run = box.run(cell(GUEST), plain("import os; os.chmod('/workspace', 0); print('alive')"), plain("print('still')"),
-                  flags=["--out", out, "--keep-going"], seconds=15)
+    run = box.run(
+        cell(GUEST),
+        plain("import os; os.chmod('/workspace', 0); print('alive')"),
+        plain("print('still')"),
+        flags=["--out", out, "--keep-going"],
+        seconds=15,
+    )
     same(run.statuses(), ["ok", "ok", "ok"], "outcomes")
     same([run.text(1), run.text(2)], ["alive\n", "still\n"], "the next cells")
     holds("real.txt" in run.files(0), f"files reported: {run.files()}")

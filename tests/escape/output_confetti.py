@@ -3,7 +3,7 @@
 Bytes that come together are one event; and what is kept has a number as well as a size.
 """
 
-from harness import cell, holds
+from outside import cell, holds
 
 GUEST = """
 end = time.monotonic() + 20

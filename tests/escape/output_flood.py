@@ -3,7 +3,7 @@
 What is kept has a size; the rest is read and thrown away. The program's memory stays what it is.
 """
 
-from harness import cell, holds, same
+from outside import cell, holds, same
 
 GUEST = """
 block = b"y" * (1 << 20)

@@ -3,7 +3,7 @@
 Both streams count to the same size, and the time limit holds whoever prints.
 """
 
-from harness import cell, holds, shell
+from outside import cell, holds, shell
 
 GUEST = """
 subprocess.Popen(["sh", "-c", "yes >&2"], start_new_session=True)
@@ -13,7 +13,14 @@ while True:
 
 
 def check(box):
-    run = box.run(cell(GUEST), shell("yes 1>&2"), flags=["--timeout", "1", "--grace", "0.3", "--output", "256K", "--keep-going"], seconds=20)
-    holds(run.statuses() == ["timeout", "timeout"] and run.exit == 124, f"{run.statuses()} {run.exit}")
+    run = box.run(
+        cell(GUEST),
+        shell("yes 1>&2"),
+        flags=["--timeout", "1", "--grace", "0.3", "--output", "256K", "--keep-going"],
+        seconds=20,
+    )
+    holds(
+        run.statuses() == ["timeout", "timeout"] and run.exit == 124, f"{run.statuses()} {run.exit}"
+    )
     holds(len(run.stdout) < 4 << 20, f"the document has {len(run.stdout)} bytes")
     holds(run.peak_kb < 150_000, f"the program held {run.peak_kb} kB")

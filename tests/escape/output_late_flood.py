@@ -3,13 +3,19 @@
 What comes late is bounded like everything else, and nobody waits for its end.
 """
 
-from harness import cell, holds, plain, shell
+from outside import cell, holds, plain, shell
 
 GUEST = "subprocess.Popen(['yes', 'late'], start_new_session=True)"
 
 
 def check(box):
-    run = box.run(cell(GUEST), shell("sleep 0.5"), plain("print('answer')"), flags=["--output", "256K"], seconds=15)
+    run = box.run(
+        cell(GUEST),
+        shell("sleep 0.5"),
+        plain("print('answer')"),
+        flags=["--output", "256K"],
+        seconds=15,
+    )
     holds(run.exit == 0, run.brief())
     holds(run.seconds < 8 and run.peak_kb < 150_000, f"{run.seconds:.1f} s, {run.peak_kb} kB")
     holds(len(run.stdout) < 4 << 20, f"the document has {len(run.stdout)} bytes")

@@ -4,9 +4,16 @@ Compiling happens inside (CVE-2025-3248 was a server that only wanted to validat
 interpreter is an outcome.
 """
 
-from harness import holds, plain, same
+from outside import holds, plain, same
 
-CELLS = ["(" * 5000 + ")" * 5000, "-" * 60_000 + "1", "x = " + "[" * 2000, "@(lambda f: f)\n" * 300 + "def f(): pass", "f'" + "{" * 60 + "'", "print('alive')"]
+CELLS = [
+    "(" * 5000 + ")" * 5000,
+    "-" * 60_000 + "1",
+    "x = " + "[" * 2000,
+    "@(lambda f: f)\n" * 300 + "def f(): pass",
+    "f'" + "{" * 60 + "'",
+    "print('alive')",
+]
 
 
 def check(box):

@@ -5,6 +5,7 @@ The box has its own three names, and knows no others by number.
 
 GUEST = """
 import grp, pwd
+
 report(
     users=[p.pw_name for p in pwd.getpwall()],
     groups=[g.gr_name for g in grp.getgrall()],
@@ -13,5 +14,9 @@ report(
 )
 """
 
-EXPECT = {"users": ["root", "user", "nobody"], "groups": ["root", "user", "nogroup"],
-          "me": [1000, 1000, 1000, 1000, "user"], "host": "retort"}
+EXPECT = {
+    "users": ["root", "user", "nobody"],
+    "groups": ["root", "user", "nogroup"],
+    "me": [1000, 1000, 1000, 1000, "user"],
+    "host": "retort",
+}

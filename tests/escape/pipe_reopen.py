@@ -1,12 +1,14 @@
-"""Turns its output pipes around: reads what it wrote, makes them packet pipes, shrinks and blocks them.
+"""Turns its output pipes around: reads what it wrote, makes them packet pipes, shrinks and blocks
+them.
 
 They are the guest's to spoil. The server reads what is left and waits for nothing else.
 """
 
-from harness import cell, holds, plain, same
+from outside import cell, holds, plain, same
 
 GUEST = """
 import fcntl
+
 F_SETPIPE_SZ = 1031
 try:
     reader = os.open("/proc/self/fd/1", os.O_RDONLY | os.O_NONBLOCK)

@@ -10,7 +10,11 @@ for top, dirs, names in os.walk("/proc"):
         dirs[:] = [d for d in dirs if not d.isdigit() and d not in ("self", "thread-self", "sys")]
     paths += [os.path.join(top, n) for n in names]
 opened = [p for p in paths if reopen(p, os.O_WRONLY | os.O_NONBLOCK) == "ok"]
-made = [attempt(os.mkdir, "/proc/x"), attempt(os.mknod, "/proc/y"), attempt(os.chmod, "/proc/version", 0o666)]
+made = [
+    attempt(os.mkdir, "/proc/x"),
+    attempt(os.mknod, "/proc/y"),
+    attempt(os.chmod, "/proc/version", 0o666),
+]
 report(many=len(paths) > 20, opened=opened, made=made)
 """
 

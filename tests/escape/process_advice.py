@@ -1,4 +1,5 @@
-"""Has init's memory thrown out, moved or compared: process_madvise, process_mrelease, migrate and move pages, kcmp.
+"""Has init's memory thrown out, moved or compared: process_madvise, process_mrelease, migrate and
+move pages, kcmp.
 
 Refused by seccomp.
 """
@@ -16,4 +17,10 @@ report(
 )
 """
 
-EXPECT = {"madvise": "EPERM", "mrelease": "EPERM", "migrate": "EPERM", "move": "EPERM", "compare": "EPERM"}
+EXPECT = {
+    "madvise": "EPERM",
+    "mrelease": "EPERM",
+    "migrate": "EPERM",
+    "move": "EPERM",
+    "compare": "EPERM",
+}

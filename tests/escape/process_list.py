@@ -3,13 +3,16 @@
 The pid namespace holds init and what it started; /proc is that of this namespace.
 """
 
-from harness import cell, same
+from outside import cell, same
 
 GUEST = """
 listed = sorted(int(p) for p in os.listdir("/proc") if p.isdigit())
 answers = {p: attempt(os.kill, p, 0) for p in range(3, 40000)}
-report(listed=listed == [1, os.getpid()], parent=os.getppid(),
-       alive=[p for p, a in answers.items() if a != "ESRCH" and p != os.getpid()])
+report(
+    listed=listed == [1, os.getpid()],
+    parent=os.getppid(),
+    alive=[p for p, a in answers.items() if a != "ESRCH" and p != os.getpid()],
+)
 """
 
 

@@ -7,8 +7,11 @@ GUEST = """
 PTRACE_TRACEME, PTRACE_ATTACH, PTRACE_SEIZE = 0, 16, 0x4206
 sleeper = subprocess.Popen(["sleep", "5"])
 traceme = child(lambda: raw("ptrace", PTRACE_TRACEME, 0, 0, 0)[1])
-report(traceme=name_of(traceme), attach=syscall("ptrace", PTRACE_ATTACH, sleeper.pid, 0, 0),
-       seize=syscall("ptrace", PTRACE_SEIZE, sleeper.pid, 0, 0))
+report(
+    traceme=name_of(traceme),
+    attach=syscall("ptrace", PTRACE_ATTACH, sleeper.pid, 0, 0),
+    seize=syscall("ptrace", PTRACE_SEIZE, sleeper.pid, 0, 0),
+)
 sleeper.kill()
 """
 

@@ -1,9 +1,10 @@
-"""Walks out of Python with Python: the way of smolagents CVE-2025-5120, n8n CVE-2026-0863 and all their kin.
+"""Walks out of Python with Python: the way of smolagents CVE-2025-5120, n8n CVE-2026-0863 and all
+their kin.
 
 It succeeds, as it must: nothing here relies on the language. What it reaches is the box.
 """
 
-from harness import cell, same
+from outside import cell, same
 
 GUEST = """
 found = [c for c in ().__class__.__base__.__subclasses__() if c.__name__ == "_wrap_close"][0]
@@ -25,5 +26,7 @@ report(
 
 def check(box):
     decoy, _ = box.decoy()
-    same(box.ok(box.run(cell(GUEST, DECOY=str(decoy)), env={"TOKEN": "kestrel"})),
-         {"id": "1000", "shadow": "1", "decoy": "ENOENT", "format": 0, "frames": []})
+    same(
+        box.ok(box.run(cell(GUEST, DECOY=str(decoy)), env={"TOKEN": "kestrel"})),
+        {"id": "1000", "shadow": "1", "decoy": "ENOENT", "format": 0, "frames": []},
+    )

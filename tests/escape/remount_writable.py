@@ -7,8 +7,10 @@ GUEST = """
 MS_REMOUNT, MS_BIND = 32, 4096
 found = {}
 for path in "/", "/usr", "/proc", "/dev", "/etc":
-    found[path] = [syscall("mount", b"none", path.encode(), 0, MS_REMOUNT | MS_BIND, 0),
-                   syscall("mount", b"none", path.encode(), 0, MS_REMOUNT, 0)]
+    found[path] = [
+        syscall("mount", b"none", path.encode(), 0, MS_REMOUNT | MS_BIND, 0),
+        syscall("mount", b"none", path.encode(), 0, MS_REMOUNT, 0),
+    ]
 report(**found)
 """
 

@@ -1,4 +1,5 @@
-"""A ring opens files and sockets without passing through the filter (CVE-2022-29582, CVE-2023-2598).
+"""A ring opens files and sockets without passing through the filter (CVE-2022-29582,
+CVE-2023-2598).
 
 Refused by seccomp with ENOSYS, so that libraries fall back to epoll.
 """

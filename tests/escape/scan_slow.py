@@ -3,7 +3,7 @@
 The scan is bounded; a cell that does nothing answers in well under a second all the same.
 """
 
-from harness import cell, holds, plain
+from outside import cell, holds, plain
 
 GUEST = """
 os.chdir("/workspace")

@@ -6,7 +6,7 @@ No sandbox process is left a second later.
 import os
 import signal
 
-from harness import cell, processes_with, until
+from outside import cell, processes_with, until
 
 GUEST = """
 for n in range(1, 65):

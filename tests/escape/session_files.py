@@ -3,7 +3,7 @@
 Each session's are mounts of its own, in a mount namespace of its own.
 """
 
-from harness import cell, holds, same
+from outside import cell, holds, same
 
 VICTIM = """
 for place in "/workspace", "/tmp", "/dev/shm":
@@ -15,9 +15,18 @@ time.sleep(20)
 """
 
 GUEST = """
-found = [os.path.join(top, n) for start in ("/workspace", "/tmp", "/dev", "/run", "/var", "/opt", "/etc")
-         for top, dirs, names in os.walk(start) for n in names if n == "victim.txt"]
-links = [p for p in os.listdir("/proc") if p.isdigit() and os.path.exists(f"/proc/{p}/root/workspace/victim.txt")]
+found = [
+    os.path.join(top, n)
+    for start in ("/workspace", "/tmp", "/dev", "/run", "/var", "/opt", "/etc")
+    for top, dirs, names in os.walk(start)
+    for n in names
+    if n == "victim.txt"
+]
+links = [
+    p
+    for p in os.listdir("/proc")
+    if p.isdigit() and os.path.exists(f"/proc/{p}/root/workspace/victim.txt")
+]
 report(found=found, through_proc=links)
 """
 

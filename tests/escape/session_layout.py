@@ -3,9 +3,15 @@
 Every zygote has an address layout and a hash seed of its own.
 """
 
-from harness import cell, holds
+from outside import cell, holds
 
-GUEST = "report(hash=hash('kestrel'), object=id(object()), libc=ctypes.cast(libc.getpid, ctypes.c_void_p).value, stack=open('/proc/self/stat').read().rsplit(') ', 1)[1].split()[25])"
+GUEST = """
+report(
+    hash=hash("kestrel"),
+    object=id(object()),
+    libc=ctypes.cast(libc.getpid, ctypes.c_void_p).value,
+)
+"""
 
 
 def check(box):

@@ -4,10 +4,11 @@ The pages are copied on writing: another session, and the next interpreter of th
 the module as it was.
 """
 
-from harness import plain, same
+from outside import plain, same
 
 POISON = """
 import json, os, builtins, IPython
+
 json.dumps = lambda *a, **k: "poisoned"
 builtins.poisoned = True
 IPython.poisoned = True
@@ -17,6 +18,7 @@ print("done")
 
 LOOK = """
 import json, os, builtins, IPython
+
 print(json.dumps([hasattr(builtins, "poisoned"), hasattr(IPython, "poisoned"), os.getcwd()]))
 """
 
@@ -25,6 +27,8 @@ def check(box):
     other = box.start(plain(POISON + "\nimport time; time.sleep(20)"))
     other.wait_for("done")
     same(box.run(plain(LOOK)).text(), '[false, false, "/workspace"]\n', "another session")
-    run = box.run(plain(POISON), plain("import os; os._exit(0)"), plain(LOOK), flags=["--keep-going"])
+    run = box.run(
+        plain(POISON), plain("import os; os._exit(0)"), plain(LOOK), flags=["--keep-going"]
+    )
     same(run.statuses(), ["ok", "died", "ok"], "outcomes")
     same(run.text(2), '[false, false, "/workspace"]\n', "the next interpreter of the same session")

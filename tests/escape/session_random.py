@@ -5,14 +5,23 @@ Everything that is random is seeded anew, in every session and in every new inte
 
 import json
 
-from harness import cell, holds
+from outside import cell, holds
 
 GUEST = """
 import random, secrets, ssl, tempfile, uuid
 import numpy
-values = dict(random=random.random(), urandom=os.urandom(8).hex(), secrets=secrets.token_hex(8), uuid1=str(uuid.uuid1()), uuid4=str(uuid.uuid4()),
-              ssl=ssl.RAND_bytes(8).hex(), numpy=float(numpy.random.random()), generator=float(numpy.random.default_rng().random()),
-              temp=tempfile.mktemp())
+
+values = dict(
+    random=random.random(),
+    urandom=os.urandom(8).hex(),
+    secrets=secrets.token_hex(8),
+    uuid1=str(uuid.uuid1()),
+    uuid4=str(uuid.uuid4()),
+    ssl=ssl.RAND_bytes(8).hex(),
+    numpy=float(numpy.random.random()),
+    generator=float(numpy.random.default_rng().random()),
+    temp=tempfile.mktemp(),
+)
 print(json.dumps(values), flush=True)
 """
 

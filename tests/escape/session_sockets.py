@@ -5,7 +5,7 @@ Network and mount namespaces are each session's own.
 
 import secrets
 
-from harness import cell, same
+from outside import cell, same
 
 VICTIM = """
 listeners = [socket.create_server(("127.0.0.1", PORT))]
@@ -19,8 +19,15 @@ time.sleep(20)
 """
 
 GUEST = """
-unix = [attempt(socket.socket(socket.AF_UNIX).connect, p) for p in ("\\0" + NAME, "/tmp/" + NAME, "/dev/shm/" + NAME)]
-report(unix=unix, tcp=attempt(socket.create_connection, ("127.0.0.1", PORT), 2), bind=attempt(socket.create_server, ("127.0.0.1", PORT)))
+unix = [
+    attempt(socket.socket(socket.AF_UNIX).connect, p)
+    for p in ("\\0" + NAME, "/tmp/" + NAME, "/dev/shm/" + NAME)
+]
+report(
+    unix=unix,
+    tcp=attempt(socket.create_connection, ("127.0.0.1", PORT), 2),
+    bind=attempt(socket.create_server, ("127.0.0.1", PORT)),
+)
 """
 
 
@@ -28,4 +35,7 @@ def check(box):
     given = {"PORT": 18765, "NAME": "retort-escape-" + secrets.token_hex(8)}
     victim = box.start(cell(VICTIM, **given))
     victim.wait_for("up")
-    same(box.ok(box.run(cell(GUEST, **given))), {"unix": ["ECONNREFUSED", "ENOENT", "ENOENT"], "tcp": "ECONNREFUSED", "bind": "ok"})
+    same(
+        box.ok(box.run(cell(GUEST, **given))),
+        {"unix": ["ECONNREFUSED", "ENOENT", "ENOENT"], "tcp": "ECONNREFUSED", "bind": "ok"},
+    )

@@ -6,8 +6,10 @@ Refused by seccomp: what they hold is counted to nobody. The ipc namespace is it
 GUEST = """
 IPC_CREAT = 0o1000
 report(
-    shm=syscall("shmget", 0x7e7047, 4096, IPC_CREAT | 0o600), msg=syscall("msgget", 0x7e7047, IPC_CREAT | 0o600),
-    sem=syscall("semget", 0x7e7047, 1, IPC_CREAT | 0o600), queue=syscall("mq_open", b"/x", os.O_RDWR | os.O_CREAT, 0o600, 0),
+    shm=syscall("shmget", 0x7E7047, 4096, IPC_CREAT | 0o600),
+    msg=syscall("msgget", 0x7E7047, IPC_CREAT | 0o600),
+    sem=syscall("semget", 0x7E7047, 1, IPC_CREAT | 0o600),
+    queue=syscall("mq_open", b"/x", os.O_RDWR | os.O_CREAT, 0o600, 0),
     attach=syscall("shmat", 0, 0, 0),
 )
 """

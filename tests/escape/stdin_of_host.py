@@ -1,9 +1,10 @@
 """Reads the standard input of the program that runs it, by every name it has.
 
-A cell's is /dev/null; the script that came by stdin was read by us, and what follows is not the guest's.
+A cell's is /dev/null; the script that came by stdin was read by us, and what follows is not the
+guest's.
 """
 
-from harness import cell, same
+from outside import cell, same
 
 GUEST = """
 report(

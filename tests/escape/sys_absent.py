@@ -4,9 +4,21 @@ There is no /sys in the sandbox.
 """
 
 GUEST = """
-paths = ("/sys", "/sys/kernel", "/sys/fs/cgroup", "/sys/firmware", "/sys/kernel/debug", "/sys/kernel/uevent_helper",
-         "/sys/class/net", "/sys/power/state", "/sys/module")
-report(answers=sorted({attempt(os.listdir, p) for p in paths}), type=b"sysfs" in open("/proc/self/mountinfo", "rb").read())
+paths = (
+    "/sys",
+    "/sys/kernel",
+    "/sys/fs/cgroup",
+    "/sys/firmware",
+    "/sys/kernel/debug",
+    "/sys/kernel/uevent_helper",
+    "/sys/class/net",
+    "/sys/power/state",
+    "/sys/module",
+)
+report(
+    answers=sorted({attempt(os.listdir, p) for p in paths}),
+    type=b"sysfs" in open("/proc/self/mountinfo", "rb").read(),
+)
 """
 
 EXPECT = {"answers": ["ENOENT"], "type": False}

@@ -3,10 +3,16 @@
 Only opened, never written to: should this ever succeed, the machine survives the test.
 """
 
-from harness import present
+from outside import present
 
 GUEST = """
-report(trigger=reopen("/proc/sysrq-trigger", os.O_WRONLY), setting=reopen("/proc/sys/kernel/sysrq", os.O_WRONLY))
+report(
+    trigger=reopen("/proc/sysrq-trigger", os.O_WRONLY),
+    setting=reopen("/proc/sys/kernel/sysrq", os.O_WRONLY),
+)
 """
 
-EXPECT = {"trigger": present("/proc/sysrq-trigger", "EACCES"), "setting": present("/proc/sys/kernel/sysrq", "EACCES")}
+EXPECT = {
+    "trigger": present("/proc/sysrq-trigger", "EACCES"),
+    "setting": present("/proc/sys/kernel/sysrq", "EACCES"),
+}

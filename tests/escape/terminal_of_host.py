@@ -7,13 +7,15 @@ import os
 import select
 import termios
 
-from harness import cell, same
+from outside import cell, same
 
 GUEST = """
 TIOCNOTTY, TIOCSPGRP = 0x5422, 0x5410
 fields = open("/proc/self/stat").read().rsplit(") ", 1)[1].split()
 report(
-    terminal=fields[4], control=reopen("/dev/tty", os.O_RDWR), stdin=os.readlink("/proc/self/fd/0"),
+    terminal=fields[4],
+    control=reopen("/dev/tty", os.O_RDWR),
+    stdin=os.readlink("/proc/self/fd/0"),
     inject=[syscall("ioctl", fd, 0x5412, ctypes.create_string_buffer(b"x")) for fd in (0, 1, 2)],
     init_terminal=open("/proc/1/stat").read().rsplit(") ", 1)[1].split()[4],
     stopped=attempt(os.kill, os.getppid(), signal.SIGTTOU),
@@ -35,6 +37,15 @@ def check(box):
     finally:
         os.close(slave)
         os.close(master)
-    same(box.ok(run), {"terminal": "0", "control": "ENOENT", "stdin": "/dev/null", "inject": ["EPERM"] * 3,
-                       "init_terminal": "0", "stopped": "EPERM" if box.is_root else "ok"})
+    same(
+        box.ok(run),
+        {
+            "terminal": "0",
+            "control": "ENOENT",
+            "stdin": "/dev/null",
+            "inject": ["EPERM"] * 3,
+            "init_terminal": "0",
+            "stopped": "EPERM" if box.is_root else "ok",
+        },
+    )
     same([typed, written], [[], []], "what reached the terminal")

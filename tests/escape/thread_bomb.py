@@ -3,7 +3,7 @@
 They count as processes; the interpreter gets an error it can handle.
 """
 
-from harness import cell, plain, same
+from outside import cell, plain, same
 
 GUEST = """
 stop = threading.Event()

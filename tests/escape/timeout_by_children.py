@@ -3,12 +3,16 @@
 A command's time limit ends its whole group; what is left lives in the session and dies with it.
 """
 
-from harness import holds, processes_with, same, shell, until
+from outside import holds, processes_with, same, shell, until
 
 
 def check(box):
     word = f"7{box.tmp.stat().st_ino}.25"
-    run = box.run(shell(f"trap '' INT TERM HUP; setsid sleep {word} & sleep {word}"), flags=["--timeout", "1", "--grace", "0.3"], seconds=15)
+    run = box.run(
+        shell(f"trap '' INT TERM HUP; setsid sleep {word} & sleep {word}"),
+        flags=["--timeout", "1", "--grace", "0.3"],
+        seconds=15,
+    )
     same([run.status(), run.exit], ["timeout", 124], "outcome")
     holds(run.seconds < 8, f"took {run.seconds:.1f} s")
     until(lambda: not processes_with(word), "every process to be gone", 1)

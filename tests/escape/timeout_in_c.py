@@ -3,11 +3,15 @@
 The same: after the grace comes the kill.
 """
 
-from harness import plain, same
+from outside import plain, same
 
 
 def check(box):
-    run = box.run(plain("import re; re.match(r'(a+)+$', 'a' * 64 + 'b')"), plain("print('alive')"),
-                  flags=["--timeout", "1", "--grace", "0.3", "--keep-going"], seconds=15)
+    run = box.run(
+        plain("import re; re.match(r'(a+)+$', 'a' * 64 + 'b')"),
+        plain("print('alive')"),
+        flags=["--timeout", "1", "--grace", "0.3", "--keep-going"],
+        seconds=15,
+    )
     same([run.status(0), run.exit], ["timeout", 124], "outcome")
     same(run.text(1), "alive\n", "the next cell")

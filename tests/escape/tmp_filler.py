@@ -3,7 +3,7 @@
 Each has its size, and what is past it fails with ENOSPC; the outcome names the limit.
 """
 
-from harness import cell, same
+from outside import cell, same
 
 GUEST = """
 def fill(path):
@@ -16,7 +16,12 @@ def fill(path):
     except OSError as e:
         return name_of(e.errno)
 
-report(tmp=fill("/tmp"), shm=fill("/dev/shm"), workspace=attempt(lambda: open("/workspace/ok", "w").write("x")))
+
+report(
+    tmp=fill("/tmp"),
+    shm=fill("/dev/shm"),
+    workspace=attempt(lambda: open("/workspace/ok", "w").write("x")),
+)
 open("/tmp/more", "wb").write(bytes(1 << 20))
 """
 

@@ -5,8 +5,10 @@ Refused by seccomp to everything init starts; init itself needs the calls to sta
 
 GUEST = """
 report(
-    setuid=syscall("setuid", 0), setgid=syscall("setgid", 0),
-    setresuid=syscall("setresuid", 0, 0, 0), setresgid=syscall("setresgid", 0, 0, 0),
+    setuid=syscall("setuid", 0),
+    setgid=syscall("setgid", 0),
+    setresuid=syscall("setresuid", 0, 0, 0),
+    setresgid=syscall("setresgid", 0, 0, 0),
     saved=syscall("setresuid", -1, -1, 0),
     groups=syscall("setgroups", 1, ctypes.create_string_buffer(4)),
     nobody=syscall("setresuid", 65534, 65534, 65534),
@@ -15,5 +17,14 @@ report(
 )
 """
 
-EXPECT = {"setuid": "EPERM", "setgid": "EPERM", "setresuid": "EPERM", "setresgid": "EPERM", "saved": "EPERM",
-          "groups": "EPERM", "nobody": "EPERM", "chown": ("EPERM", "EINVAL"), "ids": [1000] * 6}
+EXPECT = {
+    "setuid": "EPERM",
+    "setgid": "EPERM",
+    "setresuid": "EPERM",
+    "setresgid": "EPERM",
+    "saved": "EPERM",
+    "groups": "EPERM",
+    "nobody": "EPERM",
+    "chown": ("EPERM", "EINVAL"),
+    "ids": [1000] * 6,
+}

@@ -4,8 +4,14 @@ Refused by seccomp for every flag, also when a harmless one stands beside it.
 """
 
 FLAGS_OF = {
-    "user": 0x10000000, "mount": 0x20000, "pid": 0x20000000, "net": 0x40000000,
-    "ipc": 0x08000000, "uts": 0x04000000, "cgroup": 0x02000000, "time": 0x80,
+    "user": 0x10000000,
+    "mount": 0x20000,
+    "pid": 0x20000000,
+    "net": 0x40000000,
+    "ipc": 0x08000000,
+    "uts": 0x04000000,
+    "cgroup": 0x02000000,
+    "time": 0x80,
 }
 
 GUEST = f"""

@@ -3,7 +3,7 @@
 The first fails on the system call, the others are worth nothing without their setuid bit.
 """
 
-from harness import same, shell
+from outside import same, shell
 
 SCRIPT = """
 unshare --user --map-root-user true 2>/dev/null; echo unshare $?

@@ -3,7 +3,7 @@
 Limits of the user namespace or of the process; the host's user has as many as before.
 """
 
-from harness import cell, holds
+from outside import cell, holds
 
 GUEST = """
 def until_refused(make, most=5000):
@@ -17,16 +17,25 @@ def until_refused(make, most=5000):
         return name_of(e.errno)
     return made
 
+
 def timer():
     value, number = raw("timer_create", 1, 0, ctypes.byref(ctypes.c_int()))
     if value == -1:
         raise OSError(number, "timer")
 
-report(timers=until_refused(timer), pipes=until_refused(os.pipe), instances=until_refused(lambda: raw("inotify_init1", 0)[0] >= 0))
+
+report(
+    timers=until_refused(timer),
+    pipes=until_refused(os.pipe),
+    instances=until_refused(lambda: raw("inotify_init1", 0)[0] >= 0),
+)
 """
 
 
 def check(box):
     run = box.run(cell(GUEST), flags=["--open-files", "512"])
     said = run.report
-    holds(run.exit == 0 and said["timers"] == "EAGAIN" and said["pipes"] == "EMFILE", f"reported {said}: {run.brief()}")
+    holds(
+        run.exit == 0 and said["timers"] == "EAGAIN" and said["pipes"] == "EMFILE",
+        f"reported {said}: {run.brief()}",
+    )

@@ -1,4 +1,5 @@
-"""Sends descriptors along: thousands of them, to fill the server's table, or one it might use by mistake.
+"""Sends descriptors along: thousands of them, to fill the server's table, or one it might use by
+mistake.
 
 The server takes none from a guest; the kernel throws them away with the packet.
 """
@@ -6,10 +7,13 @@ The server takes none from a guest; the kernel throws them away with the packet.
 from pathlib import Path
 
 from guest import WIRE
-from harness import cell, holds, same
+from outside import cell, holds, same
 
-GUEST = WIRE + """
+GUEST = (
+    WIRE
+    + """
 import array
+
 w = wire()
 spare = [os.open("/dev/null", os.O_RDONLY) for _ in range(200)]
 rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", spare))]
@@ -22,6 +26,7 @@ for _ in range(50):
 print("sent", flush=True)
 time.sleep(1.5)
 """
+)
 
 
 def check(box):

@@ -4,15 +4,18 @@ What is kept of an execution is bounded; so is what the server reads ahead.
 """
 
 from guest import WIRE
-from harness import cell, holds
+from outside import cell, holds
 
-GUEST = WIRE + """
+GUEST = (
+    WIRE
+    + """
 w = wire()
 one = packet(MSG_DISPLAY, field(TAG_MIME, b"text/html") + field(TAG_DATA, b"<b>" * 15_000))
 end = time.monotonic() + 20
 while time.monotonic() < end:
     w.send(one)
 """
+)
 
 
 def check(box):

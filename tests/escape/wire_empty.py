@@ -4,13 +4,16 @@ It is taken for the end of that interpreter, which is replaced.
 """
 
 from guest import WIRE
-from harness import cell, same
+from outside import cell, same
 
-GUEST = WIRE + """
+GUEST = (
+    WIRE
+    + """
 for _ in range(100):
     wire().send(b"")
 time.sleep(5)
 """
+)
 
 
 def check(box):

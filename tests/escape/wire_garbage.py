@@ -4,12 +4,15 @@ A packet that is none ends the sender's session and nothing else.
 """
 
 from guest import WIRE
-from harness import cell, same
+from outside import cell, same
 
-GUEST = WIRE + """
+GUEST = (
+    WIRE
+    + """
 wire().send(bytes(range(256)) * 16)
 time.sleep(5)
 """
+)
 
 
 def check(box):

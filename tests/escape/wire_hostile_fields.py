@@ -1,22 +1,37 @@
-"""Sends well-formed messages with contents nobody expects: types with line breaks, a thousand parts, a thousand frames, bytes that are no text.
+"""Sends well-formed messages with contents nobody expects: types with line breaks, a thousand
+parts, a thousand frames, bytes that are no text.
 
-Whatever comes through is data in a valid document.
+What is no bundle and no error ends the session. What may be one is data, in a valid document.
 """
 
 from guest import WIRE
-from harness import cell, same
+from outside import cell, same
+
+TOOLS = """
+def part(mime, data):
+    return field(TAG_MIME, mime) + field(TAG_DATA, data)
+
+frame = field(12, b"<cell 1>") + number(13, 2**64 - 1) + field(14, b"f") + field(15, b"x")
+w = wire()
+"""
 
 BODIES = {
-    "names": "field(TAG_MIME, b'text/plain\\r\\nX: y') + field(TAG_DATA, b'x') + field(TAG_MIME, b'') + field(TAG_DATA, b'') + field(TAG_MIME, b'a' * 5000) + field(TAG_DATA, b'x')",
-    "bytes": "field(TAG_MIME, b'text/plain') + field(TAG_DATA, bytes(range(256)))",
-    "orphans": "field(TAG_DATA, b'x') * 3 + field(TAG_MIME, b'text/plain') * 3",
-    "many": "(field(TAG_MIME, b'text/plain') + field(TAG_DATA, b'x')) * 1000",
-    "frames": "field(6, b'E') + field(5, b'm') + (field(12, b'<cell 1>') + number(13, 2**64 - 1) + field(14, b'f') + field(15, b'x')) * 600",
+    "a line break in a type": ("MSG_DISPLAY", "part(b'text/plain\\r\\nX: y', b'x')"),
+    "no type": ("MSG_DISPLAY", "part(b'', b'')"),
+    "a long type": ("MSG_DISPLAY", "part(b'a' * 5000, b'x')"),
+    "every byte": ("MSG_DISPLAY", "part(b'text/plain', bytes(range(256)))"),
+    "data without type": ("MSG_DISPLAY", "field(TAG_DATA, b'x') * 3"),
+    "types without data": ("MSG_DISPLAY", "field(TAG_MIME, b'text/plain') * 3"),
+    "a thousand parts": ("MSG_DISPLAY", "part(b'text/plain', b'x') * 1000"),
+    "a thousand frames": ("MSG_ERROR", "field(6, b'E') + field(5, b'm') + frame * 600"),
+    "no name": ("MSG_ERROR", "field(6, b'') + field(5, bytes(range(256)))"),
 }
+DATA = {"every byte": "ok", "no name": "raised"}
 
 
 def check(box):
-    sends = "".join(f"w.send(packet({'MSG_ERROR' if n == 'frames' else 'MSG_DISPLAY'}, {b}))\ntime.sleep(0.05)\n" for n, b in BODIES.items())
-    for part in (sends, *[f"w.send(packet(MSG_DISPLAY, {b}))\n" for b in list(BODIES.values())[:1]]):
-        run = box.run(cell(WIRE + "w = wire()\n" + part))
-        same([run.status(0), run.exit], ["session_lost", 3], "outcome and exit status")
+    for name, (kind, body) in BODIES.items():
+        run = box.run(cell(WIRE + TOOLS + f"w.send(packet({kind}, {body}))\ntime.sleep(0.1)"))
+        status = DATA.get(name, "session_lost")
+        exit = {"ok": 0, "raised": 1, "session_lost": 3}[status]
+        same([name, run.status(0), run.exit], [name, status, exit], "outcome and exit status")

@@ -4,15 +4,18 @@ A message has a ceiling; past it the session is over.
 """
 
 from guest import WIRE
-from harness import cell, holds, same
+from outside import cell, holds, same
 
-GUEST = WIRE + """
+GUEST = (
+    WIRE
+    + """
 w = wire()
 part = packet(MSG_RESULT, b"x" * 48 * 1024, flags=MORE)
 for _ in range(40_000):
     w.send(part)
 time.sleep(5)
 """
+)
 
 
 def check(box):

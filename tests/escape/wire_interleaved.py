@@ -4,15 +4,18 @@ A piece that does not continue what was begun is refused.
 """
 
 from guest import WIRE
-from harness import cell, same
+from outside import cell, same
 
-GUEST = WIRE + """
+GUEST = (
+    WIRE
+    + """
 w = wire()
 w.send(packet(MSG_RESULT, b"x" * 100, flags=MORE))
 w.send(packet(MSG_DISPLAY, b"y" * 100, flags=MORE))
 w.send(done())
 time.sleep(5)
 """
+)
 
 
 def check(box):

@@ -4,19 +4,30 @@ The neighbour's every cell answers.
 """
 
 from guest import WIRE
-from harness import cell, plain, same
+from outside import cell, plain, same
 
-GUEST = WIRE + """
+GUEST = (
+    WIRE
+    + """
 w = wire()
 end = time.monotonic() + 3
 import random
+
 while time.monotonic() < end:
     try:
-        w.send(packet(random.randrange(0x100), os.urandom(random.randrange(4000)), flags=random.randrange(4)), socket.MSG_DONTWAIT)
+        w.send(
+            packet(
+                random.randrange(0x100),
+                os.urandom(random.randrange(4000)),
+                flags=random.randrange(4),
+            ),
+            socket.MSG_DONTWAIT,
+        )
         os.write(1, os.urandom(5000))
     except OSError:
         break
 """
+)
 
 
 def check(box):

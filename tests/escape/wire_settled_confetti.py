@@ -1,12 +1,15 @@
-"""Prints one byte at a time and has the server empty its pipes after each, so that none can be joined to another.
+"""Prints one byte at a time and has the server empty its pipes after each, so that none can be
+joined to another.
 
 What is kept of an execution has a number as well as a size.
 """
 
 from guest import WIRE
-from harness import cell, holds
+from outside import cell, holds
 
-GUEST = WIRE + """
+GUEST = (
+    WIRE
+    + """
 w = wire()
 end = time.monotonic() + 20
 sync = packet(MSG_SYNC)
@@ -16,6 +19,7 @@ while time.monotonic() < end:
     w.send(sync)
     w.recv(64)
 """
+)
 
 
 def check(box):

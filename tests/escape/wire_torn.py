@@ -1,10 +1,11 @@
-"""Sends messages that are cut off: half a head, a length that lies, fields past the end, numbers of seven bytes.
+"""Sends messages that are cut off: half a head, a length that lies, fields past the end, numbers
+of seven bytes.
 
 Each is refused; the session that sent it is over.
 """
 
 from guest import WIRE
-from harness import cell, same
+from outside import cell, same
 
 PACKETS = [
     "packet(MSG_RESULT)[:7]",
@@ -18,4 +19,8 @@ PACKETS = [
 def check(box):
     for expression in PACKETS:
         run = box.run(cell(WIRE + f"wire().send({expression})\ntime.sleep(5)"))
-        same([expression, run.status(0), run.exit], [expression, "session_lost", 3], "outcome and exit status")
+        same(
+            [expression, run.status(0), run.exit],
+            [expression, "session_lost", 3],
+            "outcome and exit status",
+        )

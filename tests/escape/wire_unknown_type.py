@@ -1,15 +1,22 @@
-"""Sends what only others may say: messages of init, of the warden, of the server itself, and of nobody.
+"""Sends what only others may say: messages of init, of the warden, of the server itself, and of
+nobody.
 
 The table of what an interpreter may say has no such row.
 """
 
 from guest import WIRE
-from harness import cell, same
+from outside import cell, same
 
-TYPES = [0x11, 0x40, 0x44, 0x52, 0x62, 0xffff]
+TYPES = [0x11, 0x40, 0x44, 0x52, 0x62, 0xFFFF]
 
 
 def check(box):
     for kind in TYPES:
-        run = box.run(cell(WIRE + f"wire().send(packet({kind}, number(TAG_STATUS, 0)))\ntime.sleep(5)"))
-        same([hex(kind), run.status(0), run.exit], [hex(kind), "session_lost", 3], "outcome and exit status")
+        run = box.run(
+            cell(WIRE + f"wire().send(packet({kind}, number(TAG_STATUS, 0)))\ntime.sleep(5)")
+        )
+        same(
+            [hex(kind), run.status(0), run.exit],
+            [hex(kind), "session_lost", 3],
+            "outcome and exit status",
+        )

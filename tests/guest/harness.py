@@ -41,7 +41,8 @@ class Zygote:
             [PYTHON, "-I", "-B", *flags, self.start(before), str(theirs.fileno()),
              "--preload", preload],
             pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=self.log,
-            stderr=self.log, preexec_fn=ignore, env=dict(os.environ, MPLCONFIGDIR=self.home + "/mpl"))
+            stderr=self.log, preexec_fn=ignore,
+            env=dict(os.environ, MPLCONFIGDIR=self.home + "/mpl"))
         theirs.close()
         self.said = self.sock.recv(65536).decode()
 
@@ -51,7 +52,8 @@ class Zygote:
         if not before:
             return script
         with open(self.home + "/first.py", "w") as first:
-            first.write("%s\nimport runpy\nrunpy.run_path(%r, run_name='__main__')" % (before, script))
+            first.write("%s\nimport runpy\nrunpy.run_path(%r, run_name='__main__')"
+                        % (before, script))
         return first.name
 
     def logged(self):

@@ -41,7 +41,8 @@ def test_numbers_follow_the_server(kernel):
 
 
 def test_top_level_await(kernel):
-    cell = kernel.run("import asyncio\nasync def f():\n    await asyncio.sleep(0.01)\n    return 3\n"
+    cell = kernel.run("import asyncio\n"
+                      "async def f():\n    await asyncio.sleep(0.01)\n    return 3\n"
                       "x = await f()\nx + await f()")
     assert (cell.status, cell.value) == (0, "6")
 
@@ -56,7 +57,8 @@ def test_task_lives_over_cells(kernel):
 
 
 def test_async_for_and_with(kernel):
-    cell = kernel.run("async def gen():\n    yield 1\n    yield 2\nasync for i in gen():\n    print(i)")
+    cell = kernel.run("async def gen():\n    yield 1\n    yield 2\n"
+                      "async for i in gen():\n    print(i)")
     assert cell.out == "1\n2\n"
 
 
@@ -70,7 +72,8 @@ def test_main_module(kernel):
 
 def test_multiprocessing(kernel):
     kernel.run("import multiprocessing\ndef square(n):\n    print('in', n)\n    return n * n")
-    cell = kernel.run("with multiprocessing.Pool(2) as pool:\n    r = pool.map(square, range(4))\nr")
+    cell = kernel.run("with multiprocessing.Pool(2) as pool:\n"
+                      "    r = pool.map(square, range(4))\nr")
     assert cell.value == "[0, 1, 4, 9]"
     assert sorted(cell.out.splitlines()) == ["in 0", "in 1", "in 2", "in 3"]
 
@@ -84,7 +87,8 @@ def test_children_can_be_ended(kernel):
 
 def test_process_pool(kernel):
     cell = kernel.run("from concurrent.futures import ProcessPoolExecutor\n"
-                      "with ProcessPoolExecutor(2) as pool:\n    r = list(pool.map(abs, [-1, -2]))\nr")
+                      "with ProcessPoolExecutor(2) as pool:\n"
+                      "    r = list(pool.map(abs, [-1, -2]))\nr")
     assert cell.value == "[1, 2]"
 
 
@@ -274,15 +278,17 @@ def test_questions_fail(kernel, code):
 
 
 def test_stdin_is_at_its_end(kernel):
-    assert kernel.run("import sys, os\nsys.stdin.read(), sys.stdin.readline(), os.read(0, 1)").value \
-        == "('', '', b'')"
+    cell = kernel.run("import sys, os\nsys.stdin.read(), sys.stdin.readline(), os.read(0, 1)")
+    assert cell.value == "('', '', b'')"
     assert kernel.run("!cat").events == []
 
 
 @pytest.mark.parametrize("code", ["breakpoint()", "import pdb\npdb.set_trace()\nprint(1)",
                                   "from IPython.core.debugger import set_trace\nset_trace()",
-                                  "try:\n    1 / 0\nexcept Exception:\n    import pdb\n    pdb.post_mortem()",
-                                  "try:\n    1 / 0\nexcept Exception:\n    get_ipython().showtraceback()\n"
+                                  "import pdb\ntry:\n    1 / 0\n"
+                                  "except Exception:\n    pdb.post_mortem()",
+                                  "try:\n    1 / 0\n"
+                                  "except Exception:\n    get_ipython().showtraceback()\n"
                                   "get_ipython().run_line_magic('debug', '')"])
 def test_debuggers_fail(kernel, code):
     cell = kernel.run(code)

@@ -36,8 +36,9 @@ def test_images_are_bytes(kernel):
 
 def test_raw_bundles(kernel):
     cell = kernel.run("import base64\n"
-                      "display({'text/plain': 'p', 'image/png': base64.b64encode(b'raw').decode(),\n"
-                      "         'application/vnd.x+json': {'n': float('nan')}, 'image/gif': 'no base64!',\n"
+                      "png = base64.b64encode(b'raw').decode()\n"
+                      "display({'text/plain': 'p', 'image/png': png, 'image/gif': 'no base64!',\n"
+                      "         'application/vnd.x+json': {'n': float('nan')},\n"
                       "         'application/json': [1]}, raw=True)")
     assert shown(cell) == [{"text/plain": "p", "image/png": b"raw",
                             "application/vnd.x+json": b'{"n": null}', "image/gif": b"no base64!",
@@ -99,7 +100,8 @@ def test_large_bundle_in_several_packets(kernel):
 
 
 def test_lone_surrogates(kernel):
-    assert kernel.run("class S:\n    def __repr__(self):\n        return '\\udcff'\nS()").value == "\\udcff"
+    cell = kernel.run("class S:\n    def __repr__(self):\n        return '\\udcff'\nS()")
+    assert cell.value == "\\udcff"
 
 
 def test_frame(science):
@@ -110,5 +112,6 @@ def test_frame(science):
 
 def test_wide_frame_keeps_its_columns(science, kernel):
     for each in (science, kernel):
-        cell = each.run("import pandas as pd\npd.DataFrame([[1] * 18], columns=['column %d' % i for i in range(18)])")
+        cell = each.run("import pandas as pd\n"
+                        "pd.DataFrame([[1] * 18], columns=['column %d' % i for i in range(18)])")
         assert "column 9" in cell.value and "column 9" in cell.result["text/html"]

@@ -83,7 +83,8 @@ def test_while_the_server_is_slow(kernel):
 
 
 def test_own_handler(kernel):
-    kernel.run("import signal, time\nhits = []\nsignal.signal(signal.SIGINT, lambda *a: hits.append(1));")
+    kernel.run("import signal, time\nhits = []\n"
+               "signal.signal(signal.SIGINT, lambda *a: hits.append(1));")
     kernel.start("time.sleep(0.4)\nlen(hits)")
     time.sleep(0.1)
     kernel.interrupt()

@@ -1,24 +1,21 @@
 """Output in the order in which it was made, whoever made it."""
 
-import os
 import time
 
 import pytest
 
 
-def merged(cell):
-    return [(kind[3:], data) for kind, data in cell.events]
-
-
 def test_streams_take_turns(kernel):
-    code = ("import sys\nfor i in range(200):\n    print('o', i)\n    print('e', i, file=sys.stderr)")
-    cell = kernel.run(code)
-    assert [t for _, t in cell.events] == [t for i in range(200) for t in ("o %d\n" % i, "e %d\n" % i)]
+    cell = kernel.run("import sys\nfor i in range(200):\n"
+                      "    print('o', i)\n    print('e', i, file=sys.stderr)")
+    expected = ["%s %d\n" % (stream, i) for i in range(200) for stream in "oe"]
+    assert [text for _, text in cell.events] == expected
 
 
 def test_streams_take_turns_with_a_slow_server(kernel):
     kernel.lag = 0.02
-    cell = kernel.run("import sys\nfor i in range(4):\n    sys.stderr.write('e')\n    sys.stdout.write('o')")
+    cell = kernel.run("import sys\nfor i in range(4):\n"
+                      "    sys.stderr.write('e')\n    sys.stdout.write('o')")
     assert [t for _, t in cell.events] == ["e", "o"] * 4
 
 
@@ -76,8 +73,8 @@ def test_any_text(kernel, text):
 
 def test_stream_is_a_text_file(kernel):
     cell = kernel.run("import sys, io\ns = sys.stdout\ns.reconfigure(encoding='utf-8')\n"
-                      "s.encoding, s.fileno(), s.isatty(), s.writable(), s.readable(), s.closed, s.name")
-    assert cell.value == "('utf-8', 1, False, True, False, False, '<stdout>')"
+                      "s.encoding, s.fileno(), s.isatty(), s.writable(), s.closed, s.name")
+    assert cell.value == "('utf-8', 1, False, True, False, '<stdout>')"
     assert kernel.run("sys.stdout.write(3)").error["name"] == "TypeError"
     assert kernel.run("sys.stdout.writelines(['a', 'b'])").out == "ab"
     assert kernel.run("sys.stdout.close()\nprint('still')").out == "still\n"
@@ -134,7 +131,8 @@ threading.Thread(target=later).start()""")
 
 
 def test_error_in_a_thread(kernel):
-    cell = kernel.run("import threading\nt = threading.Thread(target=lambda: 1 / 0)\nt.start()\nt.join()")
+    cell = kernel.run("import threading\nt = threading.Thread(target=lambda: 1 / 0)\n"
+                      "t.start()\nt.join()")
     assert cell.status == 0
     assert "ZeroDivisionError" in cell.err and "<cell 1>" in cell.err
 
@@ -185,5 +183,6 @@ t.join()""")
 
 
 def test_c_level_output(kernel):
-    cell = kernel.run("import ctypes\nprint('a')\nctypes.CDLL(None).write(1, b'b\\n', 2)\nprint('c')")
+    cell = kernel.run("import ctypes\nprint('a')\n"
+                      "ctypes.CDLL(None).write(1, b'b\\n', 2)\nprint('c')")
     assert cell.out == "a\nb\nc\n"

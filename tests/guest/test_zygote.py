@@ -1,6 +1,7 @@
 """Preparing the interpreter, and what differs between its children."""
 
 import os
+import time
 
 import pytest
 from harness import PYTHON, Kernel, Zygote
@@ -78,7 +79,8 @@ def test_only_the_users_paths(kernel):
 
 
 def test_one_thread_and_few_fds(science):
-    cell = science.run("import os\nlen(os.listdir('/proc/self/task')), os.environ['OMP_NUM_THREADS']")
+    cell = science.run("import os\n"
+                       "len(os.listdir('/proc/self/task')), os.environ['OMP_NUM_THREADS']")
     assert cell.value == "(1, '1')"
     assert science.run("import threading\nthreading.main_thread().native_id == os.getpid()").value \
         == "True"
@@ -143,6 +145,5 @@ def test_kernel_ends_with_its_server(kernel):
         with open("/proc/%d/stat" % kernel.pid) as stat:
             if stat.read().rsplit(")", 1)[1].split()[0] == "Z":
                 return
-        os.sched_yield()
-        __import__("time").sleep(0.01)
+        time.sleep(0.01)
     raise AssertionError("it lives on")

@@ -7,7 +7,7 @@ import os
 import pdb
 import sys
 
-from . import fresh, streams
+from . import fonts, fresh, streams
 from .link import CHILD, link
 from .shell import NO_DEBUGGER
 
@@ -36,9 +36,11 @@ def refuse_questions():
     pdb.Pdb.set_trace = pdb.Pdb._cmdloop = _no_debugger
 
 
-def main(shell):
+def main(shell, hooks):
     """Never returns."""
-    link.open()
+    link.open()  # first of all: what follows is done while the server prepares a cell
+    hooks.release()
+    fonts.share()
     fresh.reseed()
     shell.arrive(os.getcwd())
     for number in (_signal.SIGHUP, _signal.SIGTERM):

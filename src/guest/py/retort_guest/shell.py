@@ -12,6 +12,8 @@ import builtins
 import codeop
 import fnmatch
 import inspect
+import itertools
+import keyword
 import linecache
 import os
 import re
@@ -44,7 +46,9 @@ _INFO_EXTRA = len(inspect.signature(ExecutionInfo).parameters) - 4  # grew over 
 NO_DEBUGGER = ("The debugger is not available here: nobody can answer it. "
                "Print what you want to see.")
 
-_MAGIC_LINE = re.compile(r"^\s*[%!?]|\?\s*$|^\s*[\w., ]+=\s*[!%]|^ ?(\[\w+\] )?In \[", re.M)
+# Lines that may be IPython's: %magic, !shell, ?help, help?, x = !shell, a pasted prompt.
+_MAGIC_LINE = re.compile(
+    r"^[ \t]*[%!?]|\?[ \t]*$|^[ \t]*[\w.,][\w., ]*=[ \t]*[!%]|^ ?(?:\[\w+\] )?In \[", re.M)
 _BLANK_LINES = re.compile(r"(?:[ \t\f]*\r?\n)+")
 _NAME = re.compile(r"[^\W\d]\w*")
 
@@ -71,7 +75,8 @@ class Compiler(CachingCompiler):
         # A magic that runs its body as a cell (%%capture) passes a part of this one, each line
         # in its place. Other code is what the user gave to run_cell().
         if raw_code is not self.raw:
-            lines = zip(raw_code.rstrip().split("\n"), self.raw.split("\n") + [""])
+            lines = itertools.zip_longest(raw_code.rstrip().split("\n"), self.raw.split("\n"),
+                                          fillvalue="")
             if any(part != whole for part, whole in lines if part.strip()):
                 return "<run_cell in %s" % self.cell[1:]
         return self.cell
@@ -232,7 +237,7 @@ class Shell(InteractiveShell):
         except ValueError:
             print("No traceback available to show.", file=sys.stderr)
             return
-        if self._cancelled and type(value).__name__ == "CancelledError":
+        if self._cancelled and isinstance(value, asyncio.CancelledError):
             value = KeyboardInterrupt()
         if type(value) is SystemExit and value.code in (None, 0):
             return
@@ -338,7 +343,7 @@ class Shell(InteractiveShell):
         word = word.group()
         if word in self.user_ns:
             return isinstance(self.user_ns[word], (IPyAutocall, Macro))
-        return not hasattr(builtins, word) and word not in ("await", "lambda", "not", "yield")
+        return not hasattr(builtins, word) and not keyword.iskeyword(word)
 
     def _run_plain(self, raw, codes):
         info = ExecutionInfo(raw, True, False, True, *[None] * _INFO_EXTRA)

@@ -104,5 +104,5 @@ def flush():
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        except Exception:
+        except BaseException:  # of whatever kind: the cell is over
             pass

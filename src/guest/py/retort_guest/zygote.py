@@ -98,7 +98,7 @@ def main():
     if text:
         _retort.fail(args.fd, text)
 
-    from retort_guest import fonts, kernel, warm
+    from retort_guest import kernel, warm
 
     sys.argv = [""]
     sys.path.remove(_HOME)
@@ -110,12 +110,11 @@ def main():
     gc.freeze()
     is_kernel = _retort.zygote_loop(args.fd)
 
-    hooks.release()
     if not is_kernel:
+        hooks.release()
         warm.lesson(made)
         _retort.teach()
-    fonts.share()
-    kernel.main(made)
+    kernel.main(made, hooks)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from pathlib import Path
 from guest import PRELUDE
 
 REPO = Path(__file__).resolve().parents[2]
-PROGRAM = Path(os.environ.get("RETORT", REPO / "build" / "retort"))
+PROGRAM = Path(os.environ.get("RETORT_BIN", REPO / "build" / "retort"))
 USER = "retort-test"
 PATH = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
 
@@ -71,8 +71,10 @@ class Run:
         try:
             self.doc = json.loads(self.stdout.decode("utf-8", "strict"))
         except ValueError as e:
-            raise Failed(f"exit {self.exit}, and what it printed is not one JSON document ({e}):\n"
-                         f"{self.stdout[:2000]!r}\n{self.stderr[-2000:].decode(errors='replace')}") from None
+            raise Failed(
+                f"exit {self.exit}, and what it printed is not one JSON document ({e}):\n"
+                f"{self.stdout[:2000]!r}\n{self.stderr[-2000:].decode(errors='replace')}"
+            ) from None
         same(self.doc.get("version"), 1, "version of the document")
         same(self.doc.get("exit"), self.exit, "exit status in the document and of the process")
         return self
@@ -115,15 +117,26 @@ class Run:
                     said.update(json.loads(line))
         return said
 
+    def said(self):
+        """What the program itself had to say."""
+        return self.stderr[-1500:].decode(errors="replace")
+
     def brief(self):
         """The end of the story, for a failure message."""
         if not self.doc["executions"]:
-            return f"exit {self.exit}, nothing ran: {self.doc.get('error')} {self.stderr[-1500:].decode(errors='replace')}"
+            return f"exit {self.exit}, nothing ran: {self.doc.get('error')} {self.said()}"
         last = self[-1]
-        errors = [ev.get("traceback") or ev.get("message") for ev in last["events"]
-                  if ev["type"] == "error"]
-        return (f"exit {self.exit}, outcome {last['outcome']}\n" +
-                "\n".join(errors) + self.text(-1, "stderr")[-1500:] + self.stderr[-1500:].decode(errors="replace"))
+        errors = [
+            ev.get("traceback") or ev.get("message")
+            for ev in last["events"]
+            if ev["type"] == "error"
+        ]
+        return (
+            f"exit {self.exit}, outcome {last['outcome']}\n"
+            + "\n".join(errors)
+            + self.text(-1, "stderr")[-1500:]
+            + self.said()
+        )
 
 
 class Live:
@@ -211,14 +224,25 @@ class Box:
         return path, secret
 
     def env(self, extra=None):
-        return {"PATH": PATH, "HOME": self.user.pw_dir, "USER": self.user.pw_name, "LANG": "C.UTF-8"} | (extra or {})
+        return {
+            "PATH": PATH,
+            "HOME": self.user.pw_dir,
+            "USER": self.user.pw_name,
+            "LANG": "C.UTF-8",
+        } | (extra or {})
 
     def become(self):
         """How the command line starts so that the rest runs as this box's user."""
         if self.is_root or os.geteuid() != 0:
             return []
-        return ["setpriv", f"--reuid={self.user.pw_uid}", f"--regid={self.user.pw_gid}", "--init-groups",
-                "--inh-caps=-all", "--"]
+        return [
+            "setpriv",
+            f"--reuid={self.user.pw_uid}",
+            f"--regid={self.user.pw_gid}",
+            "--init-groups",
+            "--inh-caps=-all",
+            "--",
+        ]
 
     def command(self, steps, flags, json_mode, prefix=()):
         argv = [*prefix, *self.become(), str(PROGRAM), "run", "--preload", ""]
@@ -226,13 +250,30 @@ class Box:
         return argv + [str(f) for f in flags] + [word for step in steps for word in step]
 
     def popen(self, argv, env, cwd, stdin, **kw):
-        process = subprocess.Popen(argv, env=self.env(env), cwd=cwd or self.tmp, stdin=stdin,
-                                   stdout=subprocess.PIPE, start_new_session=True, **kw)
+        process = subprocess.Popen(
+            argv,
+            env=self.env(env),
+            cwd=cwd or self.tmp,
+            stdin=stdin,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+            **kw,
+        )
         self.stack.callback(end_group, process)
         return process
 
-    def run(self, *steps, flags=(), json=True, env=None, cwd=None, stdin=subprocess.DEVNULL, seconds=40,
-            prefix=(), **kw):
+    def run(
+        self,
+        *steps,
+        flags=(),
+        json=True,
+        env=None,
+        cwd=None,
+        stdin=subprocess.DEVNULL,
+        seconds=40,
+        prefix=(),
+        **kw,
+    ):
         """Runs the steps in one session to the end. Fails when that takes longer than seconds."""
         argv = self.command(steps, flags, json, prefix)
         began = time.monotonic()
@@ -243,7 +284,9 @@ class Box:
         except subprocess.TimeoutExpired:
             end_group(process)
             out, err = process.communicate()
-            raise Failed(f"no answer after {seconds} s; printed {out[-800:]!r} {err[-800:]!r}") from None
+            raise Failed(
+                f"no answer after {seconds} s; printed {out[-800:]!r} {err[-800:]!r}"
+            ) from None
         finally:
             peak.stop()
         run = Run(process.returncode, out, err, time.monotonic() - began, peak.kb)
@@ -299,18 +342,39 @@ class Island:
             stack.callback(h.kill)
         host = os.readlink("/proc/self/ns/net")
         for h in self.holders:
-            until(lambda h=h: os.readlink(f"/proc/{h.pid}/ns/net") != host, "a network namespace of its own")
+            until(
+                lambda h=h: os.readlink(f"/proc/{h.pid}/ns/net") != host,
+                "a network namespace of its own",
+            )
         near, far = (h.pid for h in self.holders)
         self.near, self.far = self.enter(near), self.enter(far)
-        ip = ["ip", "link", "add", "cable0", "type", "veth", "peer", "name", "cable0", "netns", str(far)]
+        ip = [
+            "ip",
+            "link",
+            "add",
+            "cable0",
+            "type",
+            "veth",
+            "peer",
+            "name",
+            "cable0",
+            "netns",
+            str(far),
+        ]
         subprocess.run([*self.near, *ip], check=True)
         for side, address in ((self.near, self.NEAR), (self.far, self.FAR)):
-            subprocess.run([*side, "ip", "addr", "add", f"{address}/24", "dev", "cable0"], check=True)
+            subprocess.run(
+                [*side, "ip", "addr", "add", f"{address}/24", "dev", "cable0"], check=True
+            )
             subprocess.run([*side, "ip", "link", "set", "lo", "up"], check=True)
             subprocess.run([*side, "ip", "link", "set", "cable0", "up"], check=True)
         for address in also:
-            subprocess.run([*self.far, "ip", "addr", "add", f"{address}/32", "dev", "cable0"], check=True)
-            subprocess.run([*self.near, "ip", "route", "add", f"{address}/32", "dev", "cable0"], check=True)
+            subprocess.run(
+                [*self.far, "ip", "addr", "add", f"{address}/32", "dev", "cable0"], check=True
+            )
+            subprocess.run(
+                [*self.near, "ip", "route", "add", f"{address}/32", "dev", "cable0"], check=True
+            )
 
     def enter(self, pid):
         return ["nsenter", f"--net=/proc/{pid}/ns/net", "--"]

@@ -1,0 +1,46 @@
+/* Private to doctor: doctor.c asks, trial.c runs one cell, report.c shows. */
+#pragma once
+
+#include "cli/cli.h"
+#include "sandbox/probe.h"
+
+#include <jansson.h>
+
+/* --- trial: the whole program once, from the engine's start to an answer --- */
+
+struct trial {
+    const char *python;    /* borrowed; NULL: the default */
+    const char *guest_dir; /* borrowed */
+    bool ran;
+    struct err failed; /* when it did not */
+    double interpreter_ms, create_ms, cell_ms;
+    double answer_ms; /* from the start to the first answer */
+};
+
+/* Runs to its end. For a process of its own: it starts an engine. */
+void trial_run(struct trial *t);
+
+/* --- report: rows as lines of text, or as one JSON document --- */
+
+struct row {
+    const char *section, *name;
+    bool floor;
+    enum layer_state state;
+    const char *detail;
+    const char *cost, *remedy; /* told when it is not LAYER_OK; or NULL */
+};
+
+struct report {
+    bool json, colour;
+    const char *section; /* borrowed: of the last row */
+    json_t *root;        /* owned; with --json */
+    json_t *rows;        /* borrowed from root */
+    struct err failed;   /* standard output did not take a line */
+};
+
+void report_begin(struct report *r, bool json);
+void report_row(struct report *r, const struct row *row);
+/* Facts that are numbers or names, for --json alone. Takes value. */
+void report_fact(struct report *r, const char *key, json_t *value);
+/* Ends with the verdict; the exit status is status, unless nobody took our lines. */
+int report_end(struct report *r, const char *verdict, int status);

@@ -1,0 +1,67 @@
+"""Many runs, many dead interpreters, many commands: nothing piles up."""
+
+import os
+import secrets
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import retort
+
+RUNS = 20
+CYCLES = 15
+
+
+def groups():
+    return {str(p) for p in Path("/sys/fs/cgroup").glob("**/retort/*/*") if p.is_dir()}
+
+
+def one_run(number):
+    mark = "mark-" + secrets.token_hex(8)
+    code = f"import subprocess\nsubprocess.Popen(['sh', '-c', 'sleep 1000; :', {mark!r}])\nprint('up')\n" \
+           "import time; time.sleep(0.2)"
+    with retort.Live("-c", code, "-c", "1 / 0" if number % 2 else "1;") as live:
+        live.wait_for("up")
+        below = retort.below(live.pid)
+        assert live.wait() == number % 2
+    return mark, live.pid, below
+
+
+def test_twenty_runs_leave_nothing():
+    with ThreadPoolExecutor(4) as pool:
+        done = list(pool.map(one_run, range(RUNS)))
+    left = [p for _, _, below in done for p in below if retort.is_alive(p)]
+    assert left == [], [Path(f"/proc/{p}/cmdline").read_bytes() for p in left]
+    assert [mark for mark, _, _ in done if retort.with_word(mark)] == []
+    ours = {str(p) for _, pid, below in done for p in (pid, *below)}
+    assert [g for g in groups() if Path(g).parent.name.split("-")[0] in ours] == []
+
+
+def open_files(pid):
+    return len(os.listdir(f"/proc/{pid}/fd"))
+
+
+def test_descriptors_of_the_server_do_not_pile_up():
+    cycle = ["-c", "import os; os._exit(1)", "--shell", "echo x; sleep 1000 & disown",
+             "-c", "open('f', 'w').write('x'); print('cycle')"]
+    last = ["-c", "print('last'); import time; time.sleep(60)"]
+    with retort.Live("--keep-going", *cycle, "-c", "print('first'); import time; time.sleep(1)",
+                     *cycle * CYCLES, *last, stderr=subprocess.DEVNULL) as live:
+        live.wait_for("first")
+        before, threads = open_files(live.pid), retort.field(live.pid, "Threads")
+        processes = len(retort.below(live.pid))
+        live.wait_for("last")
+        assert open_files(live.pid) <= before + 2
+        assert retort.field(live.pid, "Threads") == threads
+        # Of what the commands left behind, the next dead interpreter took all but the last.
+        assert len(retort.below(live.pid)) <= processes + 1
+
+
+def test_memory_of_the_server_does_not_pile_up():
+    code = "import os\nfor i in range(200): print('x' * 1000); os.write(2, b'y' * 1000)"
+    with retort.Live(*retort.cells(*[code] * 5), "-c", "print('first')", *retort.cells(*[code] * 60),
+                     "-c", "print('last'); import time; time.sleep(60)", stderr=subprocess.DEVNULL) as live:
+        live.wait_for("first")
+        before = int(retort.field(live.pid, "VmRSS")[0])
+        live.wait_for("last")
+        assert int(retort.field(live.pid, "VmRSS")[0]) < before + 8 * 1024
