@@ -168,8 +168,8 @@ unsigned pool_parked(const struct pool *p);
 
 typedef void session_open_fn(void *arg, struct session *s, const struct err *failed);
 
-/* Takes a parked sandbox or forks one; the answer comes by on_open (from the loop), with a
- * session whose interpreter is up. The session is the caller's until session_close(). */
+/* Takes a parked sandbox or forks one; the answer comes by on_open (from the loop), with a session
+ * that takes cells. The session is the caller's until session_close(). */
 void session_open(struct pool *p, session_open_fn *on_open, void *arg);
 /* Ends everything in it at once. Running executions get OUTCOME_SESSION_LOST first. */
 void session_close(struct session *s);

@@ -38,6 +38,7 @@ struct guest;
 
 /* Who owns a guest hears of it through these; arg is the owner. */
 struct guest_owner {
+    void (*on_closed)(void *arg); /* the box is closed and its uid known; an interpreter is coming up */
     void (*on_idle)(void *arg);
     void (*on_text)(void *arg, enum event_kind kind, struct str text);
     void (*on_event)(void *arg, const struct event *ev);
@@ -138,3 +139,5 @@ struct python_info {
 
 /* Asks the interpreter itself, which also looks through shims. */
 int python_probe(const char *python, struct python_info *ret, struct err *e) MUST_CHECK;
+/* What it answered, cut up in place. For python.c and its fuzzer. */
+int python_parse(char *text, const char *python, struct python_info *ret, struct err *e) MUST_CHECK;

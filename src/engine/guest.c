@@ -343,7 +343,11 @@ static int on_ready(struct guest *g, const struct wire_head *head, struct str bo
 {
     (void)head;
     (void)body;
-    return g->space < 0 || g->tmp < 0 ? -1 : start_kernel(g);
+    if (g->space < 0 || g->tmp < 0 || start_kernel(g) < 0)
+        return -1;
+    if (g->spawned)
+        g->owner->on_closed(g->arg);
+    return 0;
 }
 
 static const struct msg_rule from_init[] = {
@@ -400,7 +404,10 @@ static void on_spawned(struct guest *g, struct str body)
     g->uid = (uid_t)uid;
     g->in_cgroup = in_cgroup;
     g->spawned = true;
-    if (g->state == GUEST_IDLE) /* the box was faster than the warden's word on it */
+    /* The box may have been faster than the warden's word on it. */
+    if (g->state != GUEST_BOOTING)
+        g->owner->on_closed(g->arg);
+    if (g->state == GUEST_IDLE)
         g->owner->on_idle(g->arg);
 }
 

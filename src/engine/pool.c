@@ -209,6 +209,21 @@ void pool_free(struct pool *p)
 
 /* --- sandboxes on their way --- */
 
+/* Who waits for a session gets it now: cells can be queued while the interpreter comes up. */
+static void on_closed(void *arg)
+{
+    struct parked *k = arg;
+    struct pool *p = k->pool;
+
+    if (!k->on_open)
+        return;
+    unlink_from(&p->booting, k);
+    p->booting_count--;
+    k->on_open(k->arg, session_new(p, k->guest), NULL);
+    free(k);
+    refill(p);
+}
+
 static void on_booted(void *arg)
 {
     struct parked *k = arg;
@@ -218,10 +233,7 @@ static void on_booted(void *arg)
         return;
     unlink_from(&p->booting, k);
     p->booting_count--;
-    if (k->on_open) {
-        k->on_open(k->arg, session_new(p, k->guest), NULL);
-        free(k);
-    } else if (guest_zygote(k->guest) != p->zygote) { /* replaced meanwhile */
+    if (guest_zygote(k->guest) != p->zygote) { /* replaced meanwhile */
         guest_free(k->guest);
         free(k);
     } else {
@@ -294,6 +306,7 @@ static void ignore_usage(void *arg, const struct box_usage *u)
 }
 
 static const struct guest_owner parked_owner = {
+    .on_closed = on_closed,
     .on_idle = on_booted,
     .on_text = ignore_text,
     .on_event = ignore_event,

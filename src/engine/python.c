@@ -118,7 +118,7 @@ static int add_dir(struct python_info *info, const char *dir, struct err *e)
     return 0;
 }
 
-static int parse_answer(char *text, const char *python, struct python_info *ret, struct err *e)
+int python_parse(char *text, const char *python, struct python_info *ret, struct err *e)
 {
     char *save = NULL;
     char *exe = strtok_r(text, "\n", &save);
@@ -164,5 +164,5 @@ int python_probe(const char *python, struct python_info *ret, struct err *e)
     *ret = (struct python_info){0};
     if (python_ask(python, question, text, sizeof(text), e) < 0)
         return -1;
-    return parse_answer(text, python ? python : find_default(), ret, e);
+    return python_parse(text, python ? python : find_default(), ret, e);
 }

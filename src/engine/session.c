@@ -651,7 +651,13 @@ static void on_dead(void *arg, const char *why)
         lose(s->commands, why);
 }
 
+static void ignore_closed(void *arg)
+{
+    (void)arg; /* sessions are made of closed boxes */
+}
+
 static const struct guest_owner session_owner = {
+    .on_closed = ignore_closed,
     .on_idle = on_idle,
     .on_text = on_text,
     .on_event = on_event,

@@ -20,7 +20,7 @@
 
 #define FILTERS_MAX (512 * KiB)
 #define BOX_SPACES                                                                                 \
-    (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWNET)
+    (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS) /* net: net_prepare */
 
 /* glibc keeps the thread id where the kernel was told to clear it. */
 int *thread_id_address(void)
@@ -155,13 +155,22 @@ static int take_filters(struct zygote *z, struct wire_in *in)
     return 0;
 }
 
+static _Noreturn void give_up(const struct err *e)
+{
+    dprintf(2, "%s\n", e->text);
+    _exit(1);
+}
+
 void zygote_run(int sock)
 {
     static char bytes[WIRE_BODY_MAX];
     struct zygote z = {.sock = sock};
     struct wire_in in;
     struct wire_head head;
+    struct err e;
 
+    if (net_prepare(&e) < 0)
+        give_up(&e);
     signal(SIGCHLD, SIG_IGN); /* children are reaped by the kernel; the warden has their pidfds */
     wire_in_init(&in, FILTERS_MAX);
     if (wire_send(sock, MSG_ZYGOTE_UP, 0, (struct str){0}, NULL, 0) < 0)
@@ -176,9 +185,12 @@ void zygote_run(int sock)
             if (rc < 0 || (rc == 1 && take_filters(&z, &in) < 0))
                 _exit(1);
         }
+        /* A network namespace is never used twice: without a fresh one there is no fork. */
         if (head.type == MSG_FORK && on_fork(&z, head.id, (struct str){bytes, head.len}, fds, nfds))
             return;
         for (size_t i = 0; i < nfds; i++)
             fd_closep(&fds[i]);
+        if (head.type == MSG_FORK && net_prepare(&e) < 0)
+            give_up(&e);
     }
 }

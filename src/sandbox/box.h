@@ -54,6 +54,10 @@ int root_build(const struct root_plan *plan, struct err *e) MUST_CHECK;
 /* Called by the zygote when it has warmed up: nothing outside the boxes is writable from now on. */
 int root_seal(struct err *e) MUST_CHECK;
 
+/* Also by the zygote, once before every fork: moves into a new network namespace with nothing but
+ * its own loopback, for the next box to be born into. */
+int net_prepare(struct err *e) MUST_CHECK;
+
 /* --- the inner box (init of one sandbox) --- */
 
 struct box {
