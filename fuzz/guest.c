@@ -420,7 +420,7 @@ static void warden_says(void)
 /* What an honest far side would say next, so that the script soon gets somewhere. */
 static void bring_up(struct far_box *b)
 {
-    const int dirs[] = {space_fd, space_fd};
+    const int dirs[] = {space_fd, space_fd, space_fd};
     struct buf body;
 
     far_send(run.warden, MSG_POOL_UP, run.zygote, (struct str){0}, NULL, 0);
@@ -434,7 +434,7 @@ static void bring_up(struct far_box *b)
     far_send(run.warden, MSG_SPAWNED, b->id, buf_str(&body), NULL, 0);
     buf_done(&body);
     turn();
-    far_send(b->ctl, MSG_READY, 0, (struct str){0}, dirs, 2);
+    far_send(b->ctl, MSG_READY, 0, (struct str){0}, dirs, COUNT(dirs));
     turn();
     far_send(b->sock, MSG_IDLE, 0, (struct str){0}, NULL, 0);
     turn();

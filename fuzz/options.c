@@ -36,7 +36,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const struct command command = {.name = "run", .id = COMMAND_RUN, .takes_work = true};
     AUTO_FREE char *text = mem_strndup((struct str){(const char *)data, size});
-    char *argv[ARGS_MAX + 1] = {0};
+    const char *argv[ARGS_MAX + 1] = {0};
     struct settings s;
     struct err e = {0};
     int argc = 0;

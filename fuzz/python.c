@@ -9,6 +9,8 @@
 
 #include "support/fuzz.h"
 
+#include <limits.h>
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     AUTO_FREE char *text = mem_strndup((struct str){(const char *)data, size});
@@ -26,8 +28,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (size_t i = 0; i < info.dir_count; i++) {
         const char *dir = info.dirs[i];
         EXPECT(dir[0] == '/' && dir[1] != '\0' && memchr(dir, '\0', sizeof(info.dirs[i])));
-        EXPECT(strcmp(dir, "/etc") != 0 && strcmp(dir, "/home") != 0 && strcmp(dir, "//") != 0);
-        EXPECT(!strstr(dir, "/../") && !strstr(dir, "/./") && !strstr(dir, "//"));
+        char real[PATH_MAX];
+        if (realpath(dir, real))
+            EXPECT(real[1] && strcmp(real, "/etc") != 0 && strcmp(real, "/home") != 0);
     }
     return 0;
 }

@@ -10,7 +10,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#define FDS_SENT 8
+#define FDS_SENT (WIRE_FDS_MAX + 2)
 
 /* One packet of the script: raw bytes, or a head that tells the truth about them. */
 static void send_one(int sock, struct feed *feed, char *bytes, size_t *ret_n)
@@ -20,7 +20,7 @@ static void send_one(int sock, struct feed *feed, char *bytes, size_t *ret_n)
         char bytes[CMSG_SPACE(FDS_SENT * sizeof(int))];
     } control = {0};
     uint8_t how = feed_byte(feed);
-    unsigned nfds = how & 7;
+    unsigned nfds = how & 1 ? feed_byte(feed) % (FDS_SENT + 1) : 0;
     bool honest = how & 8;
     struct str text = feed_text(feed, feed_num(feed, 2));
     size_t repeat = how & 0x80 ? 1 + (feed_byte(feed) << 6) : 1;

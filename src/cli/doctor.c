@@ -18,11 +18,11 @@
 
 /* What the rows come to. */
 struct findings {
-    struct report *report;    /* borrowed */
-    struct buf missing;       /* names of layers of the floor */
-    struct buf weaker;        /* names of other layers */
-    char remedy[240];         /* for the first that is missing */
-    bool runs;                /* a cell ran */
+    struct report *report; /* borrowed */
+    struct buf missing;    /* names of layers of the floor */
+    struct buf weaker;     /* names of other layers */
+    char remedy[240];      /* for the first that is missing */
+    bool runs;             /* a cell ran */
     char why_not[512];
 };
 
@@ -61,22 +61,22 @@ static void try_layers(struct findings *f)
 
 struct package {
     const char *name, *module;
-    const char *pip, *apt; /* by which it is installed */
+    const char *pip, *apt; /* by which it is installed; Debian puts python3- in front */
     bool needed;           /* no cell runs without it */
 };
 
 static const struct package packages[] = {
-    {"IPython",           "IPython",           "ipython",           "python3-ipython",           true },
-    {"matplotlib_inline", "matplotlib_inline", "matplotlib-inline", "python3-matplotlib-inline", true },
-    {"numpy",             "numpy",             "numpy",             "python3-numpy",             false},
-    {"pandas",            "pandas",            "pandas",            "python3-pandas",            false},
-    {"matplotlib",        "matplotlib",        "matplotlib",        "python3-matplotlib",        false},
-    {"seaborn",           "seaborn",           "seaborn",           "python3-seaborn",           false},
-    {"scikit-learn",      "sklearn",           "scikit-learn",      "python3-sklearn",           false},
-    {"scipy",             "scipy",             "scipy",             "python3-scipy",             false},
-    {"sympy",             "sympy",             "sympy",             "python3-sympy",             false},
-    {"openpyxl",          "openpyxl",          "openpyxl",          "python3-openpyxl",          false},
-    {"Pillow",            "PIL",               "pillow",            "python3-pil",               false},
+    {"IPython",           "IPython",           "ipython",           "ipython",           true },
+    {"matplotlib_inline", "matplotlib_inline", "matplotlib-inline", "matplotlib-inline", true },
+    {"numpy",             "numpy",             "numpy",             "numpy",             false},
+    {"pandas",            "pandas",            "pandas",            "pandas",            false},
+    {"matplotlib",        "matplotlib",        "matplotlib",        "matplotlib",        false},
+    {"seaborn",           "seaborn",           "seaborn",           "seaborn",           false},
+    {"scikit-learn",      "sklearn",           "scikit-learn",      "sklearn",           false},
+    {"scipy",             "scipy",             "scipy",             "scipy",             false},
+    {"sympy",             "sympy",             "sympy",             "sympy",             false},
+    {"openpyxl",          "openpyxl",          "openpyxl",          "openpyxl",          false},
+    {"Pillow",            "PIL",               "pillow",            "pil",               false},
 };
 
 #define ABSENT  "-"
@@ -84,25 +84,24 @@ static const struct package packages[] = {
 
 /* One line each: executable, version, then a version for every module. Looked up, not imported: an
  * import of them all takes seconds. */
-static const char question[] =
-    "import os, sys\n"
-    "from importlib import util\n"
-    "try:\n"
-    "    from importlib.metadata import version\n"
-    "except ImportError:\n"
-    "    version = None\n"
-    "def find(module, name):\n"
-    "    try:\n"
-    "        if util.find_spec(module) is None:\n"
-    "            return '" ABSENT "'\n"
-    "    except Exception:\n"
-    "        return '" ABSENT "'\n"
-    "    try:\n"
-    "        return version(name) or '" UNKNOWN "'\n"
-    "    except Exception:\n"
-    "        return '" UNKNOWN "'\n"
-    "print(os.path.abspath(sys.executable))\n"
-    "print('%d.%d.%d' % sys.version_info[:3])\n";
+static const char question[] = "import os, sys\n"
+                               "from importlib import util\n"
+                               "try:\n"
+                               "    from importlib.metadata import version\n"
+                               "except ImportError:\n"
+                               "    version = None\n"
+                               "def find(module, name):\n"
+                               "    try:\n"
+                               "        if util.find_spec(module) is None:\n"
+                               "            return '" ABSENT "'\n"
+                               "    except Exception:\n"
+                               "        return '" ABSENT "'\n"
+                               "    try:\n"
+                               "        return version(name) or '" UNKNOWN "'\n"
+                               "    except Exception:\n"
+                               "        return '" UNKNOWN "'\n"
+                               "print(os.path.abspath(sys.executable))\n"
+                               "print('%d.%d.%d' % sys.version_info[:3])\n";
 
 static int ask_python(const char *python, char answer[ANSWER_MAX], struct err *e)
 {
@@ -132,16 +131,15 @@ static void report_package(struct findings *f, const struct package *p, const ch
         snprintf(detail, sizeof(detail), "%s",
                  strcmp(version, UNKNOWN) == 0 ? "found; its version is not recorded" : version);
     else
-        snprintf(detail, sizeof(detail), "not found: pip install %s (Debian: apt install %s)",
-                 p->pip, p->apt);
-    report_row(f->report,
-               &(struct row){.section = "Python",
-                             .name = p->name,
-                             .state = found      ? LAYER_OK
-                                      : p->needed ? LAYER_MISSING
-                                                  : LAYER_WEAKER,
-                             .detail = detail,
-                             .cost = p->needed ? "No cell runs." : NULL});
+        snprintf(detail, sizeof(detail),
+                 "not found: pip install %s (Debian: apt install python3-%s)", p->pip, p->apt);
+    report_row(f->report, &(struct row){.section = "Python",
+                                        .name = p->name,
+                                        .state = found       ? LAYER_OK
+                                                 : p->needed ? LAYER_MISSING
+                                                             : LAYER_WEAKER,
+                                        .detail = detail,
+                                        .cost = p->needed ? "No cell runs." : NULL});
 }
 
 static int parse_python(struct findings *f, char *answer, const char *python, struct err *e)
@@ -157,11 +155,10 @@ static int parse_python(struct findings *f, char *answer, const char *python, st
                        python ? python : "python3");
     }
     snprintf(detail, sizeof(detail), "%.500s, version %.60s", exe, version);
-    report_row(f->report,
-               &(struct row){.section = "Python", .name = "python", .detail = detail});
-    report_fact(f->report, "python",
-                json_pack("{s:s%, s:s}", "executable", exe, str_utf8_len(str_of(exe)), "version",
-                          version));
+    report_row(f->report, &(struct row){.section = "Python", .name = "python", .detail = detail});
+    report_fact(
+        f->report, "python",
+        json_pack("{s:s%, s:s}", "executable", exe, str_utf8_len(str_of(exe)), "version", version));
     for (size_t i = 0; i < COUNT(packages); i++) {
         char *line = strtok_r(NULL, "\n", &save);
         report_package(f, &packages[i], line);
@@ -195,10 +192,14 @@ static void run_trial(void *arg)
     trial_run(arg);
 }
 
-static int try_trial(struct trial *t, struct err *e)
+/* Not below the floor: an engine that was not made for such a kernel might leave a process that
+ * it cannot end. */
+static int try_trial(const struct findings *f, struct trial *t, struct err *e)
 {
     char guest_dir[PATH_MAX];
 
+    if (f->missing.n > 0)
+        return err_set(e, ERR_HOST, "not tried: the floor does not hold");
     if (guest_dir_find(guest_dir, sizeof(guest_dir), e) < 0)
         return -1;
     t->guest_dir = guest_dir;
@@ -215,12 +216,13 @@ static void try_cell(struct findings *f, const char *python)
     char detail[256];
     struct err e = {0};
 
-    f->runs = try_trial(&t, &e) == 0;
+    f->runs = try_trial(f, &t, &e) == 0;
     if (f->runs) {
-        snprintf(detail, sizeof(detail),
-                 "print(6*7) gave 42, %.0f ms after the start: interpreter %.0f ms, sandbox %.1f ms, "
-                 "cell %.1f ms",
-                 t.answer_ms, t.interpreter_ms, t.create_ms, t.cell_ms);
+        snprintf(
+            detail, sizeof(detail),
+            "print(6*7) gave 42, %.0f ms after the start: interpreter %.0f ms, sandbox %.1f ms, "
+            "cell %.1f ms",
+            t.answer_ms, t.interpreter_ms, t.create_ms, t.cell_ms);
         row.detail = detail;
         report_fact(f->report, "trial",
                     json_pack("{s:f, s:f, s:f, s:f}", "answer_ms", t.answer_ms, "interpreter_ms",

@@ -8,10 +8,10 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#define WIDTH    80
-#define NAME_AT  11
+#define WIDTH     80
+#define NAME_AT   11
 #define DETAIL_AT 30
-#define TEXT_MAX (8 * KiB)
+#define TEXT_MAX  (8 * KiB)
 
 /* --- text --- */
 
@@ -153,7 +153,8 @@ static void begin_text(struct report *r, const struct utsname *host)
     struct buf b;
 
     buf_init(&b, TEXT_MAX);
-    put(&b, "retort %s on %s %s, %s, ", RETORT_VERSION, host->sysname, host->release, host->machine);
+    put(&b, "retort %s on %s %s, %s, ", RETORT_VERSION, host->sysname, host->release,
+        host->machine);
     put(&b, geteuid() == 0 ? "as root\n" : "as user %u\n", (unsigned)geteuid());
     emit(r, &b);
     buf_done(&b);

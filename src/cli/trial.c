@@ -1,4 +1,5 @@
-/* One cell, the whole way: engine, warden, pool, sandbox, interpreter, answer, and all of it gone. */
+/* One cell, the whole way: engine, warden, pool, sandbox, interpreter, answer, and all of it gone.
+ */
 #include "cli/doctor.h"
 
 #include "loop/loop.h"

@@ -123,7 +123,7 @@ static void find_cache(const char *wanted, char *ret, size_t size)
     }
 }
 
-/* Six descriptors a session: what the system gives by default is soon used up. */
+/* Seven descriptors a session: what the system gives by default is soon used up. */
 static void raise_open_files(void)
 {
     struct rlimit r;

@@ -59,6 +59,7 @@ enum guest_state guest_state(const struct guest *g);
 uint64_t guest_zygote(const struct guest *g);
 int guest_space(const struct guest *g); /* borrowed dirfd of /workspace */
 int guest_tmp(const struct guest *g);
+int guest_shm(const struct guest *g);
 uid_t guest_uid(const struct guest *g);
 
 int guest_cell(struct guest *g, uint64_t id, struct str code, uint64_t number);

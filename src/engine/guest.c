@@ -33,7 +33,7 @@ struct guest {
     int ctl; /* owned */
     struct watch *from_ctl;
     struct kernel_link kernel;
-    int space, tmp; /* owned: dirfds */
+    int space, tmp, shm; /* owned: dirfds */
     uid_t uid;
     bool spawned;     /* the warden has told uid and in_cgroup */
     bool in_cgroup;   /* else init watches memory */
@@ -343,7 +343,7 @@ static int on_ready(struct guest *g, const struct wire_head *head, struct str bo
 {
     (void)head;
     (void)body;
-    if (g->space < 0 || g->tmp < 0 || start_kernel(g) < 0)
+    if (g->space < 0 || g->tmp < 0 || g->shm < 0 || start_kernel(g) < 0)
         return -1;
     if (g->spawned)
         g->owner->on_closed(g->arg);
@@ -371,21 +371,22 @@ static void on_ctl_readable(void *arg)
     struct guest *g = arg;
     const struct msg_rule *rule;
     struct wire_head head = {0};
-    int fds[2] = {-1, -1};
+    int fds[3] = {-1, -1, -1};
     size_t nfds = 0;
     bool booting = g->state == GUEST_BOOTING; /* the one time an fd may come out of a box */
-    int rc = wire_recv(g->ctl, &head, bytes, booting ? fds : NULL, booting ? 2 : 0, &nfds);
+    int rc = wire_recv(g->ctl, &head, bytes, booting ? fds : NULL, booting ? 3 : 0, &nfds);
 
     if (rc < 0 && errno == EAGAIN)
         return;
     if (rc <= 0)
         return die(g, "its first process ended");
-    if (booting && nfds == 2 && is_dir(fds[0]) && is_dir(fds[1])) {
+    if (booting && nfds == 3 && is_dir(fds[0]) && is_dir(fds[1]) && is_dir(fds[2])) {
         g->space = take_fd(&fds[0]);
         g->tmp = take_fd(&fds[1]);
+        g->shm = take_fd(&fds[2]);
     }
-    fd_closep(&fds[0]);
-    fd_closep(&fds[1]);
+    for (size_t i = 0; i < COUNT(fds); i++)
+        fd_closep(&fds[i]);
     rule = rule_for(from_init, COUNT(from_init), head.type);
     if (!rule || !(rule->when & IN(g->state)) || head.len > rule->max || (head.flags & WIRE_MORE) ||
         rule->handle(g, &head, (struct str){bytes, head.len}) < 0)
@@ -486,6 +487,7 @@ struct guest *guest_new(struct pool *p, const struct guest_owner *owner, void *a
         .kernel = {.sock = -1},
         .space = -1,
         .tmp = -1,
+        .shm = -1,
     };
     engine_add_guest(en, g);
     g->boot = timer_new(en->loop, on_boot_timer, g);
@@ -514,6 +516,7 @@ static void free_later(void *arg)
 
     fd_closep(&g->space);
     fd_closep(&g->tmp);
+    fd_closep(&g->shm);
     free(g);
 }
 
@@ -572,6 +575,11 @@ int guest_space(const struct guest *g)
 int guest_tmp(const struct guest *g)
 {
     return g->tmp;
+}
+
+int guest_shm(const struct guest *g)
+{
+    return g->shm;
 }
 
 uid_t guest_uid(const struct guest *g)

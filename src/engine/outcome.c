@@ -53,7 +53,7 @@ static void put_limit(enum limit which, const struct limits *l, char *ret, size_
         break;
     case LIMIT_TMP:
         put_size(value, sizeof(value), l->tmp_bytes);
-        snprintf(ret, size, "the disk limit of %s for /tmp", value);
+        snprintf(ret, size, "the disk limit of %s for /tmp and for /dev/shm", value);
         break;
     case LIMIT_OPEN_FILES:
         snprintf(ret, size, "the limit of %llu open files", (unsigned long long)l->open_files);

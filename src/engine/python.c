@@ -2,6 +2,7 @@
 #include "engine/engine_int.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -97,12 +98,15 @@ static bool is_covered(const char *dir)
 
 static int add_dir(struct python_info *info, const char *dir, struct err *e)
 {
+    char real[PATH_MAX];
+
     if (is_below(dir, "/usr"))
         return 0;
     for (size_t i = 0; i < info->dir_count; i++)
         if (is_below(dir, info->dirs[i]))
             return 0;
-    if (is_too_wide(dir))
+    /* What the name leads to is what would be shown. */
+    if (is_too_wide(dir) || (realpath(dir, real) && is_too_wide(real)))
         return err_set(e, ERR_CALLER,
                        "Python at '%s' is installed in '%s', which would show that whole directory "
                        "to the sandbox; use a virtual environment",

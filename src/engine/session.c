@@ -294,6 +294,7 @@ static void find_full(struct exec *x)
     } volumes[] = {
         {guest_space(x->session->guest), LIMIT_DISK},
         {guest_tmp(x->session->guest), LIMIT_TMP},
+        {guest_shm(x->session->guest), LIMIT_TMP},
     };
 
     for (size_t i = 0; i < COUNT(volumes); i++) {

@@ -67,10 +67,13 @@ static _Noreturn void fail(int ctl, const struct err *e)
 
 /* --- starting things; the functions called in the child are async-signal-safe --- */
 
-/* When memory runs out the code goes, not init: it has to tell the tale. */
-static void volunteer_for_oom(void)
+/* When memory runs out the code goes, not init: it has to tell the tale. A child is born with its
+ * parent's mark, and a mark may be lowered again as far as it came from. */
+static void mark_for_oom(bool children)
 {
-    (void)!fd_write_file_at(BOX_PROC_FD, "self/oom_score_adj", STR("900"));
+    const char *mark = children ? "900" : "0";
+
+    (void)!pwrite(BOX_OOM_FD, mark, strlen(mark), 0);
 }
 
 static int place(const int from[3], int sock)
@@ -96,12 +99,13 @@ static int unblock_signals(void)
 /* True in the child, which then returns into Python. */
 static bool start_kernel(struct init *in, const int fds[3])
 {
-    pid_t pid = raw_fork();
+    pid_t pid;
 
+    mark_for_oom(true);
+    pid = raw_fork();
     if (pid == 0) {
         int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
         const int from[3] = {null, fds[1], fds[2]};
-        volunteer_for_oom();
         setsid();
         /* Dumpable again, or its own /proc/self would be closed to it. */
         if (null < 0 || place(from, fds[0]) < 0 || box_become_user(&in->box) < 0 ||
@@ -109,6 +113,7 @@ static bool start_kernel(struct init *in, const int fds[3])
             _exit(126);
         return true;
     }
+    mark_for_oom(false);
     if (pid < 0)
         tell_num(in, MSG_KERNEL_EXIT, 0, TAG_STATUS, 126u << 8);
     else
@@ -121,7 +126,6 @@ static _Noreturn void exec_command(struct init *in, char **argv, char **env, con
 {
     static const int ordinary[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGCHLD, SIGXFSZ};
 
-    volunteer_for_oom();
     setsid();
     for (size_t i = 0; i < COUNT(ordinary); i++)
         signal(ordinary[i], SIG_DFL);
@@ -157,8 +161,10 @@ static void start_command(struct init *in, uint64_t id, struct str body, const i
             argv[argc++] = mem_strndup(f.data);
     while (c < in->commands + COMMANDS_MAX && c->pid)
         c++;
+    mark_for_oom(true);
     if (argc > 0 && c < in->commands + COMMANDS_MAX)
         pid = spawn(in, argv, fds);
+    mark_for_oom(false);
     if (pid > 0)
         *c = (struct command){pid, id};
     else
@@ -260,7 +266,7 @@ static uint64_t volume_memory(void)
 static uint64_t usage(struct init *in, uint64_t *ret_cpu_us, uint64_t *ret_memory)
 {
     uint64_t count = 0;
-    int fd = openat(BOX_PROC_FD, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
 
     *ret_cpu_us = in->reaped_us;
@@ -347,7 +353,7 @@ static bool on_message(struct init *in)
 
 static void close_box(struct init *in, int ctl, int go)
 {
-    const int space[] = {BOX_SPACE_FD, BOX_TMP_FD};
+    const int space[] = {BOX_SPACE_FD, BOX_TMP_FD, BOX_SHM_FD};
     struct err e = {0};
     sigset_t all;
     char byte;
@@ -364,6 +370,7 @@ static void close_box(struct init *in, int ctl, int go)
         _exit(0);
     close(BOX_SPACE_FD);
     close(BOX_TMP_FD);
+    close(BOX_SHM_FD);
 }
 
 void init_run(int ctl, int go, const struct box_plan *plan, struct filter base, struct filter user)

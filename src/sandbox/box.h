@@ -70,9 +70,10 @@ struct box {
 /* The only descriptors afterwards, besides 0-2, which are /dev/null. */
 enum box_fd {
     BOX_CTL_FD = 3,
-    BOX_PROC_FD,  /* a writable view of /proc, for init alone */
+    BOX_OOM_FD,   /* init's own oom_score_adj: what it starts is born with what this says */
     BOX_SPACE_FD, /* the workspace, to be shown to the server once */
-    BOX_TMP_FD,
+    BOX_TMP_FD,   /* likewise, so that it can tell which one is full */
+    BOX_SHM_FD,
     BOX_FD_END
 };
 

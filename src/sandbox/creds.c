@@ -56,6 +56,9 @@ int ids_enter(struct box *b, struct err *e)
         return err_sys(e, "drop groups");
     if (become(b->plan->init_uid) < 0)
         return err_sys(e, "become uid %u", b->plan->init_uid);
+    /* The change of uid took it; mounts_enter needs its own /proc/self. Gone again in creds_enter. */
+    if (prctl(PR_SET_DUMPABLE, 1) < 0)
+        return err_sys(e, "become dumpable");
     return 0;
 }
 

@@ -58,10 +58,6 @@ int landlock_enter(struct box *b, struct err *e)
     rule.parent_fd = root;
     if (syscall(SYS_landlock_add_rule, set, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) < 0)
         return err_sys(e, "add the rule");
-    /* Init's own view of /proc hangs below no root, so it needs a rule of its own. */
-    rule.parent_fd = BOX_PROC_FD;
-    if (syscall(SYS_landlock_add_rule, set, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) < 0)
-        return err_sys(e, "add the rule for proc");
     if (syscall(SYS_landlock_restrict_self, set, 0) < 0)
         return err_sys(e, "restrict");
     return 0;

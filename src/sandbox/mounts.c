@@ -34,19 +34,21 @@ static int place_fd(int *fd, int at, const char *what, struct err *e)
     return 0;
 }
 
-/* /proc is read-only for the box. Init keeps a second, writable view of the same mount (a
- * detached clone, reachable by its fd alone) to set oom_score_adj of what it starts. */
+/* /proc is read-only for the box. Before it is, init opens one file through a detached clone of the
+ * mount, which stays writable for as long as the file is open. */
 static int mount_proc(struct err *e)
 {
     struct mount_attr ro = {.attr_set = MOUNT_ATTR_RDONLY};
     AUTO_CLOSE int view = -1;
+    AUTO_CLOSE int oom = -1;
 
     if (mount("proc", "/proc", "proc", MOUNT_TIGHT | MS_NOEXEC, NULL) < 0)
         return err_sys(e, "mount proc");
     view = (int)syscall(SYS_open_tree, AT_FDCWD, "/proc", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
     if (syscall(SYS_mount_setattr, AT_FDCWD, "/proc", 0, &ro, sizeof(ro)) < 0)
         return err_sys(e, "make proc read-only");
-    return place_fd(&view, BOX_PROC_FD, "the proc view", e);
+    oom = openat(view, "self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+    return place_fd(&oom, BOX_OOM_FD, "oom_score_adj", e);
 }
 
 static int keep_dir(const char *path, int fd, struct err *e)
@@ -64,7 +66,8 @@ int mounts_enter(struct box *b, struct err *e)
         mount_tmpfs("/dev/shm", p->tmp_bytes, p->inodes, "1777", e) < 0 ||
         mount_tmpfs(BOX_WORKSPACE, p->disk_bytes, p->inodes, "0755", e) < 0)
         return -1;
-    if (keep_dir(BOX_WORKSPACE, BOX_SPACE_FD, e) < 0 || keep_dir("/tmp", BOX_TMP_FD, e) < 0)
+    if (keep_dir(BOX_WORKSPACE, BOX_SPACE_FD, e) < 0 || keep_dir("/tmp", BOX_TMP_FD, e) < 0 ||
+        keep_dir("/dev/shm", BOX_SHM_FD, e) < 0)
         return -1;
     if (chdir(BOX_WORKSPACE) < 0)
         return err_sys(e, "enter the workspace");

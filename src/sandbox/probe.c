@@ -10,6 +10,9 @@
 
 #define PROBE_MS 5000
 
+#define NAMESPACES                                                                                 \
+    "Use a kernel with every CONFIG_*_NS; in a container, a seccomp profile that allows new "      \
+    "namespaces."
 #define NEWER_KERNEL "Use Linux 5.12 or newer."
 #define UNMASK                                                                                     \
     "In a container: start it with --security-opt systempaths=unconfined (Docker) or "             \
@@ -26,24 +29,24 @@ const struct layer layers[] = {
     {"user namespace",    true,  probe_user_space,
      "Code would run with the caller's own rights, and no wall below could be built.", NULL},
     {"mount namespace",   true,  probe_mount_space,
-     "Code would see the host's files.", NULL},
+     "Code would see the host's files.", NAMESPACES},
     {"pid namespace",     true,  probe_pid_space,
-     "Code would see the host's processes, and outlive its session.", NULL},
+     "Code would see the host's processes, and outlive its session.", NAMESPACES},
     {"own /proc",         true,  probe_proc,
      "Code would see the host's /proc, or none.", UNMASK},
     {"network namespace", true,  probe_net_space,
-     "Code would be on the host's network.", NULL},
+     "Code would be on the host's network.", NAMESPACES},
     {"ipc namespace",     true,  probe_ipc_space,
-     "Code would reach the host's shared memory and message queues.", NULL},
+     "Code would reach the host's shared memory and message queues.", NAMESPACES},
     {"uts namespace",     true,  probe_uts_space,
-     "Code would see the host's name.", NULL},
+     "Code would see the host's name.", NAMESPACES},
     {"cgroup namespace",  true,  probe_cgroup_space,
-     "Code would see where the host keeps its groups.", NULL},
+     "Code would see where the host keeps its groups.", NAMESPACES},
     {"mount API",         true,  probe_mount_api,
      "Directories of the host could not be shown read-only from their first instant.",
      NEWER_KERNEL},
     {"disk limits",       true,  probe_disk,
-     "Code could fill the host with files.", NULL},
+     "Code could fill the host with files.", "Use a kernel with CONFIG_TMPFS=y."},
     {"no_new_privs",      true,  probe_no_new_privs,
      "A setuid program could give rights back.", NEWER_KERNEL},
     {"seccomp",           true,  probe_seccomp,

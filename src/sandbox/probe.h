@@ -21,7 +21,7 @@ const char *layer_state_name(enum layer_state s); /* "ok", "weaker", "missing" *
 
 struct layer_found {
     enum layer_state state;
-    bool blocked; /* not reached, for want of a row above: that one is to be mended */
+    bool blocked;     /* not reached, for want of a row above: that one is to be mended */
     char detail[400]; /* what was seen, or why it is not there */
     char remedy[240]; /* what to do about it; empty when there is nothing to do */
 };
@@ -30,7 +30,7 @@ struct layer {
     const char *name;
     bool floor;
     int (*probe)(struct layer_found *ret, struct err *e); /* runs in a process of its own */
-    const char *cost;   /* of its absence */
+    const char *cost;                                     /* of its absence */
     const char *remedy; /* where the probe knows none that fits better; or NULL */
 };
 

@@ -147,7 +147,7 @@ int probe_image(struct layer_found *ret, struct err *e)
     uint64_t flags = 0;
     off_t at = (off_t)((uintptr_t)&page_of_ours / (uintptr_t)sysconf(_SC_PAGESIZE) * sizeof(flags));
 
-    if (file < 0 || ftruncate(file, 1l << 47) < 0)
+    if (file < 0 || ftruncate(file, 1LL << 47) < 0)
         return err_sys(e, "no file in memory that is large enough");
     if (pagemap < 0 || pread(pagemap, &flags, sizeof(flags), at) != sizeof(flags))
         return err_sys(e, "/proc/self/pagemap cannot be read");
@@ -189,8 +189,8 @@ static int try_filters(struct filter base, struct filter user, struct err *e)
         return -1;
     if (syscall(SYS_setresuid, -1, -1, -1) < 0 || filter_install(user) < 0)
         return err_sys(e, "the second filter cannot be loaded");
-    return probe_refused(syscall(SYS_setresuid, -1, -1, -1), EPERM, "what the second filter forbids",
-                         e);
+    return probe_refused(syscall(SYS_setresuid, -1, -1, -1), EPERM,
+                         "what the second filter forbids", e);
 }
 
 int probe_seccomp(struct layer_found *ret, struct err *e)
@@ -221,7 +221,7 @@ static const struct landlock_gain landlock_gains[] = {
     {3, "truncation is not held"                          },
     {5, "ioctls on devices are not held"                  },
     {6, "abstract sockets and signals are not scoped (the net and pid namespaces still keep them "
-        "apart)"                                          },
+        "apart)"                                   },
 };
 
 static void say_landlock(struct layer_found *ret, int abi)
@@ -241,13 +241,8 @@ static void say_landlock(struct layer_found *ret, int abi)
 /* The step of the real box and its own check, in a /tmp where a mistake would do no harm. */
 static int try_landlock(struct layer_found *ret, struct err *e)
 {
-    AUTO_CLOSE int proc = -1;
-
     if (probe_enter_mount_space(ret, "size=64k,mode=1777", e) < 0)
         return -1;
-    proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (proc < 0 || (proc != BOX_PROC_FD && dup2(proc, BOX_PROC_FD) < 0))
-        return err_sys(e, "open /proc");
     if (give_up_privileges(e) < 0 || landlock_enter(NULL, e) < 0)
         return -1;
     return landlock_verify(NULL, e);

@@ -8,6 +8,7 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <linux/mount.h>
 #include <net/if.h>
 #include <sched.h>
@@ -44,15 +45,13 @@ struct obstacle {
 };
 
 static const struct obstacle obstacles[] = {
-    {"/proc/sys/user/max_user_namespaces", 0, true, "user.max_user_namespaces is 0",
-     "As root: sysctl -w user.max_user_namespaces=15000"},
-    {"/proc/sys/kernel/unprivileged_userns_clone", 0, false,
-     "kernel.unprivileged_userns_clone is 0: for root only",
-     "As root: sysctl -w kernel.unprivileged_userns_clone=1"},
+    {"/proc/sys/user/max_user_namespaces",                     0, true,  "user.max_user_namespaces is 0",
+     "As root: sysctl -w user.max_user_namespaces=15000"                                                                                                         },
+    {"/proc/sys/kernel/unprivileged_userns_clone",             0, false,
+     "kernel.unprivileged_userns_clone is 0: for root only",                                              "As root: sysctl -w kernel.unprivileged_userns_clone=1"},
     {"/proc/sys/kernel/apparmor_restrict_unprivileged_userns", 1, false,
-     "AppArmor restricts them: kernel.apparmor_restrict_unprivileged_userns is 1",
-     "As root: sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or an AppArmor profile "
-     "with 'userns,' for this program"},
+     "AppArmor restricts them: kernel.apparmor_restrict_unprivileged_userns is 1",                        "As root: sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or an AppArmor profile "
+     "with 'userns,' for this program"                                         },
 };
 
 /* A chroot that is no mount point leaves the list of mounts without one at "/". One that is looks
@@ -164,7 +163,7 @@ static int need_user_space(struct layer_found *ret, struct err *e)
 }
 
 /* name: as in /proc/self/ns. */
-static int new_space(int flag, const char *name, struct err *e)
+static int new_space(struct layer_found *ret, int flag, const char *name, struct err *e)
 {
     char path[64], before[64] = "", after[64] = "";
     bool known;
@@ -172,10 +171,13 @@ static int new_space(int flag, const char *name, struct err *e)
     snprintf(path, sizeof(path), "/proc/self/ns/%s%s", name,
              flag == CLONE_NEWPID ? "_for_children" : "");
     known = readlink(path, before, sizeof(before) - 1) > 0;
-    if (unshare(flag) < 0)
-        return errno == ENOSPC
-                   ? err_set(e, ERR_HOST, "none can be made: user.max_%s_namespaces is used up", name)
-                   : err_sys(e, "none can be made");
+    if (unshare(flag) < 0) {
+        if (errno != ENOSPC)
+            return err_sys(e, "none can be made");
+        snprintf(ret->remedy, sizeof(ret->remedy),
+                 "As root: sysctl -w user.max_%s_namespaces=15000", name);
+        return err_set(e, ERR_HOST, "none can be made: user.max_%s_namespaces is used up", name);
+    }
     if (known && readlink(path, after, sizeof(after) - 1) > 0 && strcmp(before, after) == 0)
         return err_set(e, ERR_HOST, "the kernel said yes and made none");
     return 0;
@@ -183,7 +185,7 @@ static int new_space(int flag, const char *name, struct err *e)
 
 static int enter(struct layer_found *ret, int flag, const char *name, struct err *e)
 {
-    return enter_user_space(e) < 0 ? block(ret, e) : new_space(flag, name, e);
+    return enter_user_space(e) < 0 ? block(ret, e) : new_space(ret, flag, name, e);
 }
 
 static int hide_mounts(struct err *e)
@@ -212,7 +214,8 @@ int probe_user_space(struct layer_found *ret, struct err *e)
 
     if (enter_user_space(e) < 0)
         return explain(ret, e);
-    if (unshare(CLONE_NEWUTS) < 0) {
+    /* Any right over the namespace would do to see whether it gives one; this one is not missed. */
+    if (prctl(PR_CAPBSET_DROP, CAP_WAKE_ALARM) < 0) {
         err_sys(e, "one can be made, but it gives no rights");
         return explain(ret, e);
     }
@@ -265,8 +268,8 @@ int probe_proc(struct layer_found *ret, struct err *e)
 {
     if (need_user_space(ret, e) < 0 || (!uids_are_mapped() && enter_user_space(e) < 0))
         return -1;
-    if (new_space(CLONE_NEWNS, "mnt", e) < 0 || hide_mounts(e) < 0 ||
-        new_space(CLONE_NEWPID, "pid", e) < 0 || probe_child(mount_proc, NULL, e) < 0)
+    if (new_space(ret, CLONE_NEWNS, "mnt", e) < 0 || hide_mounts(e) < 0 ||
+        new_space(ret, CLONE_NEWPID, "pid", e) < 0 || probe_child(mount_proc, NULL, e) < 0)
         return -1;
     probe_say(ret, "mounted; it shows the new pid namespace alone");
     return 0;
@@ -337,7 +340,8 @@ int probe_mount_api(struct layer_found *ret, struct err *e)
     if (mkdir(STAGE "/usr", 0755) < 0 ||
         syscall(SYS_move_mount, tree, "", AT_FDCWD, STAGE "/usr", MOVE_MOUNT_F_EMPTY_PATH) < 0)
         return err_sys(e, "move_mount");
-    if (probe_refused(mkdir(STAGE "/usr/.probe", 0755), EROFS, "writing to a read-only mount", e) < 0)
+    if (probe_refused(mkdir(STAGE "/usr/.probe", 0755), EROFS, "writing to a read-only mount", e) <
+        0)
         return -1;
     probe_say(ret, "/usr shown read-only; a write to it was refused");
     return 0;
@@ -433,8 +437,8 @@ int probe_uids(struct layer_found *ret, struct err *e)
         probe_say(ret, "one for all, the caller's: %u", (unsigned)geteuid());
         if (geteuid() == 0)
             snprintf(ret->remedy, sizeof(ret->remedy),
-                     "Map user ids %u to %u into the namespace that retort is started in.", UID_BASE,
-                     UID_BASE + UID_COUNT - 1);
+                     "Map user ids %u to %u into the namespace that retort is started in.",
+                     UID_BASE, UID_BASE + UID_COUNT - 1);
         return 0;
     }
     if (need_user_space(ret, e) < 0)

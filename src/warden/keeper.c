@@ -133,7 +133,7 @@ static _Noreturn void keeper_main(const struct keeper *k)
     /* After the last change of credentials, which clears it. The warden may be gone already. */
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
         _exit(1);
-    zygote = fork();
+    zygote = _Fork(); /* a fork handler would close descriptors by numbers that are ours now */
     if (zygote == 0)
         exec_zygote(k);
     if (zygote < 0)

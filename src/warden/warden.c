@@ -601,7 +601,7 @@ int warden_start(int *ret_pidfd, struct err *e)
 
     if (wire_pair(pair, e) < 0)
         return -1;
-    pid = fork();
+    pid = _Fork(); /* without the event loop's fork handlers: its descriptors are not ours */
     if (pid == 0) {
         /* The caller's files are no business of the warden's. */
         if (dup3(pair[1], WARDEN_FD, O_CLOEXEC) < 0 && errno != EINVAL)

@@ -63,7 +63,7 @@ class Busy:
         self.mark = "mark-" + secrets.token_hex(8)
         self.process = retort.start("run", "--json", "--keep-going", "-c", f"MARK = {self.mark!r}{BUSY}",
                                     "-c", NEXT)
-        retort.wait_until(lambda: len(retort.with_word(self.mark)) >= 3, "the session's children",
+        retort.wait_until(lambda: len(retort.with_word(self.mark)) == 2, "the session's children",
                           retort.SECONDS)
         self.chain = chain(self.process.pid)
         self.below = retort.below(self.process.pid)
@@ -151,10 +151,13 @@ def test_the_sentence_for_people(role):
 
 def test_document_of_a_run_that_could_not_start():
     process = retort.start("run", "--json", "-c", "1")
+
+    def keepers():
+        return [p for p in retort.below(process.pid) if retort.field(p, "NSpid")[1:] == ["1"]]
+
     try:
-        retort.wait_until(lambda: len(retort.below(process.pid)) >= 2, "the keeper")
-        keeper = [p for p in retort.below(process.pid) if retort.field(p, "NSpid")[1:] == ["1"]][0]
-        os.kill(keeper, signal.SIGKILL)
+        retort.wait_until(keepers, "the keeper")
+        os.kill(keepers()[0], signal.SIGKILL)
         code, out, err = retort.finish(process)
     finally:
         retort.end(process)

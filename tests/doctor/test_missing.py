@@ -1,9 +1,12 @@
 """What doctor tells where a layer is not there: which one, what to do, and exit status 1 below
 the floor. Nothing of the host is changed for it: layers are taken away from doctor alone."""
 
+import subprocess
+
 import pytest
 
 import doctor
+import retort
 
 
 def is_below(report, *names):
@@ -14,8 +17,9 @@ def is_below(report, *names):
     missing = report.verdict.partition("missing: ")[2].partition(".")[0]
     assert missing.split(", ") == list(names), report
     for name in names:
-        assert report[name]["state"] == "missing" and report[name]["cost"]
-    assert report["one cell"]["state"] in ("ok", "missing")
+        assert report[name]["state"] == "missing" and report[name]["cost"] and report[name]["remedy"]
+    assert report.verdict.endswith(" Help: " + report[names[0]]["remedy"])
+    assert report["one cell"]["detail"] == "not tried: the floor does not hold"
 
 
 def is_blocked(report, *names):
@@ -128,6 +132,7 @@ def test_other_namespaces_limited(short, row):
     report = doctor.run(under=doctor.after(f"echo 0 >/proc/sys/user/max_{short}_namespaces"))
     is_below(report, row)
     assert report[row]["detail"] == f"none can be made: user.max_{short}_namespaces is used up"
+    assert f"sysctl -w user.max_{short}_namespaces=" in report.verdict
 
 
 def test_mount_namespaces_limited():
@@ -178,13 +183,9 @@ def test_chroot(tmp_path, script, reason):
     assert "outside of the chroot" in report.verdict
 
 
-# --- below what a cell needs ---
+# --- as text ---
 
 def test_text_says_what_to_do():
-    """The sentence a person sees, not only the document."""
-    import subprocess
-
-    import retort
     words = doctor.after("echo 0 >/proc/sys/user/max_user_namespaces")
     done = subprocess.run([*map(str, words), retort.PROGRAM, "doctor"], stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, text=True, timeout=retort.SECONDS)

@@ -7,6 +7,7 @@ import pty
 import re
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -189,9 +190,12 @@ def test_a_python_that_is_not_there():
 
 
 @pytest.fixture
-def bare_python(tmp_path):
-    subprocess.run(["/usr/bin/python3", "-m", "venv", "--without-pip", tmp_path / "venv"], check=True)
-    return tmp_path / "venv" / "bin" / "python3"
+def bare_python():
+    """Not below /tmp, where a sandbox has its own files."""
+    with tempfile.TemporaryDirectory(prefix=".retort-test-", dir=Path.home()) as folder:
+        venv = Path(folder, "venv")
+        subprocess.run(["/usr/bin/python3", "-m", "venv", "--without-pip", venv], check=True)
+        yield venv / "bin" / "python3"
 
 
 def test_a_python_without_packages(bare_python):
