@@ -31,8 +31,9 @@ int LLVMFuzzerInitialize(int *argc, char ***argv);
 /* --- the far side --- */
 
 struct far_box {
-    uint64_t id;              /* 0: free */
-    int ctl, sock, out, err;  /* owned */
+    uint64_t id;             /* 0: free */
+    int ctl, sock, out, err; /* owned */
+    int command_out;         /* owned: of the command started last */
 };
 
 struct caller {
@@ -55,7 +56,7 @@ static struct {
     struct pool *pool;
     struct feed feed;
     int warden; /* owned; -1: it has hung up */
-    uint64_t zygote;
+    uint64_t zygote, zygote_up;
     struct far_box boxes[BOXES];
     struct caller callers[SESSIONS];
     struct record records[EXECS];
@@ -96,6 +97,7 @@ static void far_close(struct far_box *b)
     fd_closep(&b->sock);
     fd_closep(&b->out);
     fd_closep(&b->err);
+    fd_closep(&b->command_out);
 }
 
 static int far_recv(int fd, struct wire_head *ret_head, int *fds, size_t max, size_t *nfds)
@@ -120,7 +122,7 @@ static void far_read(void)
         if (head.type == MSG_POOL_START)
             run.zygote = head.id;
         if (b && nfds == 1) {
-            *b = (struct far_box){head.id, take_fd(&fds[0]), -1, -1, -1};
+            *b = (struct far_box){head.id, take_fd(&fds[0]), -1, -1, -1, -1};
             EXPECT(fd_set_nonblock(b->ctl) == 0);
         }
         for (size_t i = 0; i < nfds; i++)
@@ -138,6 +140,11 @@ static void far_read(void)
                 b->err = take_fd(&fds[2]);
                 EXPECT(fd_set_nonblock(b->sock) == 0 && fd_set_nonblock(b->out) == 0 &&
                        fd_set_nonblock(b->err) == 0);
+            }
+            if (head.type == MSG_COMMAND && nfds == 3) {
+                fd_closep(&b->command_out);
+                b->command_out = take_fd(&fds[1]);
+                EXPECT(fd_set_nonblock(b->command_out) == 0);
             }
             for (size_t j = 0; j < nfds; j++)
                 fd_closep(&fds[j]);
@@ -279,7 +286,7 @@ static void open_session(struct caller *c)
 static void act(uint8_t what, struct record *self)
 {
     struct caller *c = self && self->caller ? self->caller : &run.callers[(what >> 4) % SESSIONS];
-    struct record *r = &run.records[what % EXECS];
+    struct record *r = &run.records[(what >> 3) % EXECS];
     char name[] = "made-0";
     struct err e;
 
@@ -343,11 +350,9 @@ static void script_body(struct buf *ret)
         } else if (tag == TAG_MIME && n < 128) {
             wire_put(ret, tag, STR("text/plain"));
         } else {
-            struct str data = feed_text(&run.feed, n % 32);
-            for (unsigned repeat = n & 0x80 ? 64 : 1; repeat > 1 && data.n; repeat--)
-                if (buf_put(ret, (struct str){0}, &e) < 0)
-                    break;
-            wire_put(ret, tag, data);
+            static char zeros[256];
+            wire_put(ret, tag,
+                     n & 0x80 ? (struct str){zeros, n} : feed_text(&run.feed, n % 32));
         }
     }
 }
@@ -423,7 +428,9 @@ static void bring_up(struct far_box *b)
     const int dirs[] = {space_fd, space_fd, space_fd};
     struct buf body;
 
-    far_send(run.warden, MSG_POOL_UP, run.zygote, (struct str){0}, NULL, 0);
+    if (run.zygote != run.zygote_up)
+        far_send(run.warden, MSG_POOL_UP, run.zygote, (struct str){0}, NULL, 0);
+    run.zygote_up = run.zygote;
     turn();
     turn();
     if (!b->id)
@@ -434,7 +441,8 @@ static void bring_up(struct far_box *b)
     far_send(run.warden, MSG_SPAWNED, b->id, buf_str(&body), NULL, 0);
     buf_done(&body);
     turn();
-    far_send(b->ctl, MSG_READY, 0, (struct str){0}, dirs, COUNT(dirs));
+    if (b->sock < 0)
+        far_send(b->ctl, MSG_READY, 0, (struct str){0}, dirs, COUNT(dirs));
     turn();
     far_send(b->sock, MSG_IDLE, 0, (struct str){0}, NULL, 0);
     turn();
@@ -451,14 +459,14 @@ static void print(struct far_box *b, uint8_t how)
         memcpy(bytes + n, text.p ? text.p : "", text.n);
         n += text.n;
     } while ((how & 0x40) && text.n && n + text.n <= sizeof(bytes));
-    int fd = how & 0x10 ? b->err : b->out;
+    int fd = how & 0x20 ? b->command_out : how & 0x10 ? b->err : b->out;
     if (fd >= 0)
         (void)!write(fd, bytes, n);
 }
 
 static void hang_up(struct far_box *b, uint8_t what)
 {
-    int *const fds[] = {&b->ctl, &b->sock, &b->out, &b->err};
+    int *const fds[] = {&b->ctl, &b->sock, &b->out, &b->err, &b->command_out};
 
     if (what == 0xff && run.feed.n == 0) /* rarely: it ends everything */
         fd_closep(&run.warden);
@@ -561,7 +569,7 @@ static void set_up(const uint8_t *data, size_t size)
     memset(&run, 0, sizeof(run));
     run.feed = (struct feed){data, size};
     for (size_t i = 0; i < BOXES; i++)
-        run.boxes[i] = (struct far_box){0, -1, -1, -1, -1};
+        run.boxes[i] = (struct far_box){0, -1, -1, -1, -1, -1};
     EXPECT(wire_pair(pair, &e) == 0 && fd_set_nonblock(pair[1]) == 0);
     warden_end = pair[0];
     run.warden = pair[1];

@@ -206,7 +206,7 @@ static void test_nearest(void **state)
     assert_string_equal(option_nearest(STR("jason"), IN(COMMAND_RUN)), "json");
     assert_string_equal(option_nearest(STR("keepgoing"), IN(COMMAND_RUN)), "keep-going");
     assert_null(option_nearest(STR("zzzzzz"), IN(COMMAND_RUN)));
-    assert_null(option_nearest(STR("jason"), IN(COMMAND_DOCTOR)));
+    assert_null(option_nearest(STR("memroy"), IN(COMMAND_DOCTOR)));
     assert_null(option_nearest(STR("an-option-longer-than-any-name-there-is"), IN(COMMAND_RUN)));
 }
 
