@@ -315,3 +315,8 @@ def with_word(word):
             if word.encode() in words and is_alive(pid):
                 found.append(pid)
     return found
+
+
+def groups():
+    """The cgroups of every instance, dead or alive."""
+    return [path for path, _, _ in os.walk("/sys/fs/cgroup") if "/retort/" in path]

@@ -114,7 +114,9 @@ unsigned loop_turn(struct loop *l)
         struct pollfd p = {w->fd, POLLIN, 0};
         if (w->freed || w->paused)
             continue;
-        EXPECT(poll(&p, 1, 0) >= 0 && !(p.revents & POLLNVAL)); /* closed before watch_free() */
+        while (poll(&p, 1, 0) < 0) /* libFuzzer's clock is a signal */
+            EXPECT(errno == EINTR);
+        EXPECT(!(p.revents & POLLNVAL)); /* closed before watch_free() */
         if (p.revents) {
             w->fn(w->arg);
             count++;

@@ -62,6 +62,9 @@ int guest_tmp(const struct guest *g);
 int guest_shm(const struct guest *g);
 uid_t guest_uid(const struct guest *g);
 
+/* A pipe out of a box: ret[0] for us, not blocking; ret[1] for the code, which may also open it by
+ * its name, /dev/stdout, although the pipe's owner is not its own uid. */
+int guest_pipe(int ret[2]) MUST_CHECK;
 int guest_cell(struct guest *g, uint64_t id, struct str code, uint64_t number);
 /* out, err: the guest's ends, closed by the caller. */
 int guest_command(struct guest *g, uint64_t id, struct str line, int out, int err);

@@ -249,6 +249,17 @@ static void on_stream(void *arg, enum event_kind kind, struct str text)
     g->owner->on_text(g->arg, kind, text);
 }
 
+int guest_pipe(int ret[2])
+{
+    if (pipe2(ret, O_CLOEXEC) < 0)
+        return -1;
+    if (fchmod(ret[1], 0666) == 0 && fd_set_nonblock(ret[0]) == 0)
+        return 0;
+    fd_closep(&ret[0]);
+    fd_closep(&ret[1]);
+    return -1;
+}
+
 static int start_kernel(struct guest *g)
 {
     struct loop *l = pool_engine(g->pool)->loop;
@@ -256,9 +267,8 @@ static int start_kernel(struct guest *g)
     int sock[2] = {-1, -1}, out[2] = {-1, -1}, err[2] = {-1, -1};
     int rc = -1;
 
-    if (wire_pair(sock, &e) == 0 && pipe2(out, O_CLOEXEC) == 0 && pipe2(err, O_CLOEXEC) == 0 &&
-        fd_set_nonblock(sock[0]) == 0 && fd_set_nonblock(out[0]) == 0 &&
-        fd_set_nonblock(err[0]) == 0) {
+    if (wire_pair(sock, &e) == 0 && guest_pipe(out) == 0 && guest_pipe(err) == 0 &&
+        fd_set_nonblock(sock[0]) == 0) {
         const int theirs[] = {sock[1], out[1], err[1]};
         rc = wire_send(g->ctl, MSG_KERNEL, 0, (struct str){0}, theirs, COUNT(theirs));
     }

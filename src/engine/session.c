@@ -40,7 +40,7 @@ struct exec {
     bool over;    /* its outcome has been told, and nothing is told after that */
     bool fresh;   /* the interpreter was replaced since the execution before */
     bool raised, interrupted;
-    bool memory_error;
+    bool memory_error, no_thread;
     int number; /* errno of the error told last */
     int status; /* as of wait(2): of a dead kernel or of the command */
     bool kernel_died;
@@ -317,7 +317,7 @@ static void blame_limits(struct exec *x, const struct box_usage *now)
         o->limits_hit |= IN(LIMIT_DISK);
     if (x->number == EMFILE || x->number == ENFILE)
         o->limits_hit |= IN(LIMIT_OPEN_FILES);
-    if (now->pid_hits > x->before.pid_hits || x->number == EAGAIN)
+    if (now->pid_hits > x->before.pid_hits || x->no_thread || x->number == EAGAIN)
         o->limits_hit |= IN(LIMIT_PIDS);
     if (now->oom_kills > x->before.oom_kills || x->memory_error || x->number == ENOMEM)
         o->limits_hit |= IN(LIMIT_MEMORY);
@@ -541,6 +541,7 @@ static void on_event(void *arg, const struct event *ev)
     if (ev->kind == EVENT_ERROR) {
         x->raised = true;
         x->memory_error = str_is(ev->error.type, "MemoryError");
+        x->no_thread = str_is(ev->error.message, "can't start new thread"); /* has no errno */
     }
     x->outcome.output_bytes += bytes;
     if (bytes > x->limits.output_bytes || x->told > x->limits.output_bytes - bytes) {
@@ -728,16 +729,14 @@ static int start_command(struct exec *x)
     AUTO_CLOSE int err_theirs = -1;
     int p[2];
 
-    if (pipe2(p, O_CLOEXEC) < 0)
+    if (guest_pipe(p) < 0)
         return -1;
     out_theirs = p[1];
     x->out = stream_new(l, p[0], EVENT_STDOUT, on_command_text, x);
-    if (fd_set_nonblock(p[0]) < 0 || pipe2(p, O_CLOEXEC) < 0)
+    if (guest_pipe(p) < 0)
         return -1;
     err_theirs = p[1];
     x->err = stream_new(l, p[0], EVENT_STDERR, on_command_text, x);
-    if (fd_set_nonblock(p[0]) < 0)
-        return -1;
     begin(x);
     return guest_command(x->session->guest, x->id, (struct str){x->code, x->code_len}, out_theirs,
                          err_theirs);

@@ -18,6 +18,10 @@
 #define PATH_MAX_ 1024
 #define DEPTH_MAX 32
 #define FILES_MAX 20000
+/* The loop waits for a scan, so its length is bounded by what it looks at, files or not; a folder
+ * takes about as long as eight files. */
+#define EFFORT_MAX    20000
+#define FOLDER_EFFORT 8
 #define COPY_SIZE (256 * KiB)
 
 /* --- as whom --- */
@@ -176,6 +180,7 @@ struct entry {
 struct list {
     struct entry *at; /* owned */
     size_t n, cap;
+    size_t looked_at; /* of EFFORT_MAX */
 };
 
 struct tree {
@@ -237,6 +242,10 @@ static bool walk(struct list *l, int dir, char *path, size_t len, int depth)
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
             len + n + 2 > PATH_MAX_)
             continue;
+        if (l->looked_at++ >= EFFORT_MAX) {
+            room = false;
+            break;
+        }
         if (fstatat(dir, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
             continue;
         memcpy(path + len, entry->d_name, n + 1);
@@ -244,6 +253,7 @@ static bool walk(struct list *l, int dir, char *path, size_t len, int depth)
             room = list_add(l, path, &st);
         } else if (S_ISDIR(st.st_mode) && depth < DEPTH_MAX &&
                    strcmp(entry->d_name, "__pycache__") != 0) {
+            l->looked_at += FOLDER_EFFORT;
             int below = open_beneath(dir, entry->d_name, O_RDONLY | O_DIRECTORY, 0);
             path[len + n] = '/';
             if (below >= 0)

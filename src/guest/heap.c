@@ -1,6 +1,7 @@
 /* What makes a forked interpreter cheap: see heap_plug() and heap_freeze() in guest.h. */
 #include "guest/heap_int.h"
 
+#include <fcntl.h>
 #include <malloc.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -107,12 +108,15 @@ int heap_freeze(struct err *e)
     if (!has_one_thread())
         return err_set(e, ERR_HOST, "more than one thread");
     z.bytes = 0;
-    z.file = memfd_create(HEAP_IMAGE_NAME, MFD_CLOEXEC);
+    z.file = memfd_create(HEAP_IMAGE_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (z.file < 0 || ftruncate(z.file, FILE_SIZE) < 0)
         return err_sys(e, "make the image file");
     failed = maps_read(&z.maps) ? freeze_all(&z) : "cannot read the memory map";
     maps_done(&z.maps);
-    close(z.file); /* the mappings hold it; nobody can write to it any more */
+    /* The mappings hold it, and from here on nobody can write to it. */
+    if (fcntl(z.file, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
+        failed = failed ? failed : "cannot seal the image";
+    close(z.file);
     frozen_bytes = z.bytes;
     return failed ? err_set(e, ERR_HOST, "%s", failed) : 0;
 }

@@ -248,12 +248,22 @@ static uint64_t status_memory(const char *text)
     return sum + (mapped > heap_frozen_bytes() ? mapped - heap_frozen_bytes() : 0);
 }
 
-/* Files of the box live in memory, too. */
-static uint64_t volume_memory(void)
+/* What a socket may hold in its queue, about; the kernel does not tell how much it does. */
+#define SOCKET_BYTES (256 * KiB)
+#define SOCKETS_FREE 64
+
+/* Files of the box and what is queued in its sockets live in memory, too. */
+static uint64_t other_memory(void)
 {
     static const char *const volumes[] = {BOX_WORKSPACE, "/tmp", "/dev/shm"};
-    uint64_t sum = 0;
+    uint64_t sum = 0, sockets = 0;
+    char text[512];
 
+    if (fd_read_file_at(AT_FDCWD, "/proc/self/net/sockstat", text, sizeof(text)) > 0 &&
+        strncmp(text, "sockets: used ", 14) == 0)
+        sockets = strtoull(text + 14, NULL, 10);
+    if (sockets > SOCKETS_FREE)
+        sum += (sockets - SOCKETS_FREE) * SOCKET_BYTES;
     for (size_t i = 0; i < COUNT(volumes); i++) {
         struct statfs fs;
         if (statfs(volumes[i], &fs) == 0)
@@ -262,15 +272,29 @@ static uint64_t volume_memory(void)
     return sum;
 }
 
+/* exact: what several processes share is divided among them, which takes the kernel a while. */
+static uint64_t process_memory(int proc, const char *pid, bool exact)
+{
+    char path[300], text[4096];
+    const char *anon;
+
+    snprintf(path, sizeof(path), "%s/smaps_rollup", pid);
+    if (exact && fd_read_file_at(proc, path, text, sizeof(text)) > 0 &&
+        (anon = strstr(text, "\nPss_Anon:")))
+        return strtoull(anon + 10, NULL, 10) * KiB;
+    snprintf(path, sizeof(path), "%s/status", pid);
+    return fd_read_file_at(proc, path, text, sizeof(text)) > 0 ? status_memory(text) : 0;
+}
+
 /* Returns how many processes there are besides init. */
-static uint64_t usage(struct init *in, uint64_t *ret_cpu_us, uint64_t *ret_memory)
+static uint64_t usage(struct init *in, bool exact, uint64_t *ret_cpu_us, uint64_t *ret_memory)
 {
     uint64_t count = 0;
     int fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
 
     *ret_cpu_us = in->reaped_us;
-    *ret_memory = in->watch_memory ? volume_memory() : 0;
+    *ret_memory = in->watch_memory ? other_memory() : 0;
     for (struct dirent *entry; d && (entry = readdir(d));) {
         char path[300], text[2048];
         if (entry->d_name[0] < '2' || entry->d_name[0] > '9') {
@@ -283,9 +307,7 @@ static uint64_t usage(struct init *in, uint64_t *ret_cpu_us, uint64_t *ret_memor
         count++;
         if (in->watch_memory == 0)
             continue;
-        snprintf(path, sizeof(path), "%s/status", entry->d_name);
-        if (fd_read_file_at(fd, path, text, sizeof(text)) > 0)
-            *ret_memory += status_memory(text);
+        *ret_memory += process_memory(fd, entry->d_name, exact);
     }
     if (d)
         closedir(d);
@@ -300,7 +322,7 @@ static void on_watch(struct init *in, struct str body)
     wire_find_num(body, TAG_MEMORY, &memory);
     in->watch_memory = 0;
     in->told_pids = false;
-    usage(in, &used, &ignored);
+    usage(in, false, &used, &ignored);
     in->watch_cpu_us = cpu ? used + cpu : 0;
     in->watch_memory = memory;
 }
@@ -308,12 +330,14 @@ static void on_watch(struct init *in, struct str body)
 static void check_watch(struct init *in)
 {
     uint64_t cpu, memory;
-    uint64_t count = usage(in, &cpu, &memory);
+    uint64_t count = usage(in, false, &cpu, &memory);
 
     if (in->watch_cpu_us && cpu > in->watch_cpu_us) {
         in->watch_cpu_us = 0;
         tell_num(in, MSG_TRIP, 0, TAG_NUMBER, TRIP_CPU);
     }
+    if (in->watch_memory && memory > in->watch_memory)
+        usage(in, true, &cpu, &memory); /* forks share: look again, closely */
     if (in->watch_memory && memory > in->watch_memory) {
         in->watch_memory = 0;
         tell_num(in, MSG_TRIP, 0, TAG_NUMBER, TRIP_MEMORY);

@@ -88,12 +88,17 @@ int box_become_user(const struct box *b) MUST_CHECK;
 /* --- user ids (host side) --- */
 
 /* Where the host gives us a range of uids, every live box gets two of its own: one for init, one
- * for the code. The range lies above everything Debian, systemd and shadow hand out. */
-#define UID_BASE  0x70000000u
-#define UID_COUNT 0x10000u
+ * for the code. The range lies above everything Debian, systemd and shadow hand out; every running
+ * instance has a block of it to itself. */
+#define UID_BASE   0x70000000u
+#define UID_COUNT  0x10000u /* of one block */
+#define UID_BLOCKS 256u
 
 /* Whether the range is ours to give: we are root of a namespace that has it. */
 bool uids_are_mapped(void);
+/* Claims a block for as long as *ret_lock stays open. The first uid of it, or 0 where there is no
+ * range or no block is free. */
+uint32_t uids_claim(int *ret_lock);
 
 /* --- seccomp programs (host side: needs libseccomp) --- */
 

@@ -48,6 +48,7 @@ static int mount_proc(struct err *e)
     if (syscall(SYS_mount_setattr, AT_FDCWD, "/proc", 0, &ro, sizeof(ro)) < 0)
         return err_sys(e, "make proc read-only");
     oom = openat(view, "self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+    fd_closep(&view); /* its number may be the one wanted next */
     return place_fd(&oom, BOX_OOM_FD, "oom_score_adj", e);
 }
 

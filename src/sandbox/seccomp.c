@@ -55,7 +55,6 @@ static const char *const allowed[] = {
     /* sockets: see families[] for which */
     "accept", "accept4", "bind", "connect", "getpeername", "getsockname", "getsockopt", "listen",
     "recvfrom", "recvmmsg", "recvmsg", "sendmmsg", "sendmsg", "sendto", "setsockopt", "shutdown",
-    "socketpair",
     /* randomness */
     "getrandom",
 };
@@ -200,6 +199,10 @@ static int add_sockets(scmp_filter_ctx ctx)
         struct scmp_arg_cmp is = SCMP_A0(SCMP_CMP_MASKED_EQ, LOW_WORD, family);
         if (family != AF_UNIX && family != AF_INET && family != AF_INET6)
             rc = add(ctx, SCMP_ACT_ERRNO(EAFNOSUPPORT), "socket", 1, &is);
+        if (rc == 0 && family == AF_UNIX)
+            rc = add(ctx, SCMP_ACT_ALLOW, "socketpair", 1, &is);
+        else if (rc == 0)
+            rc = add(ctx, SCMP_ACT_ERRNO(EAFNOSUPPORT), "socketpair", 1, &is);
     }
     for (unsigned i = 0; i < 2 && rc == 0; i++) {
         struct scmp_arg_cmp raw[2] = {
@@ -232,6 +235,36 @@ static int add_conditional(scmp_filter_ctx ctx)
     return rc;
 }
 
+/* Init may share the user's uid, and then could be starved of the CPU with which it watches. Its
+ * process id is 1; a pid of 0 or another is the code's own affair. */
+static int add_init_guard(scmp_filter_ctx ctx)
+{
+    static const char *const by_pid[] = {"sched_setaffinity", "sched_setattr", "sched_setparam",
+                                         "sched_setscheduler"};
+    static const struct {
+        const char *name;
+        unsigned process, user; /* what the first argument says */
+    } by_kind[] = {
+        {"setpriority", 0, 2}, /* PRIO_PROCESS, PRIO_USER */
+        {"ioprio_set",  1, 3}, /* IOPRIO_WHO_PROCESS, IOPRIO_WHO_USER */
+    };
+    int rc = 0;
+
+    for (size_t i = 0; i < COUNT(by_pid) && rc == 0; i++) {
+        struct scmp_arg_cmp init = SCMP_A0(SCMP_CMP_MASKED_EQ, LOW_WORD, 1);
+        rc = add(ctx, SCMP_ACT_ERRNO(EPERM), by_pid[i], 1, &init);
+    }
+    for (size_t i = 0; i < COUNT(by_kind) && rc == 0; i++) {
+        struct scmp_arg_cmp init[] = {SCMP_A0(SCMP_CMP_MASKED_EQ, LOW_WORD, by_kind[i].process),
+                                      SCMP_A1(SCMP_CMP_MASKED_EQ, LOW_WORD, 1)};
+        struct scmp_arg_cmp everybody = SCMP_A0(SCMP_CMP_MASKED_EQ, LOW_WORD, by_kind[i].user);
+        rc = add(ctx, SCMP_ACT_ERRNO(EPERM), by_kind[i].name, 2, init);
+        if (rc == 0)
+            rc = add(ctx, SCMP_ACT_ERRNO(EPERM), by_kind[i].name, 1, &everybody);
+    }
+    return rc;
+}
+
 /* On top of the list, for the code's own processes: what only init may do. */
 static int add_user(scmp_filter_ctx ctx)
 {
@@ -244,6 +277,8 @@ static int add_user(scmp_filter_ctx ctx)
     /* Its own limits it may read and lower; those of init, which may share its uid, not. */
     if (rc == 0)
         rc = add(ctx, SCMP_ACT_ERRNO(EPERM), "prlimit64", 1, &other);
+    if (rc == 0)
+        rc = add_init_guard(ctx);
     for (size_t i = 0; i < COUNT(terminal) && rc == 0; i++) {
         struct scmp_arg_cmp is = SCMP_A1(SCMP_CMP_MASKED_EQ, LOW_WORD, terminal[i]);
         rc = add(ctx, SCMP_ACT_ERRNO(EPERM), "ioctl", 1, &is);

@@ -2,8 +2,13 @@
 #include "sandbox/box.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#define LOCK_DIR "/run/retort"
 
 bool uids_are_mapped(void)
 {
@@ -16,8 +21,28 @@ bool uids_are_mapped(void)
         unsigned long long inside = strtoull(at, &at, 10);
         strtoull(at, &at, 10);
         unsigned long long count = strtoull(at, &at, 10);
-        if (inside <= UID_BASE && inside + count >= (unsigned long long)UID_BASE + UID_COUNT)
+        if (inside <= UID_BASE &&
+            inside + count >= (unsigned long long)UID_BASE + UID_COUNT * UID_BLOCKS)
             return true;
     }
     return false;
+}
+
+/* A lock goes with its holder, however that one ends, so a block is never lost and never stale. */
+uint32_t uids_claim(int *ret_lock)
+{
+    *ret_lock = -1;
+    if (!uids_are_mapped() || (mkdir(LOCK_DIR, 0700) < 0 && errno != EEXIST))
+        return 0;
+    for (uint32_t block = 0; block < UID_BLOCKS; block++) {
+        AUTO_CLOSE int fd = -1;
+        char path[64];
+        snprintf(path, sizeof(path), LOCK_DIR "/uids.%u", block);
+        fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+        if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0) {
+            *ret_lock = take_fd(&fd);
+            return UID_BASE + block * UID_COUNT;
+        }
+    }
+    return 0;
 }

@@ -50,7 +50,7 @@ static int get_mapped(const struct keeper *k, struct err *e)
         return err_set(e, ERR_HOST, "the warden wrote no id maps");
     if (syscall(SYS_setresgid, 0, 0, 0) < 0 || syscall(SYS_setresuid, 0, 0, 0) < 0)
         return err_sys(e, "take the mapped id");
-    if (k->spec->has_range && syscall(SYS_setgroups, 0, NULL) < 0)
+    if (k->spec->uid_base && syscall(SYS_setgroups, 0, NULL) < 0)
         return err_sys(e, "drop groups");
     return 0;
 }
@@ -63,14 +63,14 @@ static int enter_root(const struct keeper *k, struct err *e)
         .dirs = (const char *const *)k->spec->dirs,
     };
 
-    if (!k->spec->has_range && get_mapped(k, e) < 0)
+    if (!k->spec->uid_base && get_mapped(k, e) < 0)
         return -1;
     if (root_build(&plan, e) < 0)
         return -1;
     /* As root: only now, for an unmapped root may not walk other people's directories. */
-    if (k->spec->has_range && unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
+    if (k->spec->uid_base && unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
         return err_sys(e, "new user namespace");
-    if (k->spec->has_range && get_mapped(k, e) < 0)
+    if (k->spec->uid_base && get_mapped(k, e) < 0)
         return -1;
     return 0;
 }
@@ -136,16 +136,18 @@ static _Noreturn void keeper_main(const struct keeper *k)
     zygote = _Fork(); /* a fork handler would close descriptors by numbers that are ours now */
     if (zygote == 0)
         exec_zygote(k);
-    if (zygote < 0)
-        _exit(1);
+    if (zygote < 0) {
+        err_sys(&e, "fork the zygote");
+        give_up(k, &e);
+    }
     syscall(SYS_close_range, 0, ~0u, 0);
     do /* PID 1 also reaps what the zygote leaves behind */
         pid = wait(&status);
     while (pid != zygote && (pid > 0 || errno == EINTR));
-    _exit(0);
+    _exit(WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
 }
 
-static int write_maps(pid_t pid, bool has_range, struct err *e)
+static int write_maps(pid_t pid, uint32_t uid_base, struct err *e)
 {
     char dir[32], uid_map[64], gid_map[64];
     AUTO_CLOSE int proc = -1;
@@ -154,11 +156,11 @@ static int write_maps(pid_t pid, bool has_range, struct err *e)
     proc = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (proc < 0)
         return err_sys(e, "open %s", dir);
-    snprintf(uid_map, sizeof(uid_map), "0 %u %u", has_range ? UID_BASE : (unsigned)geteuid(),
-             has_range ? UID_COUNT : 1);
-    snprintf(gid_map, sizeof(gid_map), "0 %u %u", has_range ? UID_BASE : (unsigned)getegid(),
-             has_range ? UID_COUNT : 1);
-    if (!has_range && fd_write_file_at(proc, "setgroups", STR("deny")) < 0)
+    snprintf(uid_map, sizeof(uid_map), "0 %u %u", uid_base ? uid_base : (unsigned)geteuid(),
+             uid_base ? UID_COUNT : 1);
+    snprintf(gid_map, sizeof(gid_map), "0 %u %u", uid_base ? uid_base : (unsigned)getegid(),
+             uid_base ? UID_COUNT : 1);
+    if (!uid_base && fd_write_file_at(proc, "setgroups", STR("deny")) < 0)
         return err_sys(e, "deny setgroups");
     if (fd_write_file_at(proc, "uid_map", str_of(uid_map)) < 0 ||
         fd_write_file_at(proc, "gid_map", str_of(gid_map)) < 0)
@@ -167,13 +169,13 @@ static int write_maps(pid_t pid, bool has_range, struct err *e)
 }
 
 /* The other half of get_mapped(). A keeper that dies instead has said why in its log. */
-static int map_keeper(pid_t pid, int sync, bool has_range, struct err *e)
+static int map_keeper(pid_t pid, int sync, uint32_t uid_base, struct err *e)
 {
     char byte;
 
     if (read(sync, &byte, 1) != 1)
         return 0;
-    if (write_maps(pid, has_range, e) < 0)
+    if (write_maps(pid, uid_base, e) < 0)
         return -1;
     return write(sync, &byte, 1) == 1 ? 0 : err_sys(e, "tell the keeper");
 }
@@ -184,7 +186,7 @@ static int make_cache_dir(const struct zygote_spec *spec, struct err *e)
         return 0;
     if (mkdir(spec->cache_dir, 0755) < 0 && errno != EEXIST)
         return err_sys(e, "make the cache '%s'", spec->cache_dir);
-    if (spec->has_range && chown(spec->cache_dir, UID_BASE, UID_BASE) < 0)
+    if (spec->uid_base && chown(spec->cache_dir, spec->uid_base, spec->uid_base) < 0)
         return err_sys(e, "own the cache '%s'", spec->cache_dir);
     return 0;
 }
@@ -199,7 +201,7 @@ int keeper_start(const struct zygote_spec *spec, int *ret_sock, int *ret_log, st
     int pidfd = -1, pair[2];
     struct clone_args args = {
         .flags = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS |
-                 CLONE_PIDFD | (spec->has_range ? 0 : CLONE_NEWUSER),
+                 CLONE_PIDFD | (spec->uid_base ? 0 : CLONE_NEWUSER),
         .pidfd = (uint64_t)(uintptr_t)&pidfd,
         .exit_signal = SIGCHLD,
     };
@@ -228,7 +230,7 @@ int keeper_start(const struct zygote_spec *spec, int *ret_sock, int *ret_log, st
     if (pid < 0)
         return err_sys(e, "start a keeper in new namespaces");
     fd_closep(&sync_theirs);
-    if (map_keeper(pid, sync_ours, spec->has_range, e) < 0) {
+    if (map_keeper(pid, sync_ours, spec->uid_base, e) < 0) {
         kill(pid, SIGKILL);
         waitpid(pid, NULL, 0);
         fd_closep(&pidfd);

@@ -64,7 +64,8 @@ struct box_entry {
 
 struct warden {
     int server, epoll;
-    bool has_range;
+    uint32_t uid_base; /* 0: there is one uid */
+    int uid_lock;      /* owned: holds our block of uids */
     struct cgroups *cgroups;
     struct buf base, user; /* seccomp programs */
     struct zygote *zygotes;
@@ -141,7 +142,7 @@ static void uid_map_text(struct warden *w, unsigned slot, char ret[UID_MAP_TEXT]
 {
     unsigned first = UID_SLOT * (slot + 1);
 
-    if (w->has_range)
+    if (w->uid_base)
         snprintf(ret, UID_MAP_TEXT, "0 %u 1\n%d %u 1\n", first, BOX_USER, first + 1);
     else
         snprintf(ret, UID_MAP_TEXT, "%d 0 1\n", BOX_USER);
@@ -228,7 +229,7 @@ static void on_spawn(struct warden *w, uint64_t id, struct str body, int ctl)
         return tell_text(w, MSG_SPAWN_FAIL, id, "every user id is in use");
 
     memcpy(&plan, blob.p, sizeof(plan));
-    plan.init_uid = w->has_range ? 0 : BOX_USER;
+    plan.init_uid = w->uid_base ? 0 : BOX_USER;
     plan.in_cgroup = (uint32_t)cgroups_mode(w->cgroups);
     b = mem_zalloc(sizeof(*b));
     *b = (struct box_entry){.next = w->boxes, .id = id, .zygote = z, .pidfd = -1, .slot = slot};
@@ -254,7 +255,7 @@ static void on_forked(struct warden *w, uint64_t id, int *pidfd)
     }
     buf_init(&body, KiB);
     wire_put_num(&body, TAG_UID,
-                 w->has_range ? UID_BASE + UID_SLOT * (b->slot + 1) + 1 : (uint64_t)geteuid());
+                 w->uid_base ? w->uid_base + UID_SLOT * (b->slot + 1) + 1 : (uint64_t)geteuid());
     wire_put_num(&body, TAG_FLAGS, cgroups_mode(w->cgroups) != CGROUP_NONE);
     tell(w, MSG_SPAWNED, id, buf_str(&body));
     buf_done(&body);
@@ -306,7 +307,7 @@ static void on_box_gone(struct warden *w, struct box_entry *b)
 
 static void on_pool_start(struct warden *w, uint64_t id, struct str body)
 {
-    struct zygote_spec spec = {.has_range = w->has_range};
+    struct zygote_spec spec = {.uid_base = w->uid_base};
     struct wire_field f;
     struct err e;
     struct zygote *z;
@@ -351,9 +352,10 @@ static void on_pool_stop(struct warden *w, uint64_t id)
     }
 }
 
-/* The last line of what the keeper or the interpreter said before it died. */
-static void last_words(int log, char *ret, size_t size)
+/* The last line of what the keeper or the interpreter said before it died, or else how it did. */
+static void last_words(int log, const siginfo_t *how, char *ret, size_t size)
 {
+    int number = how->si_code != CLD_EXITED ? how->si_status : how->si_status - 128;
     char text[4096];
     off_t end = lseek(log, 0, SEEK_END);
     off_t from = end > (off_t)sizeof(text) - 1 ? end - (off_t)sizeof(text) + 1 : 0;
@@ -364,17 +366,23 @@ static void last_words(int log, char *ret, size_t size)
         n--;
     text[n > 0 ? n : 0] = '\0';
     line = strrchr(text, '\n');
-    snprintf(ret, size, "%s", n > 0 ? (line ? line + 1 : text) : "it ended without a word");
+    if (n > 0)
+        snprintf(ret, size, "%s", line ? line + 1 : text);
+    else if (number > 0)
+        snprintf(ret, size, "the interpreter was ended by signal %d (%s)", number, strsignal(number));
+    else
+        snprintf(ret, size, "the interpreter ended without a word");
 }
 
 static void on_keeper_gone(struct warden *w, struct zygote *z)
 {
     struct zygote **at = &w->zygotes;
+    siginfo_t how = {0};
     struct buf body;
     char why[512];
 
-    last_words(z->log, why, sizeof(why));
-    waitid(P_PIDFD, (id_t)z->pidfd, &(siginfo_t){0}, WEXITED);
+    waitid(P_PIDFD, (id_t)z->pidfd, &how, WEXITED);
+    last_words(z->log, &how, why, sizeof(why));
     buf_init(&body, 4 * KiB);
     wire_put(&body, TAG_TEXT, str_of(why));
     wire_put_num(&body, TAG_STATUS, z->refused);
@@ -580,9 +588,9 @@ static _Noreturn void warden_main(int server)
     signal(SIGHUP, SIG_IGN);
     signal(SIGPIPE, SIG_IGN);
     setsid();
-    w.has_range = uids_are_mapped();
+    w.uid_base = uids_claim(&w.uid_lock);
     w.cgroups = cgroups_open();
-    drop_rights(w.has_range);
+    drop_rights(w.uid_base != 0);
     buf_init(&w.base, 256 * KiB);
     buf_init(&w.user, 64 * KiB);
     if (seccomp_compile(&w.base, &w.user, &e) < 0 || watch(&w, server, &from_server) < 0) {

@@ -11,7 +11,7 @@
 #define UID_MAP_TEXT 96
 
 struct zygote_spec {
-    bool has_range; /* else: one uid, the caller's */
+    uint32_t uid_base; /* of a range of UID_COUNT; 0: there is one uid, the caller's */
     char *python, *preload, *guest_dir, *cache_dir; /* owned */
     char *dirs[DIRS_MAX + 1];                       /* owned, NULL-terminated */
 };

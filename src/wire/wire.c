@@ -1,6 +1,7 @@
 #include "wire/wire.h"
 
 #include <endian.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -137,8 +138,10 @@ int wire_send_whole(int fd, uint16_t type, uint64_t id, struct str body)
 
     if (body.n <= WIRE_BODY_MAX)
         return wire_send(fd, type, id, body, NULL, 0);
-    file = memfd_create("message", MFD_CLOEXEC);
-    if (file < 0 || fd_write_all(file, body, &e) < 0)
+    file = memfd_create("message", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    /* Sealed: the receiver may keep it, and must not be able to grow it past every limit. */
+    if (file < 0 || fd_write_all(file, body, &e) < 0 ||
+        fcntl(file, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
         return -1;
     return send_packet(fd, head, (struct str){0}, &file, 1);
 }

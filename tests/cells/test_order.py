@@ -14,13 +14,17 @@ everyone = session.cell(
     "from IPython.display import display\n"
     "libc = ctypes.CDLL(None)\n"
     "print('print')\n"
-    "os.write(2, b'os.write 2\\n')\n"
     "libc.printf(b'printf\\n'); libc.fflush(None)\n"
-    "display('display')\n"
-    "subprocess.run(['sh', '-c', 'echo child out; echo child err >&2'])\n"
-    "logging.getLogger().warning('logged')\n"
-    "os.write(1, b'os.write 1\\n')\n"
     "sys.stderr.write('stderr\\n')\n"
+    "os.write(2, b'os.write 2\\n')\n"
+    "print('after C')\n"
+    "display('display')\n"
+    "subprocess.run(['sh', '-c', 'echo child out'])\n"
+    "logging.getLogger().warning('logged')\n"
+    "subprocess.run(['sh', '-c', 'echo child err >&2'])\n"
+    "print('after the child')\n"
+    "os.write(1, b'os.write 1\\n')\n"
+    "print('to stderr', file=sys.stderr)\n"
     "print('end')\n"
     "'result'")
 many_turns = session.cell(
@@ -50,9 +54,9 @@ def test_streams_alternate():
 
 def test_every_road():
     assert everyone.order == [
-        ("stdout", "print\n"), ("stderr", "os.write 2\n"), ("stdout", "printf\n"),
-        ("display", "'display'"), ("stdout", "child out\n"), ("stderr", "child err\nlogged\n"),
-        ("stdout", "os.write 1\n"), ("stderr", "stderr\n"), ("stdout", "end\n"),
+        ("stdout", "print\nprintf\n"), ("stderr", "stderr\nos.write 2\n"), ("stdout", "after C\n"),
+        ("display", "'display'"), ("stdout", "child out\n"), ("stderr", "logged\nchild err\n"),
+        ("stdout", "after the child\nos.write 1\n"), ("stderr", "to stderr\n"), ("stdout", "end\n"),
         ("result", "'result'")]
 
 

@@ -89,8 +89,8 @@ def other_python():
     return []
 
 
-@pytest.mark.parametrize("python", other_python())
-def test_other_python(python):
+@pytest.mark.parametrize("python", [Path(SYSTEM), *other_python()], ids=str)
+def test_named_python(python):
     looks = "import importlib.util as u; exit(not all(map(u.find_spec, ['IPython', 'matplotlib_inline'])))"
     if subprocess.run([python, "-c", looks], timeout=retort.SECONDS).returncode != 0:
         assert "IPython" in refused(python)

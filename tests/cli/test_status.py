@@ -27,7 +27,7 @@ def test_status_of_a_good_end():
     (1, ["-c", "import os; os._exit(0)"]),
     (124, ["--timeout", "0.2", "-c", "while True: pass"]),
     (124, ["--timeout", "0.2", "--shell", "sleep 60"]),
-    (137, ["--memory", "150M", "-c", "x = bytearray(10**9)\nfor i in range(0, len(x), 4096): x[i] = 1"]),
+    (137, ["--memory", "150M", "-c", "held = []\nwhile True: held.append(b'x' * (1 << 20))"]),
 ], ids=["raised", "syntax", "command", "died", "timeout", "command timeout", "memory"])
 def test_status_of_a_bad_end(expected, args):
     code, out, err = retort.call("run", *args, "-c", "print('not reached')")
@@ -112,7 +112,7 @@ def test_interrupt_stops_the_code():
 
 
 def test_interrupt_leaves_the_session_to_the_next_cell():
-    code = "print('up')\nimport time\nx = 5\ntry:\n    time.sleep(100)\nfinally:\n    print('cleaned up')"
+    code = "import time\nx = 5\ntry:\n    print('up')\n    time.sleep(100)\nfinally:\n    print('cleaned up')"
     with retort.Live("--keep-going", "-c", code, "-c", "print('x is', x)") as live:
         live.wait_for("up")
         os.kill(live.pid, signal.SIGINT)

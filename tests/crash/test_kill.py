@@ -42,8 +42,7 @@ def chain(server):
 
 def traces(of):
     """What an instance that had these processes has left on the host."""
-    groups = [str(p) for p in Path("/sys/fs/cgroup").glob("**/retort/*")
-              if p.is_dir() and p.name.split("-")[0] in map(str, of)]
+    groups = [path for path in retort.groups() if path.split("/retort/")[1].split("-")[0] in map(str, of)]
     mounts = [line for line in Path("/proc/mounts").read_text().splitlines()
               if "retort" in line and str(retort.REPO) not in line]
     places = [str(p) for p in Path("/tmp").iterdir()

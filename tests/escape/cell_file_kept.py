@@ -31,7 +31,7 @@ def recv():
         files=len(files),
         grow=[attempt(os.ftruncate, fd, 1 << 20) for fd in files],
         write=[attempt(os.pwrite, fd, b"x", 0) for fd in files],
-        again=[reopen(f"/proc/self/fd/{fd}", os.O_RDWR) for fd in files],
+        again=[attempt(os.write, os.open(f"/proc/self/fd/{fd}", os.O_RDWR), b"x") for fd in files],
         read=[len(os.pread(fd, 10, 0)) for fd in files],
     )
     os._exit(0)

@@ -3,6 +3,7 @@
 import base64
 import binascii
 import json
+import re
 import sys
 
 from IPython.core.displayhook import DisplayHook
@@ -44,14 +45,19 @@ def _json(value):
         return json.dumps(json.loads(text, parse_constant=lambda name: None))
 
 
+# What the server takes for a MIME type; an object with another one in its bundle loses that part.
+_MIME = re.compile(r"[!#-.0-\[\]-~]{1,60}/[!#-\[\]-~]{1,60}\Z")
+PARTS_MAX = 32
+
+
 def bundle(data):
     """The MIME and DATA fields of a bundle, at most BUNDLE_MAX bytes."""
     parts = {str(mime): _data(str(mime), value) for mime, value in data.items()
-             if value is not None}
+             if value is not None and _MIME.match(str(mime))}
     if sum(map(len, parts.values())) > BUNDLE_MAX:
         _shrink(parts)
     out = []
-    for mime, value in parts.items():
+    for mime, value in list(parts.items())[:PARTS_MAX]:
         out += [(TAG_MIME, mime.encode("utf-8", "backslashreplace")), (TAG_DATA, value)]
     return out
 
