@@ -16,6 +16,8 @@
 #include <unistd.h>
 
 #define COMMAND_MAX (32 * KiB)
+#define EVENTS_MAX  10000 /* told one by one; text past that comes in one piece at the end */
+#define ERRORS_MAX  64    /* do not count as output: the error that ends a cell is always told */
 #define LATE_PARTS  256
 #define USAGE_FROM_US 100000 /* shorter executions are not worth a question to the warden */
 #define KILL_MS     5000 /* what SIGKILL has not ended by then is beyond init's reach */
@@ -56,6 +58,7 @@ struct exec {
     } tail[2]; /* stdout, stderr */
     size_t tail_max; /* bytes in both; 0: neither has begun */
     bool tails_told;
+    size_t events, errors; /* told so far */
     struct stream *out, *err; /* owned: a command's */
 };
 
@@ -93,6 +96,7 @@ static void tell(struct exec *x, const struct event *ev)
 
     if (x->over)
         return;
+    x->events++;
     s->telling++;
     x->cb.on_event(x->arg, ev);
     s->telling--;
@@ -175,7 +179,7 @@ static void keep_output(struct exec *x, enum event_kind kind, struct str text)
 {
     uint64_t budget = x->limits.output_bytes;
     uint64_t head = budget - budget / 4;
-    bool past = x->tail_max > 0 || x->told >= head;
+    bool past = x->tail_max > 0 || x->told >= head || x->events >= EVENTS_MAX;
     size_t now = past                           ? 0
                  : text.n <= head - x->told ? text.n
                                             : cut_at(text, (size_t)(head - x->told));
@@ -544,6 +548,11 @@ static void on_event(void *arg, const struct event *ev)
         x->no_thread = str_is(ev->error.message, "can't start new thread"); /* has no errno */
     }
     x->outcome.output_bytes += bytes;
+    if (ev->kind == EVENT_ERROR ? x->errors++ >= ERRORS_MAX : x->events >= EVENTS_MAX) {
+        x->outcome.limits_hit |= IN(LIMIT_OUTPUT);
+        x->left_out += bytes;
+        return;
+    }
     if (bytes > x->limits.output_bytes || x->told > x->limits.output_bytes - bytes) {
         x->outcome.limits_hit |= IN(LIMIT_OUTPUT);
         x->left_out += bytes;

@@ -349,10 +349,8 @@ uint32_t tree_scan(struct tree *t, int space, uid_t uid, const struct limits *l,
         say(&teller, text);
     }
     if (fn && t->cut) {
-        snprintf(text, sizeof(text), "the workspace holds more than %d files: not all were looked at",
-                 FILES_MAX);
         teller.hit |= IN(LIMIT_ARTIFACT_COUNT);
-        say(&teller, text);
+        say(&teller, "the workspace holds more files and folders than are looked at");
     }
     return teller.hit;
 }
