@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures the engine beside a Jupyter kernel and bubblewrap; prints a table, writes a JSON file.
 
-    run.py [--quick] [--only PART]... [--sessions N] [--build DIR] [--out FILE]
+    run.py [--quick] [--only PART]... [--sessions N] [--calm SECONDS] [--build DIR] [--out FILE]
 
 What is compared is taken in turns within one run, so that a busy minute of the machine falls on
 everybody. No time is ever a failure; a session that does not open, a cell that does not answer,
@@ -25,6 +25,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 PRELOAD = "numpy,pandas,matplotlib,matplotlib.pyplot"
 READY = 8
 PAUSE_MS = 20  # between two samples: the sandbox before is gone by then
+RESTED_S = 8   # by then a kernel that nobody asked for anything has given back what it can
+CALM = 0.15    # a machine that is less busy than this is ours to measure on
 
 PRINT = {"code": "print(2+2)", "expect": "4"}
 ASSIGN = {"code": "x = 1"}
@@ -198,6 +200,7 @@ class Bench:
         cells = {"print": PRINT, "describe": DESCRIBE, "held_out": HELD_OUT}
         opened = {"parked": [], "none": []}
         first = {(pool, cell): [] for pool in opened for cell in cells}
+        rested = []
         anchor = {name: [] for name in ("jupyter", "jupyter_describe", "jupyter_held_out",
                                         "bwrap", "bwrap_describe", "bwrap_held_out",
                                         "python", "python_describe", "python_held_out")}
@@ -230,6 +233,9 @@ class Bench:
         if self.quick:
             jupyter()
 
+        if not self.quick:
+            self._rounds(3, [lambda: rested.extend(self._rested())])
+
         anchor = {name: summary(values) for name, values in anchor.items() if values}
         self.report.more["anchors_create"] = anchor
         row = self.report.row
@@ -245,12 +251,24 @@ class Bench:
                 ("Jupyter", anchor["jupyter_describe"]["p50"]), (12, 8))
             row("", summary(first[pool, "describe"]),
                 ("bwrap python3", anchor["bwrap_describe"]["p50"]))
+        if rested:
+            row("open + describe(), parked for %d s" % RESTED_S, summary(rested),
+                ("Jupyter", anchor["jupyter_describe"]["p50"]), (12, 8))
         for pool, name in names.items():
             seen = anchor.get("bwrap_held_out")
             row("open + held-out cell, " + name, summary(first[pool, "held_out"]),
                 seen and ("bwrap python3", seen["p50"]))
         for name, key in (("bare python3: print", "python"), ("bare python3: describe()", "python_describe")):
             row("(anchor) " + name, anchor[key])
+
+    def _rested(self):
+        """First cells of sandboxes that have waited: the samples above take the youngest, always."""
+        time.sleep(RESTED_S)
+        opened = self.engine.visit("parked", READY, width=READY, keep=True)["open_us"]
+        self.engine.settle()
+        cells = self.engine.ask("again", DESCRIBE)["steps"][0]
+        self.engine.ask("close")
+        return [a + b for a, b in zip(opened, cells)]
 
     def warm(self):
         """An interpreter that is up."""
@@ -331,8 +349,9 @@ class Bench:
         seen = {"idle": look()}
         self.engine.ask("again", DESCRIBE, width=2)
         seen["pandas"] = look()
-        time.sleep(1 if self.quick else 5)
-        seen["rested"] = look()
+        if not self.quick:
+            time.sleep(RESTED_S)
+            seen["rested"] = look()
         self.engine.ask("close")
         self.report.more["memory"] = {**seen, "jupyter": theirs}
 
@@ -340,14 +359,16 @@ class Bench:
         for key, what, targets in (("pandas", "after a pandas cell", (9,)),
                                    ("rested", "some idle seconds later", (5, 2)),
                                    ("idle", "no cell run yet", ())):
-            one = seen[key]
+            one = seen.get(key)
+            if not one:
+                continue
+            what = "MB, %s: " % what
             if not self.quick:  # of so few, what others allocate meanwhile would be the most of it
-                row("memory, %s: MemAvailable" % what, (one["available_mb"], "MB"), n=n,
-                    targets=targets)
+                row(what + "MemAvailable", (one["available_mb"], "MB"), n=n, targets=targets)
             if one["cgroup_mb"] is not None:
-                row("  charged to its cgroup", (one["cgroup_mb"], "MB"), n=n)
-            row("  PSS", (one["pss_mb"], "MB"), ("Jupyter", pss), n=n)
-            row("  Private_Dirty", (one["private_dirty_mb"], "MB"), ("Jupyter", dirty), n=n)
+                row(what + "its cgroup", (one["cgroup_mb"], "MB"), n=n)
+            row(what + "PSS", (one["pss_mb"], "MB"), ("Jupyter", pss), n=n)
+            row(what + "Private_Dirty", (one["private_dirty_mb"], "MB"), ("Jupyter", dirty), n=n)
 
     def thousand(self):
         """Many at once, all alive."""
@@ -458,6 +479,9 @@ def show(report, facts):
     print("%(cpu)s, %(cores)d cores, %(memory_mb)d MB, Linux %(kernel)s, %(user)s, "
           "cgroup %(cgroup)s, Python %(python)s" % facts)
     print(", ".join("%s %s" % item for item in facts["packages"].items()), "|", facts["bubblewrap"])
+    if facts["busy_before"] > CALM:
+        print("The machine was %d %% busy before this began: the times say more about that than "
+              "about anything else." % (100 * facts["busy_before"]))
     print()
     for i, line in enumerate(lines):
         print("  ".join(text.ljust(width[k]) for k, text in enumerate(line)).rstrip())
@@ -471,12 +495,17 @@ def main():
     parser.add_argument("--quick", action="store_true", help="few samples: does it run at all?")
     parser.add_argument("--only", action="append", choices=PARTS, help="this part; may be repeated")
     parser.add_argument("--sessions", type=int, default=1000, help="live at once (1000)")
+    parser.add_argument("--calm", type=int, default=0, metavar="SECONDS",
+                        help="wait this long for others to let the machine alone (0)")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
     parser.add_argument("--out", type=pathlib.Path, help="the JSON file (BUILD/bench.json)")
     args = parser.parse_args()
 
-    subprocess.run(["ninja", "-C", args.build, "bench/bench-engine", "guest.stamp"], check=True,
-                   stdout=subprocess.DEVNULL)
+    # Where we may not write, somebody else has built.
+    if os.access(args.build, os.W_OK):
+        subprocess.run(["ninja", "-C", args.build, "bench/bench-engine", "guest.stamp"], check=True,
+                       stdout=subprocess.DEVNULL)
+    machine.wait_until(lambda: machine.busy(2) < CALM, args.calm)
     begun = time.monotonic()
     facts = machine.facts()
     report = Report()

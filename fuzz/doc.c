@@ -24,7 +24,9 @@ static size_t one_event(struct doc *d, struct feed *feed)
         return 1;
     }
     if (op % 8 == 4) {
-        ev = (struct event){.kind = EVENT_FILE, .file = {.path = body, .mime = "text/plain"}};
+        ev = (struct event){
+            .kind = EVENT_FILE, .file = {.path = body, .mime = "text/plain"}
+        };
         doc_event(d, &ev);
         return 1;
     }

@@ -55,7 +55,8 @@ static struct {
     struct engine *engine;
     struct pool *pool;
     struct feed feed;
-    int warden; /* owned; -1: it has hung up */
+    int warden;         /* owned; -1: it has hung up */
+    bool warden_sleeps; /* and takes nothing from its socket */
     uint64_t zygote, zygote_up;
     struct far_box boxes[BOXES];
     struct caller callers[SESSIONS];
@@ -117,7 +118,7 @@ static void far_read(void)
     int fds[3];
     size_t nfds;
 
-    while (far_recv(run.warden, &head, fds, 1, &nfds) == 1) {
+    while (!run.warden_sleeps && far_recv(run.warden, &head, fds, 1, &nfds) == 1) {
         struct far_box *b = head.type == MSG_SPAWN ? far_box(0) : NULL;
         if (head.type == MSG_POOL_START)
             run.zygote = head.id;
@@ -231,7 +232,8 @@ static const struct exec_callbacks callbacks = {on_event, on_outcome};
 
 static void start(struct caller *c, uint8_t how)
 {
-    static const char *const code[] = {"", "x", "print(1)", "\xc3\xa4 = 1", "\xff", "a very long line"};
+    static const char *const code[] = {
+        "", "x", "print(1)", "\xc3\xa4 = 1", "\xff", "a very long line"};
     struct exec_config config = {
         .kind = how & 1 ? EXEC_COMMAND : EXEC_CELL,
         .code = str_of(code[(how >> 1) % COUNT(code)]),
@@ -351,8 +353,7 @@ static void script_body(struct buf *ret)
             wire_put(ret, tag, STR("text/plain"));
         } else {
             static char zeros[256];
-            wire_put(ret, tag,
-                     n & 0x80 ? (struct str){zeros, n} : feed_text(&run.feed, n % 32));
+            wire_put(ret, tag, n & 0x80 ? (struct str){zeros, n} : feed_text(&run.feed, n % 32));
         }
     }
 }
@@ -492,7 +493,7 @@ static void step(void)
     struct far_box *b = &run.boxes[arg % BOXES];
     struct record *r = &run.records[arg % EXECS];
 
-    switch (op % 18) {
+    switch (op % 19) {
     case 0:
         turn();
         break;
@@ -555,6 +556,9 @@ static void step(void)
     case 17:
         change_workspace(arg);
         break;
+    case 18:
+        run.warden_sleeps = arg & 1;
+        break;
     }
 }
 
@@ -564,13 +568,15 @@ static void set_up(const uint8_t *data, size_t size)
 {
     struct pool_config config = {.name = "fuzz", .python = "/usr/bin/python3"};
     struct err e;
-    int pair[2];
+    int pair[2], small = 4096;
 
     memset(&run, 0, sizeof(run));
     run.feed = (struct feed){data, size};
     for (size_t i = 0; i < BOXES; i++)
         run.boxes[i] = (struct far_box){0, -1, -1, -1, -1, -1};
     EXPECT(wire_pair(pair, &e) == 0 && fd_set_nonblock(pair[1]) == 0);
+    /* Soon full, so that the server has to wait without waiting. */
+    EXPECT(setsockopt(pair[0], SOL_SOCKET, SO_SNDBUF, &small, sizeof(small)) == 0);
     warden_end = pair[0];
     run.warden = pair[1];
     run.loop = loop_new();

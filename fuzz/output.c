@@ -68,6 +68,12 @@ int guest_cell(struct guest *g, uint64_t id, struct str code, uint64_t number)
     return 0;
 }
 
+int guest_pipe(int ret[2])
+{
+    (void)ret;
+    return -1;
+}
+
 int guest_command(struct guest *g, uint64_t id, struct str line, int out, int err)
 {
     (void)g;
@@ -259,7 +265,9 @@ static void show(struct feed *feed)
     static const char bytes[8192];
 
     ev = (struct event){.kind = EVENT_DISPLAY, .bundle.count = 1};
-    ev.bundle.part[0] = (struct mime_part){STR("text/plain"), {bytes, feed_num(feed, 2) % 8192}};
+    ev.bundle.part[0] = (struct mime_part){
+        STR("text/plain"), {bytes, feed_num(feed, 2) % 8192}
+    };
     run.shown += ev.bundle.part[0].data.n;
     run.owner->on_event(run.session, &ev);
 }

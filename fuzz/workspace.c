@@ -51,7 +51,8 @@ static void get(struct str path)
 /* What code in the box may do between two looks. */
 static void change(struct feed *feed, uint8_t op)
 {
-    static const char *const names[] = {"f", "d/f", "g", "d/g", "d", "h", "p", "l", ".retort-upload"};
+    static const char *const names[] = {"f", "d/f", "g", "d/g",           "d",
+                                        "h", "p",   "l", ".retort-upload"};
     const char *a = names[feed_byte(feed) % COUNT(names)];
     const char *b = names[feed_byte(feed) % COUNT(names)];
 
@@ -72,7 +73,8 @@ static void change(struct feed *feed, uint8_t op)
         (void)!symlinkat("../o/f", trees.inside, a);
         break;
     case 5:
-        close(openat(trees.inside, a, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600));
+        close(openat(trees.inside, a, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
+                     0600));
         break;
     }
 }

@@ -13,6 +13,7 @@ struct watch {
     struct watch *next;
     struct loop *loop;
     int fd;
+    short events;
     loop_fn *fn;
     void *arg;
     bool paused, freed;
@@ -111,7 +112,7 @@ unsigned loop_turn(struct loop *l)
     l->depth++;
     count = run_later(l);
     for (struct watch *w = l->watches; w; w = w->next) {
-        struct pollfd p = {w->fd, POLLIN, 0};
+        struct pollfd p = {w->fd, w->events, 0};
         if (w->freed || w->paused)
             continue;
         while (poll(&p, 1, 0) < 0) /* libFuzzer's clock is a signal */
@@ -152,16 +153,26 @@ void loop_advance(struct loop *l, uint64_t ms)
     sweep(l);
 }
 
-struct watch *watch_new(struct loop *l, int fd, loop_fn *fn, void *arg)
+static struct watch *watch_open(struct loop *l, int fd, short events, loop_fn *fn, void *arg)
 {
     struct watch *w = mem_zalloc(sizeof(*w));
     struct watch **at = &l->watches;
 
-    *w = (struct watch){.loop = l, .fd = fd, .fn = fn, .arg = arg};
-    while (*at)
-        at = &(*at)->next;
+    *w = (struct watch){.loop = l, .fd = fd, .events = events, .fn = fn, .arg = arg};
+    for (; *at; at = &(*at)->next)
+        EXPECT((*at)->freed || (*at)->fd != fd); /* libuv watches a descriptor once */
     *at = w;
     return w;
+}
+
+struct watch *watch_new(struct loop *l, int fd, loop_fn *fn, void *arg)
+{
+    return watch_open(l, fd, POLLIN, fn, arg);
+}
+
+struct watch *watch_new_writable(struct loop *l, int fd, loop_fn *fn, void *arg)
+{
+    return watch_open(l, fd, POLLOUT, fn, arg);
 }
 
 void watch_pause(struct watch *w)

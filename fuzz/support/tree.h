@@ -1,4 +1,5 @@
-/* A directory tree to fuzz in: a place that must be kept to, and one outside that must stay as it is. */
+/* A directory tree to fuzz in: a place that must be kept to, and one outside that must stay as it
+ * is. */
 #pragma once
 
 #include "support/fuzz.h"

@@ -51,8 +51,8 @@ const struct option options[] = {
      0, DAY_MS, .metavar = "S", .text = "Time between the interrupt and the kill."},
 
     {"python",  0,   OPTION_PATH, GROUP_OTHER, BOTH, AT(python), .metavar = "PATH",
-     .unset = "/usr/bin/python3, else python3 from PATH",
-     .text = "The Python to run: the system's, or one of a virtual environment."},
+     .unset = "/usr/bin/python3, else from PATH",
+     .text = "The Python to run, such as that of a virtual environment."},
     {"preload", 0,   OPTION_TEXT, GROUP_OTHER, RUN, AT(preload), .metavar = "NAMES",
      .unset = "none", .text = "Modules to import beforehand, separated by commas."},
     {"json",    0,   OPTION_BOOL, GROUP_OTHER, BOTH, AT(json),

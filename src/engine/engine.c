@@ -3,6 +3,7 @@
 
 #include "warden/warden.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,11 +13,77 @@
 
 #define WARDEN_END_MS 5000
 
+/* The server must not wait for the warden, which may be waiting for the server to read: a few hundred
+ * messages fill a socket, and a thousand sessions close at once. What it does not take waits here. */
+struct letter {
+    struct letter *next; /* owned */
+    uint16_t type;
+    uint64_t id;
+    int fd; /* owned; -1: none */
+    size_t n;
+    char body[];
+};
+
+static void drop_first(struct engine *en)
+{
+    struct letter *l = en->letters;
+
+    en->letters = l->next;
+    fd_closep(&l->fd);
+    free(l);
+}
+
+static void drop_letters(struct engine *en)
+{
+    while (en->letters)
+        drop_first(en);
+    watch_free(en->to_warden);
+    en->to_warden = NULL;
+}
+
+static void on_warden_writable(void *arg)
+{
+    struct engine *en = arg;
+
+    while (en->letters) {
+        struct letter *l = en->letters;
+        if (wire_send(en->warden_out, l->type, l->id, (struct str){l->body, l->n}, &l->fd,
+                      l->fd >= 0) < 0 &&
+            errno == EAGAIN)
+            return;
+        drop_first(en); /* sent, or there is no warden any more: on_warden() tells */
+    }
+    drop_letters(en);
+}
+
+static int keep_letter(struct engine *en, uint16_t type, uint64_t id, struct str body, int fd)
+{
+    struct letter *l = mem_zalloc(sizeof(*l) + body.n);
+    struct letter **end = &en->letters;
+
+    *l = (struct letter){.type = type, .id = id, .fd = -1, .n = body.n};
+    if (body.n > 0)
+        memcpy(l->body, body.p, body.n);
+    if (fd >= 0 && (l->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0)) < 0) {
+        free(l);
+        return -1;
+    }
+    while (*end)
+        end = &(*end)->next;
+    *end = l;
+    if (!en->to_warden)
+        en->to_warden = watch_new_writable(en->loop, en->warden_out, on_warden_writable, en);
+    return 0;
+}
+
 int engine_tell(struct engine *en, uint16_t type, uint64_t id, struct str body, int fd)
 {
+    assert(body.n <= WIRE_BODY_MAX); /* one packet, sent whole or not at all */
     if (en->warden < 0)
         return -1;
-    return wire_send(en->warden, type, id, body, &fd, fd >= 0 ? 1 : 0);
+    if (!en->letters && wire_send(en->warden_out, type, id, body, &fd, fd >= 0) == 0)
+        return 0;
+    return en->letters || errno == EAGAIN ? keep_letter(en, type, id, body, fd) : -1;
 }
 
 void engine_add_guest(struct engine *en, struct guest *g)
@@ -51,14 +118,21 @@ static void to_pool(struct engine *en, uint64_t zygote, const struct err *down)
             return pool_on_zygote(p, zygote, down);
 }
 
+static void close_warden(struct engine *en)
+{
+    drop_letters(en);
+    watch_free(en->from_warden);
+    en->from_warden = NULL;
+    fd_closep(&en->warden);
+    fd_closep(&en->warden_out);
+}
+
 /* Without the warden nothing can be made or measured, and its keepers have died with it. */
 static void on_warden_lost(struct engine *en)
 {
     struct err e;
 
-    watch_free(en->from_warden);
-    en->from_warden = NULL;
-    fd_closep(&en->warden);
+    close_warden(en);
     log_error("the warden is gone, and every sandbox with it");
     err_set(&e, ERR_HOST, "the warden is gone");
     for (struct guest *g = en->guests; g; g = *guest_next(g))
@@ -76,8 +150,11 @@ static void on_warden(void *arg)
     uint64_t refused = 0;
     struct guest *g;
     struct err e;
+    int rc = wire_recv(en->warden, &head, bytes, NULL, 0, NULL);
 
-    if (wire_recv(en->warden, &head, bytes, NULL, 0, NULL) <= 0)
+    if (rc < 0 && errno == EAGAIN)
+        return;
+    if (rc <= 0)
         return on_warden_lost(en);
     struct str body = {bytes, head.len};
     if (head.type == MSG_POOL_UP)
@@ -144,8 +221,16 @@ struct engine *engine_new(struct loop *l, const struct engine_config *config, st
     snprintf(en->guest_dir, sizeof(en->guest_dir), "%s", config->guest_dir ? config->guest_dir : "");
     find_cache(config->cache_dir, en->cache_dir, sizeof(en->cache_dir));
     raise_open_files();
+    en->warden_out = -1;
     en->warden = warden_start(&en->warden_pidfd, e);
-    if (en->warden < 0) {
+    if (en->warden >= 0) {
+        en->warden_out = fcntl(en->warden, F_DUPFD_CLOEXEC, 0);
+        if (en->warden_out < 0 || fd_set_nonblock(en->warden) < 0)
+            err_sys(e, "set up the warden's socket");
+    }
+    if (en->warden_out < 0) {
+        fd_closep(&en->warden);
+        fd_closep(&en->warden_pidfd);
         free(en);
         return NULL;
     }
@@ -169,9 +254,7 @@ void engine_free(struct engine *en)
         en->pools = *pool_next(p);
         pool_free(p);
     }
-    if (en->from_warden)
-        watch_free(en->from_warden);
-    fd_closep(&en->warden);
+    close_warden(en);
     gone = (struct pollfd){en->warden_pidfd, POLLIN, 0};
     if (en->warden_pidfd >= 0 && poll(&gone, 1, WARDEN_END_MS) != 1)
         log_warn("the warden takes long to end");

@@ -86,7 +86,10 @@ int event_parse(uint16_t type, struct str body, struct event *ret, int *ret_errn
 struct engine {
     struct loop *loop;
     int warden, warden_pidfd; /* owned */
+    int warden_out; /* owned: the same socket; the loop watches a descriptor for one thing only */
     struct watch *from_warden;
+    struct watch *to_warden; /* while letters wait */
+    struct letter *letters;  /* owned: what the warden has not taken yet, oldest first */
     struct pool *pools;
     struct guest *guests; /* every live one, by box id */
     uint64_t next_id;

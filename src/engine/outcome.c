@@ -88,9 +88,13 @@ static void put_limits(uint32_t set, const struct limits *l, char *ret, size_t s
             continue;
         set &= ~IN(i);
         put_limit(i, l, one, sizeof(one));
-        at += (size_t)snprintf(ret + at, size - at, "%s%s", first ? "" : set ? ", " : " and ", one);
-        if (at >= size)
+        size_t n = (size_t)snprintf(ret + at, size - at, "%s%s",
+                                    first ? "" : set ? ", " : " and ", one);
+        if (n >= size - at) { /* whole ones only */
+            ret[at] = '\0';
             return;
+        }
+        at += n;
         first = false;
     }
 }

@@ -580,7 +580,9 @@ static void on_done(void *arg, uint64_t status)
         return;
     x->raised |= status == 1;
     x->interrupted = status == 2;
-    end(x);
+    /* A kill on its way must find this cell still here, not the next one. */
+    if (!x->killed)
+        end(x);
 }
 
 static void on_kernel_exit(void *arg, int status)

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <uv.h>
 
+#define LAST_ROUNDS 8 /* of later calls that ask for later calls, when the loop is freed */
+
 /* What loop_later() was asked for; a row lives until it has run. */
 struct later {
     struct later *next; /* owned */
@@ -99,6 +101,9 @@ void loop_free(struct loop *l)
 {
     if (!l)
         return;
+    /* What was put off is often the freeing of something; what asks for itself anew is not. */
+    for (int round = 0; l->later && round < LAST_ROUNDS; round++)
+        on_idle(&l->idle);
     uv_walk(&l->uv, close_handle, l);
     while (uv_run(&l->uv, UV_RUN_DEFAULT) != 0)
         ; /* a pending loop_stop() ends the first round before anything is closed */

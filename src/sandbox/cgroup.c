@@ -12,7 +12,7 @@
  * (version 2) or that moves its own single thread there (version 1, `tasks`) takes
  * no such lock. So the warden opens the way and the new process goes it.
  */
-#include "sandbox/box.h"
+#include "sandbox/box_int.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -42,13 +42,10 @@ static int hierarchies(const struct cgroups *cg)
     return cg->mode == CGROUP_V2 ? 1 : CTL__COUNT;
 }
 
-/* The path of this process in a hierarchy: "4:memory:/a/b", or "0::/a/b" for version 2. */
-static bool own_path(const char *controller, char *ret, size_t size)
+bool cgroup_own_path(char *text, const char *controller, char *ret, size_t size)
 {
-    char text[8192], *line, *save = NULL;
+    char *line, *save = NULL;
 
-    if (fd_read_file_at(AT_FDCWD, "/proc/self/cgroup", text, sizeof(text)) < 0)
-        return false;
     for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
         char *names = strchr(line, ':');
         char *path = names ? strchr(names + 1, ':') : NULL;
@@ -66,29 +63,38 @@ static bool own_path(const char *controller, char *ret, size_t size)
     return false;
 }
 
-/* Where a hierarchy is mounted: type "cgroup" with the controller among its super options, or
- * type "cgroup2". Only mounts that show the hierarchy from its root are of use. */
+static bool own_path(const char *controller, char *ret, size_t size)
+{
+    char text[8192];
+
+    return fd_read_file_at(AT_FDCWD, "/proc/self/cgroup", text, sizeof(text)) >= 0 &&
+           cgroup_own_path(text, controller, ret, size);
+}
+
+bool cgroup_mounted_at(const char *line, const char *controller, char *ret, size_t size)
+{
+    char root[512], where[512], type[32], super[512];
+    const char *dash = strstr(line, " - ");
+    bool found = !*controller;
+
+    if (!dash || sscanf(line, "%*s %*s %*s %511s %511s", root, where) != 2 ||
+        sscanf(dash, " - %31s %*s %511s", type, super) != 2 || strcmp(root, "/") != 0 ||
+        strcmp(type, *controller ? "cgroup" : "cgroup2") != 0)
+        return false;
+    for (char *save = NULL, *o = strtok_r(super, ",", &save); o && !found;
+         o = strtok_r(NULL, ",", &save))
+        found = strcmp(o, controller) == 0;
+    return found && (size_t)snprintf(ret, size, "%s", where) < size;
+}
+
 static bool mount_point(const char *controller, char *ret, size_t size)
 {
     char line[1024];
     FILE *f = fopen("/proc/self/mountinfo", "re");
     bool found = false;
 
-    while (f && !found && fgets(line, sizeof(line), f)) {
-        char root[512], where[512], type[32], super[512];
-        const char *dash = strstr(line, " - ");
-        if (!dash || sscanf(line, "%*d %*d %*s %511s %511s", root, where) != 2 ||
-            sscanf(dash, " - %31s %*s %511s", type, super) != 2 || strcmp(root, "/") != 0)
-            continue;
-        if (strcmp(type, *controller ? "cgroup" : "cgroup2") != 0)
-            continue;
-        found = !*controller;
-        for (char *save = NULL, *o = strtok_r(super, ",", &save); o && !found;
-             o = strtok_r(NULL, ",", &save))
-            found = strcmp(o, controller) == 0;
-        if (found)
-            found = (size_t)snprintf(ret, size, "%s", where) < size;
-    }
+    while (f && !found && fgets(line, sizeof(line), f))
+        found = cgroup_mounted_at(line, controller, ret, size);
     if (f)
         fclose(f);
     return found;
@@ -174,9 +180,14 @@ static int open_instance(struct cgroups *cg, int i, const char *base)
     cg->parent[i] = make_dir(own, "retort");
     if (cg->parent[i] < 0)
         return -1;
+    /* Nobody sweeps between the making of a directory and the lock that says whose it is. */
+    if (flock(cg->parent[i], LOCK_EX) < 0)
+        return -1;
     cg->swept += sweep(cg->parent[i]);
     cg->dir[i] = make_dir(cg->parent[i], cg->instance);
-    return cg->dir[i] < 0 ? -1 : flock(cg->dir[i], LOCK_EX | LOCK_NB);
+    int rc = cg->dir[i] < 0 ? -1 : flock(cg->dir[i], LOCK_EX | LOCK_NB);
+    (void)!flock(cg->parent[i], LOCK_UN);
+    return rc;
 }
 
 static bool has_word(const char *text, const char *word)

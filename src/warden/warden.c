@@ -76,6 +76,7 @@ struct warden {
     uint64_t next_cgroup;
     uint64_t spare[SPARES]; /* cgroups made while there was nothing else to do */
     unsigned spares;
+    bool no_spares; /* making one failed: only when there is need */
 };
 
 static void tell(struct warden *w, uint16_t type, uint64_t id, struct str body)
@@ -152,8 +153,10 @@ static int make_spare(struct warden *w, struct err *e)
 {
     uint64_t id = ++w->next_cgroup;
 
-    if (cgroup_make(w->cgroups, id, e) < 0)
+    if (cgroup_make(w->cgroups, id, e) < 0) {
+        (void)!cgroup_remove(w->cgroups, id); /* what there is of it */
         return -1;
+    }
     w->spare[w->spares++] = id;
     return 0;
 }
@@ -239,19 +242,43 @@ static void on_spawn(struct warden *w, uint64_t id, struct str body, int ctl)
     z->boxes++;
 }
 
-static void on_forked(struct warden *w, uint64_t id, int *pidfd)
+static void zygote_release(struct zygote *z)
+{
+    if (z->retired && z->boxes == 0)
+        syscall(SYS_pidfd_send_signal, z->pidfd, SIGKILL, NULL, 0);
+}
+
+static void on_box_gone(struct warden *w, struct box_entry *b)
+{
+    epoll_ctl(w->epoll, EPOLL_CTL_DEL, b->pidfd, NULL);
+    if (b->zygote) {
+        b->zygote->boxes--;
+        zygote_release(b->zygote);
+        b->zygote = NULL;
+    }
+    linger(w, b);
+}
+
+/* The box that a zygote speaks of: one it was asked for and has not answered. */
+static struct box_entry *box_due(struct warden *w, struct zygote *z, uint64_t id)
 {
     struct box_entry *b = box_find(w, id);
+
+    return b && b->zygote == z && b->pidfd < 0 ? b : NULL;
+}
+
+static void on_forked(struct warden *w, struct zygote *z, uint64_t id, int *pidfd)
+{
+    struct box_entry *b = box_due(w, z, id);
     struct buf body;
 
-    if (!b || b->pidfd >= 0 || *pidfd < 0)
+    if (!b || *pidfd < 0)
         return;
     b->pidfd = take_fd(pidfd);
     b->from_pidfd = (struct source){BOX_GONE, b};
     if (watch(w, b->pidfd, &b->from_pidfd) < 0) {
         syscall(SYS_pidfd_send_signal, b->pidfd, SIGKILL, NULL, 0);
-        fd_closep(&b->pidfd);
-        return linger(w, b);
+        return on_box_gone(w, b);
     }
     buf_init(&body, KiB);
     wire_put_num(&body, TAG_UID,
@@ -284,23 +311,6 @@ static void on_kill(struct warden *w, uint64_t id)
 
     if (b && b->pidfd >= 0)
         syscall(SYS_pidfd_send_signal, b->pidfd, SIGKILL, NULL, 0);
-}
-
-static void zygote_release(struct zygote *z)
-{
-    if (z->retired && z->boxes == 0)
-        syscall(SYS_pidfd_send_signal, z->pidfd, SIGKILL, NULL, 0);
-}
-
-static void on_box_gone(struct warden *w, struct box_entry *b)
-{
-    epoll_ctl(w->epoll, EPOLL_CTL_DEL, b->pidfd, NULL);
-    if (b->zygote) {
-        b->zygote->boxes--;
-        zygote_release(b->zygote);
-        b->zygote = NULL;
-    }
-    linger(w, b);
 }
 
 /* --- zygotes --- */
@@ -367,7 +377,7 @@ static void last_words(int log, const siginfo_t *how, char *ret, size_t size)
     text[n > 0 ? n : 0] = '\0';
     line = strrchr(text, '\n');
     if (n > 0)
-        snprintf(ret, size, "%s", line ? line + 1 : text);
+        snprintf(ret, size, "%.*s", (int)size - 1, line ? line + 1 : text);
     else if (number > 0)
         snprintf(ret, size, "the interpreter was ended by signal %d (%s)", number, strsignal(number));
     else
@@ -400,6 +410,9 @@ static void on_keeper_gone(struct warden *w, struct zygote *z)
     while (*at != z)
         at = &(*at)->next;
     *at = z->next;
+    /* Closing is not enough: a keeper that is just starting still holds copies of both. */
+    epoll_ctl(w->epoll, EPOLL_CTL_DEL, z->sock, NULL);
+    epoll_ctl(w->epoll, EPOLL_CTL_DEL, z->pidfd, NULL);
     fd_closep(&z->sock);
     fd_closep(&z->pidfd);
     fd_closep(&z->log);
@@ -438,8 +451,10 @@ static void on_zygote(struct warden *w, struct zygote *z)
     wire_find(body, TAG_TEXT, &text);
     snprintf(why, sizeof(why), "%.*s", (int)(text.n < 500 ? text.n : 500), text.p);
     switch (head.type) {
-    case MSG_ZYGOTE_UP:
-        z->up = send_filters(w, z) == 0;
+    case MSG_ZYGOTE_UP: /* once; and without the filters it is as good as gone */
+        if (z->up || send_filters(w, z) < 0)
+            break;
+        z->up = true;
         tell(w, MSG_POOL_UP, z->id, (struct str){0});
         break;
     case MSG_ZYGOTE_FAIL:
@@ -447,13 +462,14 @@ static void on_zygote(struct warden *w, struct zygote *z)
         dprintf(z->log, "\n%s\n", why);
         break;
     case MSG_FORKED:
-        on_forked(w, head.id, &fd);
+        on_forked(w, z, head.id, &fd);
         break;
     case MSG_FORK_FAIL: {
-        struct box_entry *b = box_find(w, head.id);
-        if (b && b->pidfd < 0) {
+        struct box_entry *b = box_due(w, z, head.id);
+        if (b) {
             z->boxes--;
             spawn_failed(w, b, why);
+            zygote_release(z);
         }
         break;
     }
@@ -514,11 +530,13 @@ static void run(struct warden *w)
     for (;;) {
         struct epoll_event ev[1]; /* one at a time: an event may free what the next one points to */
         struct err e;
-        bool wants_spare = w->spares < SPARES && w->zygotes;
+        bool wants_spare = w->spares < SPARES && w->zygotes && !w->no_spares;
         int n = epoll_wait(w->epoll, ev, 1, wants_spare ? 0 : w->lingering ? RETRY_MS : -1);
         retry_lingering(w);
-        if (n == 0 && wants_spare && make_spare(w, &e) < 0)
+        if (n == 0 && wants_spare && make_spare(w, &e) < 0) {
             log_debug("warden: %s", e.text);
+            w->no_spares = true; /* or this loop would do nothing else */
+        }
         if (n <= 0)
             continue;
         struct source s = *(struct source *)ev[0].data.ptr; /* a copy: what holds it may be freed */

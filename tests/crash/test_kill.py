@@ -103,7 +103,7 @@ def test_kill_of_the_kernel():
 
 @pytest.mark.parametrize("role", ["server", "warden"])
 def test_kill_while_starting(role):
-    for delay in (0.01, 0.05, 0.1, 0.2, 0.4, 0.7):
+    for delay in (0.01, 0.05, 0.15, 0.3, 0.6):
         process = retort.start("run", "-c", "import time; time.sleep(60)", stdout=subprocess.DEVNULL)
         try:
             time.sleep(delay)
@@ -138,11 +138,10 @@ def test_stopped_server_is_no_way_out():
         kill_and_wait(busy.process.pid, busy.below)
 
 
-@pytest.mark.parametrize("role", ["keeper", "zygote", "init"])
-def test_the_sentence_for_people(role):
+def test_the_sentence_for_people():
     with retort.Live("-c", "print('up')\nimport time; time.sleep(60)") as live:
         live.wait_for("up")
-        os.kill(chain(live.pid)[role], signal.SIGKILL)
+        os.kill(chain(live.pid)["zygote"], signal.SIGKILL)
         assert live.wait() == 3
     assert live.lines[0] == "up"
     assert any(line.startswith("retort: the sandbox is gone") for line in live.lines), live.lines

@@ -1,7 +1,5 @@
 """Each limit is hit once: the outcome names it in one line, and a neighbour's answers keep coming."""
 
-import os
-
 import pytest
 
 import retort
@@ -23,13 +21,13 @@ def run(neighbour):
 
 
 def test_wall_time(run):
-    got = run("--keep-going", "--timeout", "0.7", "-c", "x = 5\nwhile True: pass", "-c", "x",
+    got = run("--keep-going", "--timeout", "0.4", "-c", "x = 5\nwhile True: pass", "-c", "x",
               "--shell", "sleep 60", "-c", "import time; time.sleep(60)", "-c", "!sleep 60",
               "-c", "import asyncio\nawait asyncio.sleep(60)", "-c", "x")
     assert got.statuses == ["timeout", "ok", "timeout", "timeout", "timeout", "timeout", "ok"]
     for answer in (got[0], got[2], got[3], got[4], got[5]):
-        names(answer, "wall_time", "time limit of 0.700 s")
-        assert 600 < answer.outcome["wall_ms"] < 30_000
+        names(answer, "wall_time", "time limit of 0.400 s")
+        assert 300 < answer.outcome["wall_ms"] < 30_000
         assert not answer.lost
     assert got[1].result == got[6].result == "5"
     assert got.exit == 124
@@ -55,13 +53,17 @@ def test_memory(run):
               "-c", "'y' in globals(), open('kept.txt').read()",
               "-c", "import subprocess, sys\nsubprocess.run([sys.executable, '-c', " + repr(GROW) + "]).returncode",
               "--shell", "head -c 400M /dev/zero | tail -c 390M > /dev/null", "-c", "'goes on'")
-    assert got[1].status == "memory" and got[1].lost
-    names(got[1], "memory", "memory limit of 200 MiB", "variables are lost")
-    assert got[2].result == "(False, 'x')"
+    names(got[1], "memory", "memory limit of 200 MiB")
+    if got[1].status == "raised":  # without a cgroup the code may hear of it before it is killed
+        assert not retort.has_groups() and got[1].error["name"] == "MemoryError"
+        assert got[2].result == "(True, 'x')"
+    else:
+        assert got[1].status == "memory" and got[1].lost and "variables are lost" in got[1].message
+        assert got[2].result == "(False, 'x')"
     assert got[3].status in ("ok", "memory")  # the child goes; its parent may have been the larger one
     names(got[4], "memory")
     assert got[-1].result == "'goes on'"
-    assert got.exit == 137
+    assert got.exit == (1 if got[1].status == "raised" else 137)
 
 
 def test_memory_asked_for_at_once(run):
@@ -182,7 +184,7 @@ def test_cpus(run):
     got = run("--cpus", "0.25", "-c", "import time\nbegan = time.perf_counter()\n"
               "while time.process_time() < 0.6: pass\ntime.perf_counter() - began")
     assert got[0].status == "ok"
-    if os.geteuid() == 0:  # needs a cgroup
+    if retort.has_groups():
         assert float(got[0].result) > 1.5
 
 

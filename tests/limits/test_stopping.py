@@ -36,13 +36,13 @@ STUBBORN = {
 
 @pytest.fixture(scope="module")
 def polite():
-    return retort.run("--keep-going", "--timeout", "0.4", "--grace", "20", "-c", SETUP,
+    return retort.run("--keep-going", "--timeout", "0.3", "--grace", "20", "-c", SETUP,
                       *retort.cells(*POLITE.values()), "-c", AFTER)
 
 
 @pytest.fixture(scope="module")
 def stubborn():
-    return retort.run("--keep-going", "--timeout", "0.4", "--grace", "0.4",
+    return retort.run("--keep-going", "--timeout", "0.25", "--grace", "0.25",
                       *retort.cells(*[c for code in STUBBORN.values() for c in (SETUP, code, AFTER)]))
 
 

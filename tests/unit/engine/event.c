@@ -127,25 +127,25 @@ static void test_refused(void **state)
             const char *text; /* NULL: a number */
         } field[3];
     } rows[] = {
-        {MSG_DISPLAY, {{TAG_DATA, "data alone"}}                                         },
-        {MSG_DISPLAY, {{TAG_MIME, "text/plain"}}                                         },
-        {MSG_DISPLAY, {{TAG_MIME, "text/plain"}, {TAG_MIME, "text/plain"}}               },
-        {MSG_DISPLAY, {{TAG_MIME, "plain"}, {TAG_DATA, "x"}}                             },
-        {MSG_DISPLAY, {{TAG_MIME, "text/plain\n"}, {TAG_DATA, "x"}}                      },
-        {MSG_DISPLAY, {{TAG_MIME, "text/\"plain\""}, {TAG_DATA, "x"}}                    },
-        {MSG_DISPLAY, {{TAG_MIME, "text/pl\xc3\xa4in"}, {TAG_DATA, "x"}}                 },
-        {MSG_DISPLAY, {{TAG_MIME, ""}, {TAG_DATA, "x"}}                                  },
-        {MSG_DISPLAY, {{TAG_FLAGS, "not eight bytes"}}                                   },
-        {MSG_DISPLAY, {{TAG_CODE, "of another kind"}}                                    },
-        {MSG_RESULT,  {{TAG_STATUS, NULL}}                                               },
-        {MSG_ERROR,   {{TAG_FRAME_LINE, NULL}}                                           },
-        {MSG_ERROR,   {{TAG_FRAME_NAME, "no frame yet"}}                                 },
-        {MSG_ERROR,   {{TAG_FRAME_FILE, "f"}, {TAG_FRAME_LINE, "not a number"}}          },
-        {MSG_ERROR,   {{TAG_ERRNO, "28"}}                                                },
-        {MSG_ERROR,   {{TAG_MIME, "text/plain"}}                                         },
-        {MSG_DONE,    {{TAG_STATUS, NULL}}                                               },
-        {MSG_CELL,    {{TAG_CODE, "1"}}                                                  },
-        {0,           {{TAG_TEXT, "x"}}                                                  },
+        {MSG_DISPLAY, {{TAG_DATA, "data alone"}}                               },
+        {MSG_DISPLAY, {{TAG_MIME, "text/plain"}}                               },
+        {MSG_DISPLAY, {{TAG_MIME, "text/plain"}, {TAG_MIME, "text/plain"}}     },
+        {MSG_DISPLAY, {{TAG_MIME, "plain"}, {TAG_DATA, "x"}}                   },
+        {MSG_DISPLAY, {{TAG_MIME, "text/plain\n"}, {TAG_DATA, "x"}}            },
+        {MSG_DISPLAY, {{TAG_MIME, "text/\"plain\""}, {TAG_DATA, "x"}}          },
+        {MSG_DISPLAY, {{TAG_MIME, "text/pl\xc3\xa4in"}, {TAG_DATA, "x"}}       },
+        {MSG_DISPLAY, {{TAG_MIME, ""}, {TAG_DATA, "x"}}                        },
+        {MSG_DISPLAY, {{TAG_FLAGS, "not eight bytes"}}                         },
+        {MSG_DISPLAY, {{TAG_CODE, "of another kind"}}                          },
+        {MSG_RESULT,  {{TAG_STATUS, NULL}}                                     },
+        {MSG_ERROR,   {{TAG_FRAME_LINE, NULL}}                                 },
+        {MSG_ERROR,   {{TAG_FRAME_NAME, "no frame yet"}}                       },
+        {MSG_ERROR,   {{TAG_FRAME_FILE, "f"}, {TAG_FRAME_LINE, "not a number"}}},
+        {MSG_ERROR,   {{TAG_ERRNO, "28"}}                                      },
+        {MSG_ERROR,   {{TAG_MIME, "text/plain"}}                               },
+        {MSG_DONE,    {{TAG_STATUS, NULL}}                                     },
+        {MSG_CELL,    {{TAG_CODE, "1"}}                                        },
+        {0,           {{TAG_TEXT, "x"}}                                        },
     };
 
     for (size_t i = 0; i < COUNT(rows); i++) {
@@ -199,8 +199,9 @@ static void test_torn(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH_MESSAGE(test_display),  WITH_MESSAGE(test_result_and_clear), WITH_MESSAGE(test_error),
-        WITH_MESSAGE(test_clipped),  WITH_MESSAGE(test_refused),          WITH_MESSAGE(test_too_many),
+        WITH_MESSAGE(test_display), WITH_MESSAGE(test_result_and_clear),
+        WITH_MESSAGE(test_error),   WITH_MESSAGE(test_clipped),
+        WITH_MESSAGE(test_refused), WITH_MESSAGE(test_too_many),
         WITH_MESSAGE(test_torn),
     };
 

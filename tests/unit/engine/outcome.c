@@ -23,16 +23,16 @@ static void test_each_limit(void **state)
         enum limit limit;
         const char *line;
     } rows[] = {
-        {LIMIT_WALL,           "reached the time limit of 1.500 s"                       },
-        {LIMIT_CPU,            "reached the CPU time limit of 2 s"                       },
-        {LIMIT_MEMORY,         "reached the memory limit of 512 MiB"                     },
-        {LIMIT_PIDS,           "reached the limit of 64 processes and threads"           },
-        {LIMIT_DISK,           "reached the disk limit of 1536 bytes for /workspace"     },
+        {LIMIT_WALL,           "reached the time limit of 1.500 s"                        },
+        {LIMIT_CPU,            "reached the CPU time limit of 2 s"                        },
+        {LIMIT_MEMORY,         "reached the memory limit of 512 MiB"                      },
+        {LIMIT_PIDS,           "reached the limit of 64 processes and threads"            },
+        {LIMIT_DISK,           "reached the disk limit of 1536 bytes for /workspace"      },
         {LIMIT_TMP,            "reached the disk limit of 1 GiB for /tmp and for /dev/shm"},
-        {LIMIT_OPEN_FILES,     "reached the limit of 32 open files"                      },
-        {LIMIT_OUTPUT,         "reached the output limit of 16 MiB"                      },
-        {LIMIT_ARTIFACT_COUNT, "reached the limit of 7 reported files"                   },
-        {LIMIT_ARTIFACT_SIZE,  "reached the size limit of 1000 bytes for one file"       },
+        {LIMIT_OPEN_FILES,     "reached the limit of 32 open files"                       },
+        {LIMIT_OUTPUT,         "reached the output limit of 16 MiB"                       },
+        {LIMIT_ARTIFACT_COUNT, "reached the limit of 7 reported files"                    },
+        {LIMIT_ARTIFACT_SIZE,  "reached the size limit of 1000 bytes for one file"        },
     };
 
     (void)state;
@@ -70,45 +70,42 @@ static void test_all_limits(void **state)
 
 static void test_status(void **state)
 {
+    // clang-format off
     static const struct {
-        struct outcome o;
-        int status; /* as of wait(2) */
-        const char *detail, *line;
+        enum outcome_status status;
+        uint32_t hit;
+        bool lost;
+        int wait; /* status as of wait(2) */
+        const char *line;
     } rows[] = {
-        {{.status = OUTCOME_OK}, 0, "", ""},
-        {{.status = OUTCOME_RAISED}, 0, "", ""},
-        {{.status = OUTCOME_TIMEOUT, .limits_hit = IN(LIMIT_WALL)},
-         0, "",
+        {OUTCOME_OK, 0, false, 0, ""},
+        {OUTCOME_RAISED, 0, false, 0, ""},
+        {OUTCOME_TIMEOUT, IN(LIMIT_WALL), false, 0,
          "stopped at the time limit of 1.500 s; variables and files are kept"},
-        {{.status = OUTCOME_TIMEOUT, .limits_hit = IN(LIMIT_CPU), .state_lost = true},
-         0, "",
+        {OUTCOME_TIMEOUT, IN(LIMIT_CPU), true, 0,
          "stopped at the CPU time limit of 2 s; variables are lost, files are kept"},
-        {{.status = OUTCOME_MEMORY, .limits_hit = IN(LIMIT_MEMORY), .state_lost = true},
-         SIGKILL, "",
+        {OUTCOME_MEMORY, IN(LIMIT_MEMORY), true, SIGKILL,
          "ended at the memory limit of 512 MiB; variables are lost, files are kept"},
-        {{.status = OUTCOME_MEMORY, .limits_hit = IN(LIMIT_MEMORY)},
-         SIGKILL, "",
+        {OUTCOME_MEMORY, IN(LIMIT_MEMORY), false, SIGKILL,
          "ended at the memory limit of 512 MiB"},
-        {{.status = OUTCOME_INTERRUPTED}, 0, "", "interrupted on request"},
-        {{.status = OUTCOME_INTERRUPTED, .state_lost = true},
-         0, "",
+        {OUTCOME_INTERRUPTED, 0, false, 0, "interrupted on request"},
+        {OUTCOME_INTERRUPTED, 0, true, 0,
          "interrupted on request; variables are lost, files are kept"},
-        {{.status = OUTCOME_DIED, .state_lost = true},
-         3 << 8, "",
+        {OUTCOME_DIED, 0, true, 3 << 8,
          "the interpreter ended by itself with status 3; variables are lost, files are kept"},
-        {{.status = OUTCOME_DIED},
-         SIGSEGV, "",
+        {OUTCOME_DIED, 0, false, SIGSEGV,
          "the command was ended by signal 11 (Segmentation fault)"},
-        {{.status = OUTCOME_DIED, .limits_hit = IN(LIMIT_PIDS)},
-         SIGABRT, "",
+        {OUTCOME_DIED, IN(LIMIT_PIDS), false, SIGABRT,
          "the command was ended by signal 6 (Aborted) at the limit of 64 processes and threads"},
-        {{.status = OUTCOME_SESSION_LOST}, 0, "reasons", "the sandbox is gone: reasons"},
+        {OUTCOME_SESSION_LOST, 0, true, 0, "the sandbox is gone: reasons"},
     };
+    // clang-format on
 
     (void)state;
     for (size_t i = 0; i < COUNT(rows); i++) {
-        struct outcome o = rows[i].o;
-        outcome_say(&o, &limits, rows[i].status, rows[i].detail);
+        struct outcome o = {
+            .status = rows[i].status, .limits_hit = rows[i].hit, .state_lost = rows[i].lost};
+        outcome_say(&o, &limits, rows[i].wait, "reasons");
         assert_string_equal(o.line, rows[i].line);
     }
 }

@@ -123,10 +123,13 @@ static void test_too_much(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_system),   cmocka_unit_test(test_default),
-        cmocka_unit_test(test_none),     cmocka_unit_test(test_garbage),
+        cmocka_unit_test(test_system),
+        cmocka_unit_test(test_default),
+        cmocka_unit_test(test_none),
+        cmocka_unit_test(test_garbage),
         cmocka_unit_test(test_environment_of_its_own),
-        cmocka_unit_test(test_too_wide), cmocka_unit_test(test_link_to_everything),
+        cmocka_unit_test(test_too_wide),
+        cmocka_unit_test(test_link_to_everything),
         cmocka_unit_test(test_too_much),
     };
 

@@ -101,7 +101,8 @@ static void test_flush_of_a_half(void **state)
     assert_int_equal(t->pieces, 1);
 }
 
-/* What is no UTF-8 is passed on as it is, and never held back for more than a character's length. */
+/* What is no UTF-8 is passed on as it is, and never held back for more than a character's length.
+ */
 static void test_not_utf8(void **state)
 {
     struct tap *t = *state;
@@ -182,14 +183,10 @@ static void test_null(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH_TAP(test_split_character),
-        WITH_TAP(test_flush_of_a_half),
-        WITH_TAP(test_not_utf8),
-        WITH_TAP(test_by_the_loop),
-        WITH_TAP(test_throttled),
-        WITH_TAP(test_throttled_to_the_end),
-        WITH_TAP(test_drain_is_bounded),
-        cmocka_unit_test(test_null),
+        WITH_TAP(test_split_character),  WITH_TAP(test_flush_of_a_half),
+        WITH_TAP(test_not_utf8),         WITH_TAP(test_by_the_loop),
+        WITH_TAP(test_throttled),        WITH_TAP(test_throttled_to_the_end),
+        WITH_TAP(test_drain_is_bounded), cmocka_unit_test(test_null),
     };
 
     return RUN(tests);

@@ -4,7 +4,7 @@
 
 #include <time.h>
 
-#define TOLD_MAX 32
+#define TOLD_MAX 64
 
 struct space {
     struct scratch dir, outside;
@@ -14,7 +14,7 @@ struct space {
     size_t count; /* of what the last scan told */
     struct {
         enum file_change change;
-        char path[64];
+        char path[256];
         uint64_t size;
         bool too_large;
     } told[TOLD_MAX];
@@ -103,9 +103,20 @@ static void test_refused_paths(void **state)
     struct space *s = *state;
     static char longest[2000];
     const struct str rows[] = {
-        STR(""),       STR("/"),         STR("/etc/passwd"), STR(".."),   STR("../x"), STR("."),
-        STR("d/../.."), STR("d/../../x"), STR("link/x"),      STR("d/up/up/x"), STR("a\0b"),  STR("d/"),
-        STR("d//x"),   {longest, sizeof(longest)},
+        STR(""),
+        STR("/"),
+        STR("/etc/passwd"),
+        STR(".."),
+        STR("../x"),
+        STR("."),
+        STR("d/../.."),
+        STR("d/../../x"),
+        STR("link/x"),
+        STR("d/up/up/x"),
+        STR("a\0b"),
+        STR("d/"),
+        STR("d//x"),
+        {longest, sizeof(longest)},
     };
 
     memset(longest, 'x', sizeof(longest));

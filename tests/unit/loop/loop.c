@@ -183,7 +183,7 @@ static void test_signal(void **state)
     timer_free(s->timer);
 }
 
-/* Everything still open is closed; what was asked for later does not run. */
+/* Everything still open is closed; what was asked for later runs, for it may be a free(). */
 static void test_free_with_things_left(void **state)
 {
     struct seen *s = *state;
@@ -193,7 +193,7 @@ static void test_free_with_things_left(void **state)
     loop_later(s->loop, second, s);
     loop_stop(s->loop);
     loop_free(s->loop);
-    assert_int_equal(s->count, 0);
+    assert_int_equal(s->count, 1);
     s->loop = NULL;
 }
 
