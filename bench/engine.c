@@ -420,11 +420,11 @@ static void on_pool(void *arg, const struct err *failed)
 
 static int start(struct bench *b, char **argv, struct err *e)
 {
-    const struct engine_config engine = {.guest_dir = argv[1]};
-    struct pool_config pool = {.name = "none", .python = argv[2], .preload = argv[3]};
+    const struct engine_config engine = {.guest_dir = argv[1], .cache_dir = argv[2]};
+    struct pool_config pool = {.name = "none", .python = argv[3], .preload = argv[4]};
 
     limits_default(&pool.limits);
-    b->ready = (unsigned)strtoul(argv[4], NULL, 10);
+    b->ready = (unsigned)strtoul(argv[5], NULL, 10);
     b->loop = loop_new();
     b->engine = engine_new(b->loop, &engine, e);
     if (!b->engine)
@@ -443,8 +443,8 @@ int main(int argc, char **argv)
     static struct bench b;
     struct err e;
 
-    if (argc != 5) {
-        fprintf(stderr, "usage: bench-engine GUEST-DIR PYTHON PRELOAD READY\n");
+    if (argc != 6) {
+        fprintf(stderr, "usage: bench-engine GUEST-DIR CACHE-DIR PYTHON PRELOAD READY\n");
         return 2;
     }
     buf_init(&b.in, REQUEST_MAX);

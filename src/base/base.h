@@ -65,7 +65,7 @@ struct err {
 
 /* All three return -1, so that a failure is one line: return err_set(e, ...). */
 int err_set(struct err *e, enum err_kind kind, const char *fmt, ...) PRINTF(3, 4);
-int err_sys(struct err *e, const char *fmt, ...) PRINTF(2, 3); /* ERR_HOST plus strerror(errno) */
+int err_sys(struct err *e, const char *fmt, ...) PRINTF(2, 3);  /* ERR_HOST plus strerror(errno) */
 int err_wrap(struct err *e, const char *fmt, ...) PRINTF(2, 3); /* puts context in front */
 
 /* --- memory --- */

@@ -13,8 +13,9 @@
 
 #define WARDEN_END_MS 5000
 
-/* The server must not wait for the warden, which may be waiting for the server to read: a few hundred
- * messages fill a socket, and a thousand sessions close at once. What it does not take waits here. */
+/* The server must not wait for the warden, which may be waiting for the server to read: a few
+ * hundred messages fill a socket, and a thousand sessions close at once. What it does not take
+ * waits here. */
 struct letter {
     struct letter *next; /* owned */
     uint16_t type;
@@ -218,7 +219,8 @@ struct engine *engine_new(struct loop *l, const struct engine_config *config, st
     en->loop = l;
     en->next_id = 1;
     en->warden_pidfd = -1;
-    snprintf(en->guest_dir, sizeof(en->guest_dir), "%s", config->guest_dir ? config->guest_dir : "");
+    snprintf(en->guest_dir, sizeof(en->guest_dir), "%s",
+             config->guest_dir ? config->guest_dir : "");
     find_cache(config->cache_dir, en->cache_dir, sizeof(en->cache_dir));
     raise_open_files();
     en->warden_out = -1;

@@ -52,8 +52,9 @@ enum limit {
 };
 
 void limits_default(struct limits *ret);
-const char *limit_name(enum limit l); /* "wall_time", "cpu_time", "memory", "processes", "disk", "tmp",
-                                         "open_files", "output", "artifact_count", "artifact_size" */
+const char *
+limit_name(enum limit l); /* "wall_time", "cpu_time", "memory", "processes", "disk", "tmp",
+                             "open_files", "output", "artifact_count", "artifact_size" */
 
 /* --- events: what an execution says, in the order it happened --- */
 
@@ -133,7 +134,7 @@ struct outcome {
     int exit_code;       /* of a command; 128+signal when a signal ended it */
     char line[256];      /* one plain sentence; empty when there is nothing to add to "ok" */
     uint64_t wall_us;
-    uint64_t cpu_us;     /* of the sandbox during the execution, 0 where unknown */
+    uint64_t cpu_us; /* of the sandbox during the execution, 0 where unknown */
     uint64_t memory_peak_bytes;
     uint64_t output_bytes;   /* printed */
     uint64_t output_dropped; /* of these, not kept */
@@ -148,22 +149,23 @@ struct engine_config {
 
 /* Forks the warden: call before any thread exists. NULL and *e on failure. */
 struct engine *engine_new(struct loop *l, const struct engine_config *config, struct err *e);
-void engine_free(struct engine *en); /* ends every session and the warden; returns when they are gone */
+void engine_free(
+    struct engine *en); /* ends every session and the warden; returns when they are gone */
 
 struct pool_config {
     const char *name;
     const char *python;  /* NULL: python3 from PATH */
     const char *preload; /* comma-separated modules to import in the zygote; NULL or "": none */
     struct limits limits;
-    unsigned ready;        /* sandboxes kept parked */
-    uint64_t recycle_ms;   /* age at which the zygote is replaced; 0: never */
+    unsigned ready;      /* sandboxes kept parked */
+    uint64_t recycle_ms; /* age at which the zygote is replaced; 0: never */
 };
 
 typedef void pool_ready_fn(void *arg, const struct err *failed); /* failed NULL: it is up */
 
 /* on_ready is called once, when the first zygote can fork or has failed. */
-struct pool *pool_start(struct engine *en, const struct pool_config *config, pool_ready_fn *on_ready,
-                        void *arg);
+struct pool *pool_start(struct engine *en, const struct pool_config *config,
+                        pool_ready_fn *on_ready, void *arg);
 unsigned pool_parked(const struct pool *p);
 
 typedef void session_open_fn(void *arg, struct session *s, const struct err *failed);
@@ -199,8 +201,8 @@ void exec_interrupt(struct exec *x); /* SIGINT, then the kill after grace_ms */
 
 /* Runs source with the Python a pool of this name would have (NULL: the default), outside of any
  * box, and takes what it prints, cut at size - 1 bytes. */
-int python_ask(const char *python, const char *source, char *ret, size_t size, struct err *e)
-    MUST_CHECK;
+int python_ask(const char *python, const char *source, char *ret, size_t size,
+               struct err *e) MUST_CHECK;
 
 /* --- workspace files, by the host --- */
 

@@ -7,10 +7,10 @@
 #include "sandbox/box.h"
 #include "wire/wire.h"
 
-#define QUEUE_MAX   64   /* cells waiting in one session */
-#define LATE_MAX    (64 * KiB)
-#define SPAWNS_MAX  4 /* forks under way for the ready pool */
-#define BUNDLE_MAX  (12 * MiB)
+#define QUEUE_MAX  64 /* cells waiting in one session */
+#define LATE_MAX   (64 * KiB)
+#define SPAWNS_MAX 4 /* forks under way for the ready pool */
+#define BUNDLE_MAX (12 * MiB)
 
 /* --- output of a guest: a pipe, read as it comes --- */
 
@@ -38,7 +38,8 @@ struct guest;
 
 /* Who owns a guest hears of it through these; arg is the owner. */
 struct guest_owner {
-    void (*on_closed)(void *arg); /* the box is closed and its uid known; an interpreter is coming up */
+    void (*on_closed)(
+        void *arg); /* the box is closed and its uid known; an interpreter is coming up */
     void (*on_idle)(void *arg);
     void (*on_text)(void *arg, enum event_kind kind, struct str text);
     void (*on_event)(void *arg, const struct event *ev);
@@ -53,7 +54,7 @@ struct guest_owner {
 
 struct guest *guest_new(struct pool *p, const struct guest_owner *owner, void *arg);
 void guest_set_owner(struct guest *g, const struct guest_owner *owner, void *arg);
-void guest_free(struct guest *g); /* ends the sandbox */
+void guest_free(struct guest *g);                 /* ends the sandbox */
 void guest_end(struct guest *g, const char *why); /* the same, and the owner hears on_dead */
 enum guest_state guest_state(const struct guest *g);
 uint64_t guest_zygote(const struct guest *g);
@@ -69,6 +70,8 @@ int guest_cell(struct guest *g, uint64_t id, struct str code, uint64_t number);
 /* out, err: the guest's ends, closed by the caller. */
 int guest_command(struct guest *g, uint64_t id, struct str line, int out, int err);
 void guest_signal(struct guest *g, uint64_t id, int number);
+/* Idle, and no signal for the kernel is on its way: it would find the next cell. */
+bool guest_takes_cell(const struct guest *g);
 void guest_watch(struct guest *g, uint64_t cpu_us, uint64_t memory);
 void guest_ask_usage(struct guest *g);
 void guest_drain(struct guest *g);

@@ -35,9 +35,10 @@ struct guest {
     struct kernel_link kernel;
     int space, tmp, shm; /* owned: dirfds */
     uid_t uid;
-    bool spawned;     /* the warden has told uid and in_cgroup */
-    bool in_cgroup;   /* else init watches memory */
-    uint64_t running; /* id of the execution the kernel is at */
+    unsigned signals;   /* for the kernel, on their way to init */
+    bool spawned;       /* the warden has told uid and in_cgroup */
+    bool in_cgroup;     /* else init watches memory */
+    uint64_t running;   /* id of the execution the kernel is at */
     struct timer *boot; /* owned: until an interpreter is up */
     char why[256];
 };
@@ -85,7 +86,8 @@ static void unlink_kernel(struct guest *g)
     *k = (struct kernel_link){.sock = -1};
 }
 
-/* Closing init's socket is what ends the sandbox; the warden is asked too, for one that is stuck. */
+/* Closing init's socket is what ends the sandbox; the warden is asked too, for one that is stuck.
+ */
 static void hang_up(struct guest *g)
 {
     if (g->from_ctl)
@@ -179,13 +181,13 @@ static int on_done(struct guest *g, const struct wire_head *head, struct str bod
 }
 
 static const struct msg_rule from_kernel[] = {
-    {MSG_IDLE,    IN(GUEST_STARTING),                  0,          on_idle},
-    {MSG_SYNC,    IN(GUEST_RUNNING) | IN(GUEST_IDLE),  0,          on_sync},
-    {MSG_DISPLAY, IN(GUEST_RUNNING) | IN(GUEST_IDLE),  BUNDLE_MAX, on_said},
-    {MSG_CLEAR,   IN(GUEST_RUNNING) | IN(GUEST_IDLE),  64,         on_said},
-    {MSG_RESULT,  IN(GUEST_RUNNING),                   BUNDLE_MAX, on_said},
-    {MSG_ERROR,   IN(GUEST_RUNNING),                   MiB,        on_said},
-    {MSG_DONE,    IN(GUEST_RUNNING),                   64,         on_done},
+    {MSG_IDLE,    IN(GUEST_STARTING),                 0,          on_idle},
+    {MSG_SYNC,    IN(GUEST_RUNNING) | IN(GUEST_IDLE), 0,          on_sync},
+    {MSG_DISPLAY, IN(GUEST_RUNNING) | IN(GUEST_IDLE), BUNDLE_MAX, on_said},
+    {MSG_CLEAR,   IN(GUEST_RUNNING) | IN(GUEST_IDLE), 64,         on_said},
+    {MSG_RESULT,  IN(GUEST_RUNNING),                  BUNDLE_MAX, on_said},
+    {MSG_ERROR,   IN(GUEST_RUNNING),                  MiB,        on_said},
+    {MSG_DONE,    IN(GUEST_RUNNING),                  64,         on_done},
 };
 
 static const struct msg_rule *rule_for(const struct msg_rule *rules, size_t n, uint16_t type)
@@ -326,6 +328,19 @@ static int on_command_exit(struct guest *g, const struct wire_head *head, struct
     return 0;
 }
 
+/* Once init has sent it, the kernel sees it before it looks at a cell. */
+static int on_signalled(struct guest *g, const struct wire_head *head, struct str body)
+{
+    (void)head;
+    (void)body;
+    if (g->signals == 0)
+        return -1;
+    g->signals--;
+    if (g->spawned && guest_takes_cell(g))
+        g->owner->on_idle(g->arg);
+    return 0;
+}
+
 static int on_trip(struct guest *g, const struct wire_head *head, struct str body)
 {
     uint64_t which;
@@ -365,6 +380,7 @@ static const struct msg_rule from_init[] = {
     {MSG_FAILED,       IN(GUEST_BOOTING), 4 * KiB, on_failed      },
     {MSG_KERNEL_EXIT,  ANY_KERNEL,        64,      on_kernel_exit },
     {MSG_COMMAND_EXIT, ANY_KERNEL,        64,      on_command_exit},
+    {MSG_SIGNALLED,    ANY_KERNEL,        64,      on_signalled   },
     {MSG_TRIP,         ANY_KERNEL,        64,      on_trip        },
 };
 
@@ -639,10 +655,12 @@ int guest_command(struct guest *g, uint64_t id, struct str line, int out, int er
 }
 
 /* A full or closed socket means an init that is gone or stuck; its end is told elsewhere. */
-static void tell_init(struct guest *g, uint16_t type, uint64_t id, const struct buf *body)
+static bool tell_init(struct guest *g, uint16_t type, uint64_t id, const struct buf *body)
 {
-    if (g->ctl >= 0 && wire_send(g->ctl, type, id, buf_str(body), NULL, 0) < 0)
-        log_debug("box %" PRIu64 ": init does not listen: %s", g->id, strerror(errno));
+    if (g->ctl >= 0 && wire_send(g->ctl, type, id, buf_str(body), NULL, 0) == 0)
+        return true;
+    log_debug("box %" PRIu64 ": init does not listen: %s", g->id, strerror(errno));
+    return false;
 }
 
 void guest_signal(struct guest *g, uint64_t id, int number)
@@ -651,8 +669,14 @@ void guest_signal(struct guest *g, uint64_t id, int number)
 
     buf_init(&body, KiB);
     wire_put_num(&body, TAG_NUMBER, (uint64_t)number);
-    tell_init(g, MSG_SIGNAL, id, &body);
+    if (tell_init(g, MSG_SIGNAL, id, &body) && id == 0)
+        g->signals++;
     buf_done(&body);
+}
+
+bool guest_takes_cell(const struct guest *g)
+{
+    return g->state == GUEST_IDLE && g->signals == 0;
 }
 
 void guest_watch(struct guest *g, uint64_t cpu_us, uint64_t memory)

@@ -89,7 +89,10 @@ static void put_limits(uint32_t set, const struct limits *l, char *ret, size_t s
         set &= ~IN(i);
         put_limit(i, l, one, sizeof(one));
         size_t n = (size_t)snprintf(ret + at, size - at, "%s%s",
-                                    first ? "" : set ? ", " : " and ", one);
+                                    first ? ""
+                                    : set ? ", "
+                                          : " and ",
+                                    one);
         if (n >= size - at) { /* whole ones only */
             ret[at] = '\0';
             return;

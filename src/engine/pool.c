@@ -10,12 +10,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define RESTART_MS 1000
+#define RESTART_MS  1000
+#define PRELOAD_MAX (8 * KiB) /* with the rest of the request it fits one message */
 
 struct parked {
     struct parked *next;
-    struct pool *pool;   /* borrowed */
-    struct guest *guest; /* owned until handed over */
+    struct pool *pool;        /* borrowed */
+    struct guest *guest;      /* owned until handed over */
     session_open_fn *on_open; /* NULL: for the ready pool */
     void *arg;
     bool up; /* in pool.parked, no longer in pool.booting */
@@ -72,6 +73,9 @@ static int start_zygote(struct pool *p, struct err *e)
     struct buf body;
     uint64_t hash = 14695981039346656037u; /* FNV-1a: a name for this interpreter's cache */
 
+    if (strlen(p->preload) > PRELOAD_MAX)
+        return err_set(e, ERR_LIMIT, "the list of modules to import is longer than %zu bytes",
+                       PRELOAD_MAX);
     for (const char *c = info->executable; *c; c++)
         hash = (hash ^ (unsigned char)*c) * 1099511628211u;
     p->coming = en->next_id++;
@@ -157,8 +161,8 @@ static void on_start_failed(void *arg)
     answer_ready(p, &p->down);
 }
 
-struct pool *pool_start(struct engine *en, const struct pool_config *config, pool_ready_fn *on_ready,
-                        void *arg)
+struct pool *pool_start(struct engine *en, const struct pool_config *config,
+                        pool_ready_fn *on_ready, void *arg)
 {
     struct pool *p = mem_zalloc(sizeof(*p));
 
@@ -358,7 +362,8 @@ static void open_parked(void *arg)
     } else if (p->zygote) {
         boot(p, o->on_open, o->arg);
     } else {
-        err_set(&e, ERR_HOST, "no interpreter: %s", p->down.kind ? p->down.text : "it is still starting");
+        err_set(&e, ERR_HOST, "no interpreter: %s",
+                p->down.kind ? p->down.text : "it is still starting");
         o->on_open(o->arg, NULL, &e);
     }
     free(o);

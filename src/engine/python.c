@@ -11,8 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define PROBE_MS    15000
-#define ANSWER_MAX  (16 * KiB)
+#define PROBE_MS   15000
+#define ANSWER_MAX (16 * KiB)
 
 extern char **environ;
 
@@ -75,8 +75,8 @@ static bool is_below(const char *path, const char *dir)
 /* A prefix such as / or /home would show the host's files to the box. */
 static bool is_too_wide(const char *dir)
 {
-    static const char *const wide[] = {"/", "/home", "/root", "/etc", "/var", "/opt", "/srv",
-                                       "/mnt", "/media", "/tmp", "/run", "/proc", "/dev", "/sys"};
+    static const char *const wide[] = {"/",    "/home",  "/root", "/etc", "/var",  "/opt", "/srv",
+                                       "/mnt", "/media", "/tmp",  "/run", "/proc", "/dev", "/sys"};
     const char *home = getenv("HOME");
 
     for (size_t i = 0; i < COUNT(wide); i++)

@@ -15,12 +15,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define COMMAND_MAX (32 * KiB)
-#define EVENTS_MAX  10000 /* told one by one; text past that comes in one piece at the end */
-#define ERRORS_MAX  64    /* do not count as output: the error that ends a cell is always told */
-#define LATE_PARTS  256
+#define COMMAND_MAX   (32 * KiB)
+#define EVENTS_MAX    10000 /* told one by one; text past that comes in one piece at the end */
+#define ERRORS_MAX    64    /* do not count as output: the error that ends a cell is always told */
+#define LATE_PARTS    256
 #define USAGE_FROM_US 100000 /* shorter executions are not worth a question to the warden */
-#define KILL_MS     5000 /* what SIGKILL has not ended by then is beyond init's reach */
+#define KILL_MS       5000   /* what SIGKILL has not ended by then is beyond init's reach */
 
 enum stop { STOP_NONE, STOP_WALL, STOP_CPU, STOP_MEMORY, STOP_ASKED };
 
@@ -37,10 +37,10 @@ struct exec {
     struct timer *timer; /* owned: the time limit, then the grace */
     enum stop stop;
     bool asked_again; /* SIGINT has been sent twice */
-    bool killed;  /* SIGKILL has been sent */
-    bool ending;  /* the end is known and the warden has been asked what was used */
-    bool over;    /* its outcome has been told, and nothing is told after that */
-    bool fresh;   /* the interpreter was replaced since the execution before */
+    bool killed;      /* SIGKILL has been sent */
+    bool ending;      /* the end is known and the warden has been asked what was used */
+    bool over;        /* its outcome has been told, and nothing is told after that */
+    bool fresh;       /* the interpreter was replaced since the execution before */
     bool raised, interrupted;
     bool memory_error, no_thread;
     int number; /* errno of the error told last */
@@ -54,11 +54,11 @@ struct exec {
     struct tail {
         char *p; /* owned: ring */
         size_t cap, n, at;
-        bool cut; /* its beginning has been given up */
-    } tail[2]; /* stdout, stderr */
+        bool cut;    /* its beginning has been given up */
+    } tail[2];       /* stdout, stderr */
     size_t tail_max; /* bytes in both; 0: neither has begun */
     bool tails_told;
-    size_t events, errors; /* told so far */
+    size_t events, errors;    /* told so far */
     struct stream *out, *err; /* owned: a command's */
 };
 
@@ -68,10 +68,10 @@ struct late {
 };
 
 struct session {
-    struct pool *pool;   /* borrowed */
-    struct guest *guest; /* owned */
-    struct tree *tree;   /* owned */
-    struct exec *cells;  /* owned: first is running unless the kernel is starting */
+    struct pool *pool;     /* borrowed */
+    struct guest *guest;   /* owned */
+    struct tree *tree;     /* owned */
+    struct exec *cells;    /* owned: first is running unless the kernel is starting */
     struct exec *commands; /* owned */
     uint64_t cell_no;
     struct late late[LATE_PARTS];
@@ -174,13 +174,14 @@ static size_t cut_at(struct str text, size_t n)
 }
 
 /* Three quarters of the budget are the beginning, told as it comes; past that the end is kept in
- * rings and told last. Once over the budget the rest is read slowly: it costs time and says nothing. */
+ * rings and told last. Once over the budget the rest is read slowly: it costs time and says
+ * nothing. */
 static void keep_output(struct exec *x, enum event_kind kind, struct str text)
 {
     uint64_t budget = x->limits.output_bytes;
     uint64_t head = budget - budget / 4;
     bool past = x->tail_max > 0 || x->told >= head || x->events >= EVENTS_MAX;
-    size_t now = past                           ? 0
+    size_t now = past                       ? 0
                  : text.n <= head - x->told ? text.n
                                             : cut_at(text, (size_t)(head - x->told));
 
@@ -254,7 +255,9 @@ static void keep_late(struct session *s, enum event_kind kind, struct str text)
         return;
     if (text.n > LATE_MAX - s->late_bytes)
         text.n = LATE_MAX - s->late_bytes;
-    s->late[s->late_count++] = (struct late){kind, {mem_strndup(text), text.n}};
+    s->late[s->late_count++] = (struct late){
+        kind, {mem_strndup(text), text.n}
+    };
     s->late_bytes += text.n;
 }
 
@@ -297,8 +300,8 @@ static void find_full(struct exec *x)
         enum limit limit;
     } volumes[] = {
         {guest_space(x->session->guest), LIMIT_DISK},
-        {guest_tmp(x->session->guest), LIMIT_TMP},
-        {guest_shm(x->session->guest), LIMIT_TMP},
+        {guest_tmp(x->session->guest),   LIMIT_TMP },
+        {guest_shm(x->session->guest),   LIMIT_TMP },
     };
 
     for (size_t i = 0; i < COUNT(volumes); i++) {
@@ -354,9 +357,10 @@ static void finish(struct exec *x, const struct box_usage *now)
 {
     struct session *s = x->session;
     struct outcome *o = &x->outcome;
-    static const uint32_t limit_of[] = {
-        [STOP_WALL] = IN(LIMIT_WALL), [STOP_CPU] = IN(LIMIT_CPU), [STOP_MEMORY] = IN(LIMIT_MEMORY),
-        [STOP_ASKED] = 0};
+    static const uint32_t limit_of[] = {[STOP_WALL] = IN(LIMIT_WALL),
+                                        [STOP_CPU] = IN(LIMIT_CPU),
+                                        [STOP_MEMORY] = IN(LIMIT_MEMORY),
+                                        [STOP_ASKED] = 0};
 
     tell_tails(x);
     o->status = judge(x, now);
@@ -365,8 +369,8 @@ static void finish(struct exec *x, const struct box_usage *now)
         blame_limits(x, now);
     o->state_lost = x->kernel_died;
     o->exit_code = WIFSIGNALED(x->status) ? 128 + WTERMSIG(x->status) : WEXITSTATUS(x->status);
-    o->limits_hit |= tree_scan(s->tree, guest_space(s->guest), guest_uid(s->guest), &x->limits,
-                               on_file, x);
+    o->limits_hit |=
+        tree_scan(s->tree, guest_space(s->guest), guest_uid(s->guest), &x->limits, on_file, x);
     o->wall_us = (uint64_t)(time_mono_us() - x->started_us);
     o->cpu_us = now->cpu_us > x->before.cpu_us ? now->cpu_us - x->before.cpu_us : 0;
     o->memory_peak_bytes = now->memory_peak_bytes;
@@ -380,8 +384,8 @@ static void finish(struct exec *x, const struct box_usage *now)
 /* Asks the warden what the box has used, where the answer matters; the rest is finish(). */
 static void end(struct exec *x)
 {
-    bool plain = !x->raised && !x->interrupted && !x->kernel_died && x->status == 0 &&
-                 x->stop == STOP_NONE;
+    bool plain =
+        !x->raised && !x->interrupted && !x->kernel_died && x->status == 0 && x->stop == STOP_NONE;
     struct session *s = x->session;
 
     if (x->ending)
@@ -713,8 +717,7 @@ static void next_cell(struct session *s)
 {
     struct exec *x = s->cells;
 
-    if (s->closed || !x || x->started_us || x->stop != STOP_NONE ||
-        guest_state(s->guest) != GUEST_IDLE)
+    if (s->closed || !x || x->started_us || x->stop != STOP_NONE || !guest_takes_cell(s->guest))
         return;
     guest_throttle(s->guest, false);
     tell_late(s, x);
@@ -880,7 +883,8 @@ int workspace_put(struct session *s, struct str path, int src, struct err *e)
 {
     if (space_put(guest_space(s->guest), guest_uid(s->guest), path, src, e) < 0)
         return -1;
-    tree_scan(s->tree, guest_space(s->guest), guest_uid(s->guest), pool_limits(s->pool), NULL, NULL);
+    tree_scan(s->tree, guest_space(s->guest), guest_uid(s->guest), pool_limits(s->pool), NULL,
+              NULL);
     return 0;
 }
 

@@ -9,10 +9,10 @@
 #define SLOW_READ (MiB) /* per SLOW_MS: a flood costs the server a bounded share of one core */
 
 struct stream {
-    struct loop *loop;    /* borrowed */
-    int fd;               /* owned */
-    struct watch *watch;  /* owned; NULL after end of file */
-    struct timer *slow;   /* owned; NULL until throttled */
+    struct loop *loop;   /* borrowed */
+    int fd;              /* owned */
+    struct watch *watch; /* owned; NULL after end of file */
+    struct timer *slow;  /* owned; NULL until throttled */
     enum event_kind kind;
     char carry[4]; /* the first bytes of a character whose rest is still to come */
     size_t carried;

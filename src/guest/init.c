@@ -38,7 +38,7 @@ struct init {
     int ctl, sigfd;
     pid_t kernel; /* 0: none */
     struct command commands[COMMANDS_MAX];
-    uint64_t reaped_us;   /* CPU time of everything that has ended */
+    uint64_t reaped_us;    /* CPU time of everything that has ended */
     uint64_t watch_cpu_us; /* absolute: trip when total CPU passes this; 0: off */
     uint64_t watch_memory; /* 0: off */
     bool told_pids;
@@ -183,6 +183,8 @@ static void on_signal(struct init *in, uint64_t id, struct str body)
         return;
     if (id == 0 && in->kernel > 0)
         kill(in->kernel, (int)number);
+    if (id == 0)
+        tell_num(in, MSG_SIGNALLED, 0, TAG_NUMBER, number);
     for (size_t i = 0; id != 0 && i < COMMANDS_MAX; i++)
         if (in->commands[i].pid && in->commands[i].id == id)
             kill(-in->commands[i].pid, (int)number);
@@ -231,8 +233,9 @@ static uint64_t stat_cpu_us(const char *text)
     long long cuser, csys;
     const char *after = strrchr(text, ')'); /* the name before it is the process's own choice */
 
-    if (!after || sscanf(after + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %lld %lld",
-                         &user, &sys, &cuser, &csys) != 4)
+    if (!after ||
+        sscanf(after + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %lld %lld", &user,
+               &sys, &cuser, &csys) != 4)
         return 0;
     return (user + sys + (unsigned long long)(cuser + csys)) * (1000000 / 100);
 }
@@ -399,7 +402,9 @@ static void close_box(struct init *in, int ctl, int go)
 
 void init_run(int ctl, int go, const struct box_plan *plan, struct filter base, struct filter user)
 {
-    struct init in = {.box = {.plan = plan, .base = base, .user = user}};
+    struct init in = {
+        .box = {.plan = plan, .base = base, .user = user}
+    };
     sigset_t child;
 
     close_box(&in, ctl, go);
@@ -407,7 +412,10 @@ void init_run(int ctl, int go, const struct box_plan *plan, struct filter base, 
     sigaddset(&child, SIGCHLD);
     in.sigfd = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
     for (;;) {
-        struct pollfd p[] = {{in.ctl, POLLIN, 0}, {in.sigfd, POLLIN, 0}};
+        struct pollfd p[] = {
+            {in.ctl,   POLLIN, 0},
+            {in.sigfd, POLLIN, 0}
+        };
         struct signalfd_siginfo info;
         bool watching = in.watch_cpu_us || in.watch_memory;
         if (poll(p, COUNT(p), watching ? WATCH_MS : -1) < 0)

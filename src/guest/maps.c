@@ -97,8 +97,8 @@ static bool read_text(struct maps *m)
     size_t n = 0;
     long got = -1;
 
-    while (fd >= 0 && (got = raw(SYS_read, fd, (long)(m->text + n), (long)(MAPS_TEXT - 1 - n), 0, 0,
-                                 0)) > 0)
+    while (fd >= 0 &&
+           (got = raw(SYS_read, fd, (long)(m->text + n), (long)(MAPS_TEXT - 1 - n), 0, 0, 0)) > 0)
         n += (size_t)got;
     if (fd >= 0)
         raw(SYS_close, fd, 0, 0, 0, 0, 0);
@@ -109,8 +109,8 @@ static bool read_text(struct maps *m)
 bool maps_read(struct maps *m)
 {
     m->count = 0;
-    m->pagemap = (int)raw(SYS_openat, AT_FDCWD, (long)"/proc/self/pagemap", O_RDONLY | O_CLOEXEC, 0,
-                          0, 0);
+    m->pagemap =
+        (int)raw(SYS_openat, AT_FDCWD, (long)"/proc/self/pagemap", O_RDONLY | O_CLOEXEC, 0, 0, 0);
     if (m->pagemap < 0 || !read_text(m)) {
         maps_done(m);
         return false;
@@ -133,8 +133,8 @@ void maps_done(struct maps *m)
 
 bool maps_flags(const struct maps *m, unsigned long at, uint64_t *ret, size_t pages)
 {
-    return raw(SYS_pread64, m->pagemap, (long)ret, (long)(pages * 8), (long)(at / PAGE * 8), 0, 0) ==
-           (long)(pages * 8);
+    return raw(SYS_pread64, m->pagemap, (long)ret, (long)(pages * 8), (long)(at / PAGE * 8), 0,
+               0) == (long)(pages * 8);
 }
 
 bool is_own(uint64_t flags)

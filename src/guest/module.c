@@ -28,11 +28,8 @@ static int receive(void)
         AUTO_CLOSE int file = -1;
         size_t nfds;
         int rc;
-        Py_BEGIN_ALLOW_THREADS
-        rc = wire_recv(KERNEL_FD, &head, packet, &file, 1, &nfds);
-        Py_END_ALLOW_THREADS
-        if (PyErr_CheckSignals() < 0)
-            return -1;
+        Py_BEGIN_ALLOW_THREADS rc = wire_recv(KERNEL_FD, &head, packet, &file, 1, &nfds);
+        Py_END_ALLOW_THREADS if (PyErr_CheckSignals() < 0) return -1;
         if (rc <= 0)
             return 0;
         if (head.flags & WIRE_FILE) {
@@ -57,11 +54,8 @@ static void wait_for_message(void)
     int rc;
 
     pages_take(KERNEL_FD);
-    Py_BEGIN_ALLOW_THREADS
-    rc = poll(&p, 1, REST_MS);
-    Py_END_ALLOW_THREADS
-    if (rc == 0)
-        pages_give_back();
+    Py_BEGIN_ALLOW_THREADS rc = poll(&p, 1, REST_MS);
+    Py_END_ALLOW_THREADS if (rc == 0) pages_give_back();
 }
 
 static PyObject *py_recv(PyObject *self, PyObject *none)
@@ -83,7 +77,8 @@ static PyObject *py_recv(PyObject *self, PyObject *none)
 /* One (tag, bytes or int) pair into body; -1 with an exception set. */
 static int put_field(struct buf *body, PyObject *pair)
 {
-    PyObject *tag = PyTuple_Check(pair) && PyTuple_Size(pair) == 2 ? PyTuple_GetItem(pair, 0) : NULL;
+    PyObject *tag =
+        PyTuple_Check(pair) && PyTuple_Size(pair) == 2 ? PyTuple_GetItem(pair, 0) : NULL;
     PyObject *value = tag ? PyTuple_GetItem(pair, 1) : NULL;
     unsigned long number = tag ? PyLong_AsUnsignedLong(tag) : 0;
     char *p;
@@ -131,11 +126,9 @@ static int send_message(PyObject *args)
     for (Py_ssize_t i = 0; rc == 0 && i < PyList_Size(fields); i++)
         rc = put_field(&body, PyList_GetItem(fields, i));
     if (rc == 0) {
-        Py_BEGIN_ALLOW_THREADS
-        rc = wire_send(KERNEL_FD, (uint16_t)type, id, buf_str(&body), NULL, 0);
-        Py_END_ALLOW_THREADS
-        if (rc < 0)
-            PyErr_SetFromErrno(PyExc_OSError);
+        Py_BEGIN_ALLOW_THREADS rc =
+            wire_send(KERNEL_FD, (uint16_t)type, id, buf_str(&body), NULL, 0);
+        Py_END_ALLOW_THREADS if (rc < 0) PyErr_SetFromErrno(PyExc_OSError);
     }
     buf_done(&body);
     return rc;
@@ -159,10 +152,8 @@ static PyObject *py_call(PyObject *self, PyObject *args)
     (void)self;
     if (send_message(args) < 0)
         return NULL;
-    Py_BEGIN_ALLOW_THREADS
-    rc = wire_recv(KERNEL_FD, &head, packet, NULL, 0, NULL);
-    Py_END_ALLOW_THREADS
-    if (rc <= 0 || head.type != MSG_ACK)
+    Py_BEGIN_ALLOW_THREADS rc = wire_recv(KERNEL_FD, &head, packet, NULL, 0, NULL);
+    Py_END_ALLOW_THREADS if (rc <= 0 || head.type != MSG_ACK)
         _exit(1); /* the server is gone, or has given this kernel up */
     if (PyErr_CheckSignals() < 0)
         return NULL;
@@ -291,20 +282,20 @@ static PyObject *py_zygote_loop(PyObject *self, PyObject *args)
 }
 
 static PyMethodDef methods[] = {
-    {"recv",        py_recv,        METH_NOARGS,  "recv() -> (type, id, body) or None"           },
-    {"send",        py_send,        METH_VARARGS, "send(type, id, fields)"                       },
-    {"call",        py_call,        METH_VARARGS, "call(type, id, fields): send and wait for ACK"},
-    {"fields",      py_fields,      METH_VARARGS, "fields(body) -> [(tag, bytes)]"               },
-    {"unread",      py_unread,      METH_VARARGS, "unread(fd) -> bytes waiting in the pipe"      },
-    {"fail",        py_fail,        METH_VARARGS, "fail(fd, text): the zygote cannot start"      },
-    {"plug",        py_plug,        METH_NOARGS,  "plug(): fill the holes of the heap"           },
-    {"zygote_loop", py_zygote_loop, METH_VARARGS, "zygote_loop(fd): True in a new kernel"        },
+    {"recv",        py_recv,        METH_NOARGS,  "recv() -> (type, id, body) or None"            },
+    {"send",        py_send,        METH_VARARGS, "send(type, id, fields)"                        },
+    {"call",        py_call,        METH_VARARGS, "call(type, id, fields): send and wait for ACK" },
+    {"fields",      py_fields,      METH_VARARGS, "fields(body) -> [(tag, bytes)]"                },
+    {"unread",      py_unread,      METH_VARARGS, "unread(fd) -> bytes waiting in the pipe"       },
+    {"fail",        py_fail,        METH_VARARGS, "fail(fd, text): the zygote cannot start"       },
+    {"plug",        py_plug,        METH_NOARGS,  "plug(): fill the holes of the heap"            },
+    {"zygote_loop", py_zygote_loop, METH_VARARGS, "zygote_loop(fd): True in a new kernel"         },
     {"teach",       py_teach,       METH_NOARGS,  "teach(): tell the zygote which pages were used"},
-    {NULL,          NULL,           0,            NULL                                           },
+    {NULL,          NULL,           0,            NULL                                            },
 };
 
-static struct PyModuleDef module = {
-    PyModuleDef_HEAD_INIT, .m_name = "_retort", .m_size = -1, .m_methods = methods};
+static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, .m_name = "_retort", .m_size = -1,
+                                    .m_methods = methods};
 
 PyMODINIT_FUNC PyInit__retort(void); /* found by name: no header declares it */
 

@@ -20,7 +20,8 @@
 
 #define FILTERS_MAX (512 * KiB)
 #define BOX_SPACES                                                                                 \
-    (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS) /* net: net_prepare */
+    (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC |                                   \
+     CLONE_NEWUTS) /* net: net_prepare */
 
 /* glibc keeps the thread id where the kernel was told to clear it. */
 int *thread_id_address(void)
@@ -94,7 +95,8 @@ struct zygote {
 };
 
 /* True in a new kernel. fds: init's socket, then what cgroup_doors() opened. */
-static bool on_fork(const struct zygote *z, uint64_t id, struct str body, const int *fds, size_t nfds)
+static bool on_fork(const struct zygote *z, uint64_t id, struct str body, const int *fds,
+                    size_t nfds)
 {
     struct box_plan plan;
     struct str blob, map;

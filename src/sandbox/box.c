@@ -1,8 +1,8 @@
 /*
  * Theory of operation. The zygote made this process with clone3() into new user,
  * mount, pid, ipc and uts namespaces and into a network namespace of its own, and
- * wrote its id maps; it has joined its cgroup. It is PID 1 of the new pid namespace and still has every capability
- * *inside* the user namespace, which it spends on the rows below, top to bottom.
+ * wrote its id maps; it has joined its cgroup. It is PID 1 of the new pid namespace and still has
+ * every capability *inside* the user namespace, which it spends on the rows below, top to bottom.
  * No byte of a client has been read when the last row is done.
  */
 #include "sandbox/box_int.h"

@@ -127,12 +127,14 @@ unsigned cgroups_swept(const struct cgroups *cg);  /* stale groups removed at op
 
 /* Making one takes a millisecond or more on version 1, so it can be done ahead of limiting it. */
 int cgroup_make(struct cgroups *cg, uint64_t id, struct err *e) MUST_CHECK;
-int cgroup_limit(struct cgroups *cg, uint64_t id, const struct box_plan *plan, struct err *e) MUST_CHECK;
+int cgroup_limit(struct cgroups *cg, uint64_t id, const struct box_plan *plan,
+                 struct err *e) MUST_CHECK;
 /* The way in, for the process that is to be born there or to join: owned fds in ret, and how many.
- * Version 2: the directory, for CLONE_INTO_CGROUP. Version 1: one `tasks` file per hierarchy, to each
- * of which the new process writes "0" itself (see cgroup_join). */
+ * Version 2: the directory, for CLONE_INTO_CGROUP. Version 1: one `tasks` file per hierarchy, to
+ * each of which the new process writes "0" itself (see cgroup_join). */
 #define CGROUP_DOORS_MAX 4
-int cgroup_doors(struct cgroups *cg, uint64_t id, int ret[CGROUP_DOORS_MAX], struct err *e) MUST_CHECK;
+int cgroup_doors(struct cgroups *cg, uint64_t id, int ret[CGROUP_DOORS_MAX],
+                 struct err *e) MUST_CHECK;
 void cgroup_usage(struct cgroups *cg, uint64_t id, struct box_usage *ret);
 /* 0 when it is gone, -1 with EBUSY while processes of it are still dying. */
 int cgroup_remove(struct cgroups *cg, uint64_t id) MUST_CHECK;

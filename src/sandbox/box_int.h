@@ -21,8 +21,8 @@ int probe_refused(long got, int want, const char *what, struct err *e) MUST_CHEC
 /* The path of a process in a hierarchy, from the lines of its /proc/.../cgroup: "4:memory:/a/b", or
  * "0::/a/b" for version 2, whose controller is "". Cuts text up. */
 bool cgroup_own_path(char *text, const char *controller, char *ret, size_t size);
-/* Where a line of mountinfo says that a hierarchy is mounted: type "cgroup" with the controller among
- * its super options, or type "cgroup2". Only mounts that show it from its root are of use. */
+/* Where a line of mountinfo says that a hierarchy is mounted: type "cgroup" with the controller
+ * among its super options, or type "cgroup2". Only mounts that show it from its root are of use. */
 bool cgroup_mounted_at(const char *line, const char *controller, char *ret, size_t size);
 
 /* seccomp(2) with a compiled program; -1 and errno. */

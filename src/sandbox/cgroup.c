@@ -31,7 +31,7 @@ static const char *const v1_name[] = {"memory", "pids", "cpu", "cpuacct"};
 struct cgroups {
     enum cgroup_mode mode;
     unsigned swept;
-    int dir[CTL__COUNT]; /* owned: our instance's directory per controller; v2: one in [0] */
+    int dir[CTL__COUNT];    /* owned: our instance's directory per controller; v2: one in [0] */
     int parent[CTL__COUNT]; /* owned: .../retort */
     char instance[32];
     char why[256];

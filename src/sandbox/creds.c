@@ -26,7 +26,9 @@
 static int caps_set(uint32_t low)
 {
     struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
-    struct __user_cap_data_struct data[2] = {{.effective = low, .permitted = low}};
+    struct __user_cap_data_struct data[2] = {
+        {.effective = low, .permitted = low}
+    };
 
     return (int)syscall(SYS_capset, &head, data);
 }
@@ -56,7 +58,8 @@ int ids_enter(struct box *b, struct err *e)
         return err_sys(e, "drop groups");
     if (become(b->plan->init_uid) < 0)
         return err_sys(e, "become uid %u", b->plan->init_uid);
-    /* The change of uid took it; mounts_enter needs its own /proc/self. Gone again in creds_enter. */
+    /* The change of uid took it; mounts_enter needs its own /proc/self. Gone again in creds_enter.
+     */
     if (prctl(PR_SET_DUMPABLE, 1) < 0)
         return err_sys(e, "become dumpable");
     return 0;
@@ -83,7 +86,8 @@ int creds_enter(struct box *b, struct err *e)
     if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)
         return err_sys(e, "clear ambient capabilities");
     /* Uid 0 of the namespace is a name, not a power: exec gives it nothing. */
-    if (prctl(PR_SET_SECUREBITS, SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_KEEP_CAPS_LOCKED) < 0)
+    if (prctl(PR_SET_SECUREBITS, SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_KEEP_CAPS_LOCKED) <
+        0)
         return err_sys(e, "set securebits");
     if (caps_set(b->plan->init_uid == 0 ? INIT_CAPS : 0) < 0)
         return err_sys(e, "drop capabilities");

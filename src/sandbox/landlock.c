@@ -21,13 +21,13 @@ struct ruleset_attr {
     uint64_t handled_access_net;
     uint64_t scoped;
 };
-#define FS_TRUNCATE      (1ull << 14)
-#define FS_IOCTL_DEV     (1ull << 15)
-#define SCOPE_ABSTRACT   (1ull << 0)
-#define SCOPE_SIGNAL     (1ull << 1)
-#define FS_ABI_1         ((1ull << 13) - 1)
-#define FS_REFER         (1ull << 13)
-#define FS_NEVER         (LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_BLOCK | FS_IOCTL_DEV)
+#define FS_TRUNCATE    (1ull << 14)
+#define FS_IOCTL_DEV   (1ull << 15)
+#define SCOPE_ABSTRACT (1ull << 0)
+#define SCOPE_SIGNAL   (1ull << 1)
+#define FS_ABI_1       ((1ull << 13) - 1)
+#define FS_REFER       (1ull << 13)
+#define FS_NEVER       (LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_BLOCK | FS_IOCTL_DEV)
 
 static uint64_t fs_of_abi(int abi)
 {
@@ -68,5 +68,6 @@ int landlock_enter(struct box *b, struct err *e)
 int landlock_verify(struct box *b, struct err *e)
 {
     (void)b;
-    return probe_refused(mknod("/tmp/.probe", S_IFCHR | 0600, 0), EACCES, "making a device node", e);
+    return probe_refused(mknod("/tmp/.probe", S_IFCHR | 0600, 0), EACCES, "making a device node",
+                         e);
 }

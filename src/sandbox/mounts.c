@@ -77,8 +77,8 @@ int mounts_enter(struct box *b, struct err *e)
 
 int mounts_verify(struct box *b, struct err *e)
 {
-    static const char *const sealed[] = {"/.probe", "/usr/.probe", "/etc/.probe", "/dev/.probe",
-                                         "/opt/.probe", "/proc/.probe"};
+    static const char *const sealed[] = {"/.probe",     "/usr/.probe", "/etc/.probe",
+                                         "/dev/.probe", "/opt/.probe", "/proc/.probe"};
     struct statfs fs;
     char self[16] = "";
 

@@ -30,18 +30,18 @@ static size_t rows_of(const struct box_plan *p, struct row *ret)
 {
     uint64_t largest = p->disk_bytes > p->tmp_bytes ? p->disk_bytes : p->tmp_bytes;
     const struct row rows[] = {
-        {RLIMIT_CORE,       0                                       },
-        {RLIMIT_NOFILE,     p->open_files                           },
-        /* Counted per uid and user namespace since Linux 5.14, so it is this box's own count. */
-        {RLIMIT_NPROC,      p->pids                                 },
-        {RLIMIT_FSIZE,      largest                                 },
-        {RLIMIT_MEMLOCK,    64 * KiB                                },
-        {RLIMIT_MSGQUEUE,   0                                       },
-        {RLIMIT_RTPRIO,     0                                       },
-        {RLIMIT_NICE,       0                                       },
-        {RLIMIT_SIGPENDING, 1024                                    },
-        /* Without a cgroup each process alone is held to the limit, and init watches the sum. What
-         * the interpreter brings along is shared and not the code's doing. */
+        {RLIMIT_CORE,       0                                                            },
+        {RLIMIT_NOFILE,     p->open_files                                                },
+ /* Counted per uid and user namespace since Linux 5.14, so it is this box's own count. */
+        {RLIMIT_NPROC,      p->pids                                                      },
+        {RLIMIT_FSIZE,      largest                                                      },
+        {RLIMIT_MEMLOCK,    64 * KiB                                                     },
+        {RLIMIT_MSGQUEUE,   0                                                            },
+        {RLIMIT_RTPRIO,     0                                                            },
+        {RLIMIT_NICE,       0                                                            },
+        {RLIMIT_SIGPENDING, 1024                                                         },
+ /* Without a cgroup each process alone is held to the limit, and init watches the sum. What
+  * the interpreter brings along is shared and not the code's doing. */
         {RLIMIT_DATA,       p->in_cgroup ? RLIM_INFINITY : p->memory_bytes + data_bytes()},
     };
 

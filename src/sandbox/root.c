@@ -30,23 +30,23 @@ enum { MUST_EXIST = 1, DEVICE = 2, WRITABLE = 4 };
 
 /* The order is that of mounting: a row may lie below the one before it. */
 static const struct source base_sources[] = {
-    {"/usr",                NULL, MUST_EXIST},
-    {"/etc/alternatives",   NULL, 0         },
-    {"/etc/fonts",          NULL, 0         },
-    {"/etc/ld.so.cache",    NULL, 0         },
-    {"/etc/ld.so.conf",     NULL, 0         },
-    {"/etc/ld.so.conf.d",   NULL, 0         },
-    {"/etc/localtime",      NULL, 0         },
-    {"/etc/magic",          NULL, 0         },
-    {"/etc/matplotlibrc",   NULL, 0         },
-    {"/etc/mime.types",     NULL, 0         },
-    {"/etc/ssl/certs",      NULL, 0         },
-    {"/etc/ssl/openssl.cnf", NULL, 0        },
-    {"/dev/null",           NULL, DEVICE | MUST_EXIST},
-    {"/dev/zero",           NULL, DEVICE | MUST_EXIST},
-    {"/dev/full",           NULL, DEVICE    },
-    {"/dev/random",         NULL, DEVICE | MUST_EXIST},
-    {"/dev/urandom",        NULL, DEVICE | MUST_EXIST},
+    {"/usr",                 NULL, MUST_EXIST         },
+    {"/etc/alternatives",    NULL, 0                  },
+    {"/etc/fonts",           NULL, 0                  },
+    {"/etc/ld.so.cache",     NULL, 0                  },
+    {"/etc/ld.so.conf",      NULL, 0                  },
+    {"/etc/ld.so.conf.d",    NULL, 0                  },
+    {"/etc/localtime",       NULL, 0                  },
+    {"/etc/magic",           NULL, 0                  },
+    {"/etc/matplotlibrc",    NULL, 0                  },
+    {"/etc/mime.types",      NULL, 0                  },
+    {"/etc/ssl/certs",       NULL, 0                  },
+    {"/etc/ssl/openssl.cnf", NULL, 0                  },
+    {"/dev/null",            NULL, DEVICE | MUST_EXIST},
+    {"/dev/zero",            NULL, DEVICE | MUST_EXIST},
+    {"/dev/full",            NULL, DEVICE             },
+    {"/dev/random",          NULL, DEVICE | MUST_EXIST},
+    {"/dev/urandom",         NULL, DEVICE | MUST_EXIST},
 };
 
 /* Links on a merged system, directories of their own on an older one. */
@@ -57,20 +57,19 @@ struct text_file {
 };
 
 static const struct text_file text_files[] = {
-    {"/etc/passwd",
-     "root:x:0:0:root:/nonexistent:/usr/sbin/nologin\n"
-     "user:x:1000:1000:user:/tmp:/bin/bash\n"
-     "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n"},
-    {"/etc/group", "root:x:0:\nuser:x:1000:\nnogroup:x:65534:\n"},
-    {"/etc/hosts", "127.0.0.1 localhost retort\n::1 localhost\n"},
-    {"/etc/hostname", "retort\n"},
-    {"/etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files\nservices: files\n"},
-    {"/etc/resolv.conf", "# there is no name server: this sandbox has no network\n"},
+    {"/etc/passwd",        "root:x:0:0:root:/nonexistent:/usr/sbin/nologin\n"
+                    "user:x:1000:1000:user:/tmp:/bin/bash\n"
+                    "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n"},
+    {"/etc/group",         "root:x:0:\nuser:x:1000:\nnogroup:x:65534:\n"                             },
+    {"/etc/hosts",         "127.0.0.1 localhost retort\n::1 localhost\n"                             },
+    {"/etc/hostname",      "retort\n"                                                                },
+    {"/etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files\nservices: files\n"            },
+    {"/etc/resolv.conf",   "# there is no name server: this sandbox has no network\n"                },
 };
 
 static const char *const dev_links[][2] = {
-    {"/proc/self/fd", STAGE "/dev/fd"},
-    {"/proc/self/fd/0", STAGE "/dev/stdin"},
+    {"/proc/self/fd",   STAGE "/dev/fd"    },
+    {"/proc/self/fd/0", STAGE "/dev/stdin" },
     {"/proc/self/fd/1", STAGE "/dev/stdout"},
     {"/proc/self/fd/2", STAGE "/dev/stderr"},
 };

@@ -107,8 +107,9 @@ static _Noreturn void exec_zygote(const struct keeper *k)
         snprintf(slash, sizeof(path) - (size_t)(slash - path),
                  ":/usr/local/bin:/usr/bin:/bin:/usr/games");
     snprintf(fd, sizeof(fd), "%d", ZYGOTE_FD);
-    const char *argv[] = {k->spec->python, "-I", "-B", BOX_GUEST_DIR "/retort_guest/zygote.py",
-                          fd, "--preload", k->spec->preload, NULL};
+    const char *argv[] = {
+        k->spec->python,  "-I", "-B", BOX_GUEST_DIR "/retort_guest/zygote.py", fd, "--preload",
+        k->spec->preload, NULL};
 
     if (dup2(k->sock, ZYGOTE_FD) < 0 || syscall(SYS_close_range, ZYGOTE_FD + 1, ~0u, 0) < 0)
         _exit(1);

@@ -45,7 +45,7 @@ struct source {
 struct zygote {
     struct zygote *next;
     uint64_t id;
-    int sock, pidfd, log; /* owned */
+    int sock, pidfd, log;      /* owned */
     bool up, retired, refused; /* refused: the interpreter itself said that it will not do */
     unsigned boxes;
     struct source from_sock, from_pidfd;
@@ -118,7 +118,8 @@ static int slot_take(struct warden *w, unsigned *ret)
         unsigned i = (w->slot_hint + n) % SLOTS;
         if (!w->slot_used[i]) {
             w->slot_used[i] = 1;
-            w->slot_hint = i + 1; /* the longest-unused first: a stray file finds no new owner soon */
+            w->slot_hint =
+                i + 1; /* the longest-unused first: a stray file finds no new owner soon */
             *ret = i;
             return 0;
         }
@@ -325,10 +326,10 @@ static void on_pool_start(struct warden *w, uint64_t id, struct str body)
     int sock = -1, log = -1, pidfd;
 
     while (wire_next(&body, &f) == 1) {
-        char **at = f.tag == TAG_PYTHON      ? &spec.python
-                    : f.tag == TAG_PRELOAD   ? &spec.preload
-                    : f.tag == TAG_GUEST_DIR ? &spec.guest_dir
-                    : f.tag == TAG_CACHE_DIR ? &spec.cache_dir
+        char **at = f.tag == TAG_PYTHON                   ? &spec.python
+                    : f.tag == TAG_PRELOAD                ? &spec.preload
+                    : f.tag == TAG_GUEST_DIR              ? &spec.guest_dir
+                    : f.tag == TAG_CACHE_DIR              ? &spec.cache_dir
                     : f.tag == TAG_DIR && dirs < DIRS_MAX ? &spec.dirs[dirs++]
                                                           : NULL;
         if (at && !*at)
@@ -379,7 +380,8 @@ static void last_words(int log, const siginfo_t *how, char *ret, size_t size)
     if (n > 0)
         snprintf(ret, size, "%.*s", (int)size - 1, line ? line + 1 : text);
     else if (number > 0)
-        snprintf(ret, size, "the interpreter was ended by signal %d (%s)", number, strsignal(number));
+        snprintf(ret, size, "the interpreter was ended by signal %d (%s)", number,
+                 strsignal(number));
     else
         snprintf(ret, size, "the interpreter ended without a word");
 }

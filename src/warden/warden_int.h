@@ -20,5 +20,5 @@ void zygote_spec_done(struct zygote_spec *spec);
 
 /* Starts a keeper and, below it, the zygote, which speaks on the other end of *ret_sock and whose
  * output goes to the file *ret_log. Returns the keeper's pidfd. */
-int keeper_start(const struct zygote_spec *spec, int *ret_sock, int *ret_log, struct err *e)
-    MUST_CHECK;
+int keeper_start(const struct zygote_spec *spec, int *ret_sock, int *ret_log,
+                 struct err *e) MUST_CHECK;

@@ -89,7 +89,10 @@ static int send_packet(int fd, struct wire_head head, struct str part, const int
         struct cmsghdr align;
         char bytes[CMSG_SPACE(WIRE_FDS_MAX * sizeof(int))];
     } control = {0};
-    struct iovec iov[2] = {{&head, sizeof(head)}, {(void *)part.p, part.n}};
+    struct iovec iov[2] = {
+        {&head,          sizeof(head)},
+        {(void *)part.p, part.n      }
+    };
     struct msghdr m = {.msg_iov = iov, .msg_iovlen = part.n ? 2 : 1};
     ssize_t n;
 
@@ -131,8 +134,7 @@ int wire_send(int fd, uint16_t type, uint64_t id, struct str body, const int *fd
 
 int wire_send_whole(int fd, uint16_t type, uint64_t id, struct str body)
 {
-    struct wire_head head = {
-        .type = htole16(type), .flags = htole16(WIRE_FILE), .id = htole64(id)};
+    struct wire_head head = {.type = htole16(type), .flags = htole16(WIRE_FILE), .id = htole64(id)};
     AUTO_CLOSE int file = -1;
     struct err e;
 
@@ -200,7 +202,10 @@ int wire_recv(int fd, struct wire_head *ret_head, char *ret, int *ret_fds, size_
         char bytes[CMSG_SPACE(WIRE_FDS_MAX * sizeof(int))];
     } control;
     struct wire_head head = {0};
-    struct iovec iov[2] = {{&head, sizeof(head)}, {ret, WIRE_BODY_MAX}};
+    struct iovec iov[2] = {
+        {&head, sizeof(head) },
+        {ret,   WIRE_BODY_MAX}
+    };
     struct msghdr m = {.msg_iov = iov, .msg_iovlen = 2};
     ssize_t n;
 

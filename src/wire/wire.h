@@ -36,16 +36,18 @@ enum wire_type {
     MSG_DONE = 0x26,    /* STATUS: 0 ok, 1 raised, 2 interrupted */
 
     /* server -> init */
-    MSG_KERNEL = 0x31,  /* fds: socket, stdout, stderr: start an interpreter */
-    MSG_SIGNAL = 0x32,  /* head.id: 0 the kernel, else a command; NUMBER: signal it */
-    MSG_COMMAND = 0x33, /* id in head; ARG..., ENV...; fds: stdin, stdout, stderr: start a program */
-    MSG_WATCH = 0x34,   /* CPU_US, MEMORY: tell when exceeded; 0 and 0: stop watching */
+    MSG_KERNEL = 0x31, /* fds: socket, stdout, stderr: start an interpreter */
+    MSG_SIGNAL = 0x32, /* head.id: 0 the kernel, else a command; NUMBER: signal it */
+    MSG_COMMAND =
+        0x33,         /* id in head; ARG..., ENV...; fds: stdin, stdout, stderr: start a program */
+    MSG_WATCH = 0x34, /* CPU_US, MEMORY: tell when exceeded; 0 and 0: stop watching */
 
     /* init -> server */
-    MSG_READY = 0x40,        /* fds: workspace, tmp: the box is closed and verified */
+    MSG_READY = 0x40,        /* fds: workspace, tmp, shm: the box is closed and verified */
     MSG_FAILED = 0x41,       /* TEXT: it is not, and this process is gone */
     MSG_KERNEL_EXIT = 0x42,  /* STATUS as of wait(2) */
     MSG_COMMAND_EXIT = 0x43, /* id in head; STATUS as of wait(2) */
+    MSG_SIGNALLED = 0x45,    /* what MSG_SIGNAL with id 0 asked for has been done */
     MSG_TRIP = 0x44,         /* NUMBER: an enum wire_trip */
 
     /* server -> warden */
@@ -67,7 +69,7 @@ enum wire_type {
     MSG_FORK = 0x70,      /* head.id: box id; BLOB: box_plan, UID_MAP; fds: init's socket, cgroup */
     MSG_FORKED = 0x71,    /* head.id; fd: pidfd */
     MSG_FORK_FAIL = 0x72, /* head.id; TEXT */
-    MSG_ZYGOTE_UP = 0x73,   /* warmed up; now wants MSG_FILTERS */
+    MSG_ZYGOTE_UP = 0x73, /* warmed up; now wants MSG_FILTERS */
     MSG_ZYGOTE_FAIL = 0x74, /* TEXT */
     MSG_FILTERS = 0x75,     /* BLOB, BLOB: seccomp programs for the box and for its user */
 };
@@ -97,7 +99,7 @@ enum wire_tag {
     TAG_PID_HITS,
     TAG_UID,
     TAG_UID_MAP, /* text for uid_map and gid_map alike */
-    TAG_BLOB, /* a struct of ours between processes built from the same tree */
+    TAG_BLOB,    /* a struct of ours between processes built from the same tree */
     TAG_PYTHON,
     TAG_PRELOAD,
     TAG_GUEST_DIR,
@@ -117,7 +119,8 @@ struct wire_head {
 
 /* --- writing a body --- */
 
-void wire_put(struct buf *b, uint16_t tag, struct str data); /* body buffers of ours; aborts past the ceiling */
+void wire_put(struct buf *b, uint16_t tag,
+              struct str data); /* body buffers of ours; aborts past the ceiling */
 void wire_put_num(struct buf *b, uint16_t tag, uint64_t value);
 
 /* --- reading a body --- */
@@ -139,8 +142,8 @@ bool wire_find_num(struct str body, uint16_t tag, uint64_t *ret);
 
 /* Sends one message, in as many packets as it takes. fds go with the first packet.
  * Blocks on a blocking socket. 0 or -1 with errno (EPIPE: the peer is gone). */
-int wire_send(int fd, uint16_t type, uint64_t id, struct str body, const int *fds, size_t nfds)
-    MUST_CHECK;
+int wire_send(int fd, uint16_t type, uint64_t id, struct str body, const int *fds,
+              size_t nfds) MUST_CHECK;
 
 /* The same in one packet whatever its length, so that it never waits for a reader: a long body goes
  * as a file. For a peer that looks for WIRE_FILE and calls wire_take_file(). */

@@ -51,7 +51,8 @@ def test_deeper_frames():
     assert frames(in_class)[-1][:3] == ("<cell 11>", 3, "m")
 
 
-write_module = session.cell("%%writefile helper.py\nimport json\n\n\ndef load(text):\n    return json.loads(text)\n")
+write_module = session.cell("%%writefile helper.py\nimport json\n\n\n"
+                            "def load(text):\n    return json.loads(text)\n")
 in_module = session.cell("import helper\nhelper.load('{')")
 write_package = session.shell("mkdir -p pack/sub && printf 'def go():\\n    raise OSError(2, \"gone\")\\n'"
                               " > pack/sub/mod.py")

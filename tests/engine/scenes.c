@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define TEXT_MAX 4096
+#define TEXT_MAX    4096
 #define PATIENCE_MS 60000
 
 #define CHECK(what)                                                                                \
@@ -376,13 +376,71 @@ static void resting_changes_nothing(void)
     run(s, "import pandas as pd, numpy as np, hashlib\n"
            "d = pd.DataFrame(np.random.rand(20000, 8))\n"
            "words = {str(i): [i] * 3 for i in range(50000)}\n"
-           "def digest(): return hashlib.sha256(d.to_csv().encode() + repr(words).encode()).hexdigest()\n"
+           "def digest(): return hashlib.sha256(d.to_csv().encode() + "
+           "repr(words).encode()).hexdigest()\n"
            "before = digest(); d.describe()");
     pause_ms(6500);
     CHECK(strcmp(run(s, "digest() == before"), "True") == 0);
     pause_ms(6500);
     CHECK(strcmp(run(s, "words['7'].append(1); len(words['7']), digest() == before"),
                  "(4, False)") == 0);
+    session_close(s);
+}
+
+/* Whatever one session does to the engine, another one's answers keep coming. */
+static void neighbour_of_a_flood(void)
+{
+    static const char *const floods[] = {
+        "while True: print('x' * 1000)",
+        "import os\nwhile True: os.write(1, b'o'); os.write(2, b'e')",
+        "from IPython.display import display, HTML\nwhile True: display(HTML('x' * 10000))",
+        "import os\nwhile True: os.fork()",
+        "x = []\nwhile True: x.append(bytearray(1 << 20))",
+    };
+    struct session *bad = open_session(), *good = open_session();
+    static struct run flood, cell;
+
+    for (size_t i = 0; i < COUNT(floods); i++) {
+        unsigned answers = 0;
+        start(&flood, bad, EXEC_CELL, floods[i]);
+        for (int n = 0; n < 200 && !flood.done; n++) {
+            start(&cell, good, EXEC_CELL, "6 * 7");
+            finish(&cell);
+            CHECK(cell.outcome.status == OUTCOME_OK && strcmp(cell.text, "42") == 0);
+            answers++;
+            pause_ms(20);
+        }
+        CHECK(answers >= 10);
+        if (!flood.done)
+            exec_interrupt(flood.exec);
+        finish(&flood);
+        CHECK(flood.outcome.status != OUTCOME_OK);
+        if (flood.outcome.status == OUTCOME_SESSION_LOST) {
+            session_close(bad);
+            bad = open_session();
+        }
+    }
+    session_close(bad);
+    session_close(good);
+}
+
+/* An interrupt that comes too late for its cell must not hit the next. */
+static void late_interrupt_hits_nobody(void)
+{
+    struct session *s = open_session();
+    static struct run first, second;
+
+    for (int i = 0; i < 200; i++) {
+        start(&first, s, EXEC_CELL, "x = sum(range(2000))");
+        start(&second, s, EXEC_CELL, "y = sum(range(20000)); y");
+        for (int spin = 0; spin < i % 20 && !first.done; spin++)
+            pause_ms(0);
+        if (!first.done)
+            exec_interrupt(first.exec);
+        finish(&first);
+        finish(&second);
+        CHECK(second.outcome.status == OUTCOME_OK);
+    }
     session_close(s);
 }
 
@@ -395,17 +453,19 @@ struct scene {
 };
 
 static const struct scene scenes[] = {
-    {"parked_is_refilled",        parked_is_refilled,        "",                 0,    3},
-    {"zygote_is_replaced",        zygote_is_replaced,        "",                 1500, 3},
-    {"random_state_differs",      random_state_differs,      "numpy,ssl,uuid",   0,    0},
-    {"command_beside_a_cell",     command_beside_a_cell,     "",                 0,    0},
-    {"interrupt_keeps_variables", interrupt_keeps_variables, "",                 0,    0},
-    {"cells_queue_in_order",      cells_queue_in_order,      "",                 0,    0},
-    {"late_output_is_kept",       late_output_is_kept,       "",                 0,    0},
-    {"closing_ends_what_runs",    closing_ends_what_runs,    "",                 0,    0},
-    {"closing_from_a_callback",   closing_from_a_callback,   "",                 0,    2},
-    {"dead_kernel_is_replaced",   dead_kernel_is_replaced,   "",                 0,    1},
-    {"resting_changes_nothing",   resting_changes_nothing,   "numpy,pandas",     0,    1},
+    {"parked_is_refilled",         parked_is_refilled,         "",               0,    3},
+    {"zygote_is_replaced",         zygote_is_replaced,         "",               1500, 3},
+    {"random_state_differs",       random_state_differs,       "numpy,ssl,uuid", 0,    0},
+    {"command_beside_a_cell",      command_beside_a_cell,      "",               0,    0},
+    {"interrupt_keeps_variables",  interrupt_keeps_variables,  "",               0,    0},
+    {"cells_queue_in_order",       cells_queue_in_order,       "",               0,    0},
+    {"late_output_is_kept",        late_output_is_kept,        "",               0,    0},
+    {"closing_ends_what_runs",     closing_ends_what_runs,     "",               0,    0},
+    {"closing_from_a_callback",    closing_from_a_callback,    "",               0,    2},
+    {"dead_kernel_is_replaced",    dead_kernel_is_replaced,    "",               0,    1},
+    {"neighbour_of_a_flood",       neighbour_of_a_flood,       "",               0,    0},
+    {"late_interrupt_hits_nobody", late_interrupt_hits_nobody, "",               0,    0},
+    {"resting_changes_nothing",    resting_changes_nothing,    "numpy,pandas",   0,    1},
 };
 
 int main(int argc, char **argv)
@@ -431,6 +491,8 @@ int main(int argc, char **argv)
                              .ready = scene->ready,
                              .recycle_ms = scene->recycle_ms};
     limits_default(&pc.limits);
+    pc.limits.memory_bytes = 256 * MiB;
+    pc.limits.wall_ms = 20000;
     pool = pool_start(engine, &pc, on_ready, NULL);
     wait_for(&is_up, "the pool");
     scene->play();

@@ -1,6 +1,8 @@
 """Whatever a session started ends with it, however it was started."""
 
+import os
 import secrets
+import signal
 
 import retort
 
@@ -27,10 +29,11 @@ COUNT = 6
 def test_nothing_outlives_its_session():
     mark = "mark-" + secrets.token_hex(8)
     with retort.Live("-c", f"MARK = {mark!r}\n{SPREAD}", "--shell", f"sh -c 'sleep 1000; :' {mark} & disown",
-                     "-c", "import time; time.sleep(3)") as live:
+                     "-c", "import time; time.sleep(60)") as live:
         live.wait_for("spread")
         retort.wait_until(lambda: len(retort.with_word(mark)) > COUNT, "the children")
-        assert live.wait() == 0
+        os.kill(live.pid, signal.SIGINT)
+        assert live.wait() == 130
     retort.wait_until(lambda: not retort.with_word(mark), "the end of every child", 5)
 
 
