@@ -44,6 +44,7 @@ struct guest {
 };
 
 #define BOOT_MS    120000 /* a machine under heavy load still boots a box; a stuck one never does */
+#define BODY_KEPT  (256 * KiB) /* a guest that has shown a large picture once does not own it here */
 #define ANY_KERNEL (IN(GUEST_STARTING) | IN(GUEST_IDLE) | IN(GUEST_RUNNING))
 
 static const char *const state_name[] = {"booting", "starting", "idle", "running", "dead"};
@@ -240,6 +241,8 @@ static void on_kernel_readable(void *arg)
     stream_drain(g->kernel.err);
     if (g->state != GUEST_DEAD && rule->handle(g, &head, buf_str(&g->kernel.in.body)) < 0)
         bad_message(g, "interpreter", head.type);
+    if (g->kernel.in.body.cap > BODY_KEPT)
+        buf_done(&g->kernel.in.body);
 }
 
 /* --- starting a kernel --- */

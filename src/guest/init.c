@@ -240,15 +240,18 @@ static uint64_t stat_cpu_us(const char *text)
     return (user + sys + (unsigned long long)(cuser + csys)) * (1000000 / 100);
 }
 
-/* Pages of the frozen image count as shared memory, but are everybody's. */
-static uint64_t status_memory(const char *text)
+/* "\nKey:   123 kB" in a file of /proc. */
+static uint64_t kib_of(const char *text, const char *key)
 {
-    const char *anon = strstr(text, "\nRssAnon:");
-    const char *shared = strstr(text, "\nRssShmem:");
-    uint64_t sum = anon ? strtoull(anon + 9, NULL, 10) * KiB : 0;
-    uint64_t mapped = shared ? strtoull(shared + 10, NULL, 10) * KiB : 0;
+    const char *at = strstr(text, key);
 
-    return sum + (mapped > heap_frozen_bytes() ? mapped - heap_frozen_bytes() : 0);
+    return at ? strtoull(at + strlen(key), NULL, 10) * KiB : 0;
+}
+
+/* Pages of the frozen image count as shared memory, but are everybody's. */
+static uint64_t own_memory(uint64_t anonymous, uint64_t shared)
+{
+    return anonymous + (shared > heap_frozen_bytes() ? shared - heap_frozen_bytes() : 0);
 }
 
 /* What a socket may hold in its queue, about; the kernel does not tell how much it does. */
@@ -279,14 +282,14 @@ static uint64_t other_memory(void)
 static uint64_t process_memory(int proc, const char *pid, bool exact)
 {
     char path[300], text[4096];
-    const char *anon;
 
     snprintf(path, sizeof(path), "%s/smaps_rollup", pid);
-    if (exact && fd_read_file_at(proc, path, text, sizeof(text)) > 0 &&
-        (anon = strstr(text, "\nPss_Anon:")))
-        return strtoull(anon + 10, NULL, 10) * KiB;
+    if (exact && fd_read_file_at(proc, path, text, sizeof(text)) > 0)
+        return own_memory(kib_of(text, "\nPss_Anon:"), kib_of(text, "\nPss_Shmem:"));
     snprintf(path, sizeof(path), "%s/status", pid);
-    return fd_read_file_at(proc, path, text, sizeof(text)) > 0 ? status_memory(text) : 0;
+    if (fd_read_file_at(proc, path, text, sizeof(text)) < 0)
+        return 0;
+    return own_memory(kib_of(text, "\nRssAnon:"), kib_of(text, "\nRssShmem:"));
 }
 
 /* Returns how many processes there are besides init. */
