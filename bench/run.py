@@ -235,20 +235,22 @@ class Bench:
         self._rounds(rounds, variants + ([] if self.quick else [jupyter]))
         if self.quick:
             jupyter()
-
-        if not self.quick:
-            self._rounds(3, [lambda: rested.extend(self._rested())])
+        else:
+            for _ in range(3):
+                rested += self._rested()
 
         anchor = {name: summary(values) for name, values in anchor.items() if values}
         self.report.more["anchors_create"] = anchor
         row = self.report.row
-        kernel = ("Jupyter kernel", anchor["jupyter"]["p50"])
-        row("open, from the parked", summary(opened["parked"]), kernel, (0.5, 0.25))
-        row("open, none parked", summary(opened["none"]), kernel, (3, 1.5))
         names = {"parked": "from the parked", "none": "none parked"}
+        # No anchor: a session is handed out when its box is closed, perhaps before the interpreter
+        # in it is up. What a kernel's "ready" compares with is the first answer.
+        row("open, from the parked", summary(opened["parked"]), targets=(0.5, 0.25))
+        row("open, none parked", summary(opened["none"]), targets=(3, 1.5))
         for pool, name in names.items():
             row("open + print(2+2), " + name, summary(first[pool, "print"]),
-                ("bwrap python3", anchor["bwrap"]["p50"]))
+                ("Jupyter, ready", anchor["jupyter"]["p50"]))
+            row("", summary(first[pool, "print"]), ("bwrap python3", anchor["bwrap"]["p50"]))
         for pool, name in names.items():
             row("open + describe(), " + name, summary(first[pool, "describe"]),
                 ("Jupyter", anchor["jupyter_describe"]["p50"]), (12, 8))
@@ -261,8 +263,8 @@ class Bench:
             seen = anchor.get("bwrap_held_out")
             row("open + held-out cell, " + name, summary(first[pool, "held_out"]),
                 seen and ("bwrap python3", seen["p50"]))
-        for name, key in (("bare python3: print", "python"), ("bare python3: describe()", "python_describe")):
-            row("(anchor) " + name, anchor[key])
+        row("(anchor) bare python3: print", anchor["python"])
+        row("(anchor) bare python3: describe()", anchor["python_describe"])
 
     def _rested(self):
         """First cells of sandboxes that have waited: the samples above take the youngest, always."""
@@ -299,7 +301,8 @@ class Bench:
                         lambda: ours("describe", few), lambda: ours("true", few)]
             variants += [lambda name=name: theirs(name) for name in anchor]
             self._rounds(rounds, variants)
-            self._rounds(max(1, rounds // 4), [replace])
+            for _ in range(max(1, rounds // 4)):
+                replace()
         finally:
             kernel.stop()
         self.engine.ask("close")
@@ -491,6 +494,8 @@ def show(report, facts):
         if i == 0:
             print("  ".join("-" * w for w in width))
     print()
+    print("These are calls of the engine. The targets for opening and for warm cells are meant over "
+          "HTTP,\nwhich is not in them: met here is met so far.")
 
 
 def main():
@@ -524,7 +529,7 @@ def main():
             if not args.only or name in args.only:
                 print("%s: %s" % (name, part.__doc__), file=sys.stderr)
                 part(bench)
-    except Failed as error:
+    except (Failed, RuntimeError, subprocess.SubprocessError) as error:
         report.fail(str(error))
     left = engine.end()
     if any(left.values()):

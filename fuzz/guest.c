@@ -111,6 +111,12 @@ static int far_recv(int fd, struct wire_head *ret_head, int *fds, size_t max, si
     return wire_recv(fd, ret_head, bytes, fds, max, nfds);
 }
 
+static void far_send(int fd, uint16_t type, uint64_t id, struct str body, const int *fds, size_t n)
+{
+    if (fd >= 0 && wire_send(fd, type, id, body, fds, n) < 0)
+        return; /* the server has hung up */
+}
+
 /* Takes what the server has sent: new boxes from the warden's socket, new kernels from init's. */
 static void far_read(void)
 {
@@ -142,6 +148,8 @@ static void far_read(void)
                 EXPECT(fd_set_nonblock(b->sock) == 0 && fd_set_nonblock(b->out) == 0 &&
                        fd_set_nonblock(b->err) == 0);
             }
+            if (head.type == MSG_SIGNAL && head.id == 0)
+                far_send(b->ctl, MSG_SIGNALLED, 0, (struct str){0}, NULL, 0);
             if (head.type == MSG_COMMAND && nfds == 3) {
                 fd_closep(&b->command_out);
                 b->command_out = take_fd(&fds[1]);
@@ -151,12 +159,6 @@ static void far_read(void)
                 fd_closep(&fds[j]);
         }
     }
-}
-
-static void far_send(int fd, uint16_t type, uint64_t id, struct str body, const int *fds, size_t n)
-{
-    if (fd >= 0 && wire_send(fd, type, id, body, fds, n) < 0)
-        return; /* the server has hung up */
 }
 
 static void far_num(int fd, uint16_t type, uint64_t id, uint16_t tag, uint64_t value)
@@ -392,8 +394,8 @@ static void kernel_says(struct far_box *b)
 
 static void init_says(struct far_box *b)
 {
-    static const uint16_t types[] = {MSG_READY, MSG_FAILED, MSG_KERNEL_EXIT, MSG_COMMAND_EXIT,
-                                     MSG_TRIP,  MSG_DONE,   MSG_USED,        0xffff};
+    static const uint16_t types[] = {MSG_READY, MSG_FAILED,    MSG_KERNEL_EXIT, MSG_COMMAND_EXIT,
+                                     MSG_TRIP,  MSG_SIGNALLED, MSG_USED,        0xffff};
     uint16_t type = types[feed_byte(&run.feed) % COUNT(types)];
     uint8_t nfds = feed_byte(&run.feed);
     const int fds[] = {space_fd, nfds & 4 ? outside_fd : space_fd, space_fd};

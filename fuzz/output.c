@@ -1,16 +1,23 @@
 /*
  * What is kept of an execution's output: of each stream a beginning and an end,
- * with what is missing counted, and never more than the budget allows.
+ * with what is missing counted, and never more than the budget allows. One cell of
+ * one session, whose kernel prints and shows what the input says.
  *
- * links: src/engine/session.c src/engine/limits.c src/engine/outcome.c src/engine/stream.c
+ * links: src/engine/engine.c src/engine/event.c src/engine/guest.c src/engine/limits.c
+ * links: src/engine/outcome.c src/engine/pool.c src/engine/session.c src/engine/stream.c
+ * links: src/engine/workspace.c
  */
 #include "engine/engine_int.h"
+#include "warden/warden.h"
 
 #include "support/fuzz.h"
 
+#include <fcntl.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #define PRINTED_MAX (64 * KiB)
+#define NO_FILES    "/proc/self/ns" /* a folder with nothing in it but links */
 
 /* One stream: all that was printed, and what of it was told. */
 struct log {
@@ -20,176 +27,106 @@ struct log {
 
 static struct {
     struct loop *loop;
-    struct engine engine;
-    struct limits limits;
-    const struct guest_owner *owner;
-    void *session;
-    uint64_t cell; /* id of the running cell */
-    bool slow;
+    struct engine *engine;
+    struct session *session;
+    uint64_t budget;
+    int warden, ctl, sock, pipe[2]; /* owned: the far ends */
     struct log log[2];
     uint64_t shown, told; /* bytes of displays: all, and those told */
     uint64_t noted;       /* bytes that notes say were left out */
     bool over;
 } run;
 
-/* --- a guest and a pool that do nothing --- */
+/* --- the far side, which is honest --- */
 
-struct engine *pool_engine(struct pool *p)
+int warden_start(int *ret_pidfd, struct err *e)
 {
-    (void)p;
-    return &run.engine;
+    int pair[2];
+
+    *ret_pidfd = -1;
+    EXPECT(wire_pair(pair, e) == 0 && fd_set_nonblock(pair[1]) == 0);
+    run.warden = pair[1];
+    return pair[0];
 }
 
-const struct limits *pool_limits(struct pool *p)
+int python_probe(const char *python, struct python_info *ret, struct err *e)
 {
-    (void)p;
-    return &run.limits;
-}
-
-void guest_set_owner(struct guest *g, const struct guest_owner *owner, void *arg)
-{
-    (void)g;
-    run.owner = owner;
-    run.session = arg;
-}
-
-enum guest_state guest_state(const struct guest *g)
-{
-    (void)g;
-    return run.cell ? GUEST_RUNNING : GUEST_IDLE;
-}
-
-int guest_cell(struct guest *g, uint64_t id, struct str code, uint64_t number)
-{
-    (void)g;
-    (void)code;
-    (void)number;
-    run.cell = id;
+    (void)python;
+    (void)e;
+    *ret = (struct python_info){.executable = "/usr/bin/python3"};
     return 0;
 }
 
-int guest_pipe(int ret[2])
+/* Lets the server work, then takes its next message of this type. */
+static struct wire_head take(int fd, uint16_t type, int *fds, size_t want)
 {
-    (void)ret;
-    return -1;
+    static char bytes[WIRE_BODY_MAX];
+    struct wire_head head = {0};
+    size_t nfds = 0;
+
+    for (int i = 0; head.type != type; i++) {
+        EXPECT(i < 16);
+        loop_turn(run.loop);
+        while (head.type != type && wire_recv(fd, &head, bytes, fds, want, &nfds) == 1)
+            EXPECT(head.type != type || nfds == want);
+    }
+    return head;
 }
 
-int guest_command(struct guest *g, uint64_t id, struct str line, int out, int err)
+static void say(int fd, uint16_t type, uint64_t id, const struct buf *body)
 {
-    (void)g;
-    (void)id;
-    (void)line;
-    (void)out;
-    (void)err;
-    return -1;
+    EXPECT(wire_send(fd, type, id, buf_str(body), NULL, 0) == 0);
+    loop_turn(run.loop);
 }
 
-void guest_throttle(struct guest *g, bool slow)
+static void on_ready(void *arg, const struct err *failed)
 {
-    (void)g;
-    run.slow = slow;
-}
-
-void guest_ask_usage(struct guest *g)
-{
-    struct box_usage u = {0};
-
-    (void)g;
-    run.owner->on_usage(run.session, &u);
-}
-
-void guest_signal(struct guest *g, uint64_t id, int number)
-{
-    (void)g;
-    (void)id;
-    (void)number;
-}
-
-void guest_watch(struct guest *g, uint64_t cpu_us, uint64_t memory)
-{
-    (void)g;
-    (void)cpu_us;
-    (void)memory;
-}
-
-void guest_free(struct guest *g)
-{
-    (void)g;
-}
-
-void guest_end(struct guest *g, const char *why)
-{
-    (void)g;
-    (void)why;
-}
-
-int guest_space(const struct guest *g)
-{
-    (void)g;
-    return -1;
-}
-
-int guest_tmp(const struct guest *g)
-{
-    (void)g;
-    return -1;
-}
-
-int guest_shm(const struct guest *g)
-{
-    (void)g;
-    return -1;
-}
-
-uid_t guest_uid(const struct guest *g)
-{
-    (void)g;
-    return 0;
-}
-
-bool guest_in_cgroup(const struct guest *g)
-{
-    (void)g;
-    return true;
-}
-
-struct tree *tree_new(void)
-{
-    return NULL;
-}
-
-void tree_free(struct tree *t)
-{
-    (void)t;
-}
-
-uint32_t tree_scan(struct tree *t, int space, uid_t uid, const struct limits *l, tree_fn *fn,
-                   void *arg)
-{
-    (void)t;
-    (void)space;
-    (void)uid;
-    (void)l;
-    (void)fn;
     (void)arg;
-    return 0;
+    EXPECT(!failed);
 }
 
-int space_put(int space, uid_t uid, struct str path, int src, struct err *e)
+static void on_open(void *arg, struct session *s, const struct err *failed)
 {
-    (void)space;
-    (void)uid;
-    (void)path;
-    (void)src;
-    return err_set(e, ERR_HOST, "no");
+    (void)arg;
+    EXPECT(s && !failed);
+    run.session = s;
 }
 
-int space_get(int space, uid_t uid, struct str path, struct err *e)
+static void bring_up(void)
 {
-    (void)space;
-    (void)uid;
-    (void)path;
-    return err_set(e, ERR_HOST, "no");
+    struct pool_config config = {.name = "fuzz"};
+    const struct buf nothing = {0};
+    AUTO_CLOSE int dir = open(NO_FILES, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const int dirs[] = {dir, dir, dir};
+    struct wire_head asked;
+    struct buf body;
+    struct err e;
+    int fds[3];
+
+    run.loop = loop_new();
+    run.engine = engine_new(run.loop, &(struct engine_config){"/guest", "/tmp"}, &e);
+    EXPECT(run.engine && dir >= 0);
+    limits_default(&config.limits);
+    config.limits.output_bytes = run.budget;
+    struct pool *pool = pool_start(run.engine, &config, on_ready, NULL);
+    asked = take(run.warden, MSG_POOL_START, fds, 0);
+    say(run.warden, MSG_POOL_UP, asked.id, &nothing);
+    session_open(pool, on_open, NULL);
+    asked = take(run.warden, MSG_SPAWN, &run.ctl, 1);
+    EXPECT(fd_set_nonblock(run.ctl) == 0);
+    buf_init(&body, KiB);
+    wire_put_num(&body, TAG_UID, geteuid());
+    wire_put_num(&body, TAG_FLAGS, 1);
+    say(run.warden, MSG_SPAWNED, asked.id, &body);
+    buf_done(&body);
+    EXPECT(wire_send(run.ctl, MSG_READY, 0, (struct str){0}, dirs, COUNT(dirs)) == 0);
+    take(run.ctl, MSG_KERNEL, fds, 3);
+    run.sock = fds[0];
+    run.pipe[0] = fds[1];
+    run.pipe[1] = fds[2];
+    EXPECT(fd_set_nonblock(run.sock) == 0);
+    say(run.sock, MSG_IDLE, 0, &nothing);
+    EXPECT(run.session);
 }
 
 /* --- what is told --- */
@@ -230,11 +167,12 @@ static void on_outcome(void *arg, const struct outcome *o)
 {
     uint64_t printed = run.log[0].n + run.log[1].n + run.shown;
     uint64_t told = run.log[0].told + run.log[1].told + run.told;
-    uint64_t budget = run.limits.output_bytes;
+    uint64_t budget = run.budget;
 
     (void)arg;
     EXPECT(!run.over);
     run.over = true;
+    EXPECT(o->status == OUTCOME_OK || o->status == OUTCOME_RAISED);
     EXPECT(o->output_bytes == printed && o->output_dropped == printed - told);
     EXPECT(run.noted == o->output_dropped);
     EXPECT(told <= budget + budget / 4 + 4);
@@ -251,46 +189,65 @@ static void print(struct feed *feed, uint8_t op)
     struct log *l = &run.log[op & 1];
     struct str text = feed_text(feed, feed_byte(feed));
     size_t repeat = op & 2 ? 1u + feed_byte(feed) : 1;
+    struct err e;
 
     while (repeat-- > 0 && text.n > 0 && text.n <= PRINTED_MAX - l->n) {
         memcpy(l->printed + l->n, text.p, text.n);
         l->n += text.n;
-        run.owner->on_text(run.session, op & 1 ? EVENT_STDERR : EVENT_STDOUT, text);
+        EXPECT(fd_write_all(run.pipe[op & 1], text, &e) == 0);
+        if (op & 8) /* else it comes in larger pieces */
+            loop_turn(run.loop);
     }
+    loop_turn(run.loop);
+    loop_advance(run.loop, 10);
 }
 
 static void show(struct feed *feed)
 {
-    static struct event ev;
     static const char bytes[8192];
+    struct str data = {bytes, feed_num(feed, 2) % sizeof(bytes)};
+    struct buf body;
 
-    ev = (struct event){.kind = EVENT_DISPLAY, .bundle.count = 1};
-    ev.bundle.part[0] = (struct mime_part){
-        STR("text/plain"), {bytes, feed_num(feed, 2) % 8192}
-    };
-    run.shown += ev.bundle.part[0].data.n;
-    run.owner->on_event(run.session, &ev);
+    buf_init(&body, 16 * KiB);
+    wire_put(&body, TAG_MIME, STR("text/plain"));
+    wire_put(&body, TAG_DATA, data);
+    run.shown += data.n;
+    say(run.sock, MSG_DISPLAY, 0, &body);
+    buf_done(&body);
+    take(run.sock, MSG_ACK, NULL, 0);
+}
+
+static void finish(uint64_t cell, uint64_t status)
+{
+    const struct buf nothing = {0};
+    struct buf body;
+
+    buf_init(&body, KiB);
+    wire_put_num(&body, TAG_STATUS, status);
+    say(run.sock, MSG_DONE, cell, &body);
+    buf_done(&body);
+    if (!run.over)
+        say(run.warden, MSG_USED, take(run.warden, MSG_USAGE, NULL, 0).id, &nothing);
+    EXPECT(run.over);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const struct exec_callbacks callbacks = {on_event, on_outcome};
+    unsigned open_before = fds_open();
     struct feed feed = {data, size};
-    struct session *s;
     struct err e;
+    uint64_t cell;
 
     run.log[0].n = run.log[0].told = run.log[1].n = run.log[1].told = 0;
-    run.cell = run.shown = run.told = run.noted = 0;
+    run.shown = run.told = run.noted = 0;
     run.over = false;
-    run.loop = loop_new();
-    run.engine = (struct engine){.loop = run.loop, .next_id = 1, .warden = -1};
-    limits_default(&run.limits);
-    run.limits.output_bytes = 1 + feed_num(&feed, 2) % (32 * KiB);
-    s = session_new(NULL, NULL);
-    EXPECT(exec_start(s, &(struct exec_config){EXEC_CELL, STR("x"), 0}, &callbacks, NULL, &e));
-    /* start_later() looks for a guest to tell a closed session by. */
-    run.owner->on_idle(run.session);
-    EXPECT(run.cell);
+    run.session = NULL;
+    run.budget = 1 + feed_num(&feed, 2) % (32 * KiB);
+    bring_up();
+    EXPECT(exec_start(run.session, &(struct exec_config){EXEC_CELL, STR("x"), 0}, &callbacks, NULL,
+                      &e));
+    cell = take(run.sock, MSG_CELL, NULL, 0).id;
     while (feed.n > 0) {
         uint8_t op = feed_byte(&feed);
         if (op & 4)
@@ -298,12 +255,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         else
             print(&feed, op);
     }
-    run.cell = 0;
-    run.owner->on_done(run.session, size & 1);
-    EXPECT(run.over);
-    session_close(s);
+    finish(cell, size & 1);
+    session_close(run.session);
+    engine_free(run.engine);
     while (loop_alive(run.loop))
         loop_turn(run.loop);
     loop_free(run.loop);
+    fd_closep(&run.warden);
+    fd_closep(&run.ctl);
+    fd_closep(&run.sock);
+    fd_closep(&run.pipe[0]);
+    fd_closep(&run.pipe[1]);
+    EXPECT(fds_open() == open_before);
     return 0;
 }

@@ -120,6 +120,10 @@ void log_line(enum log_level level, const char *fmt, ...) PRINTF(2, 3);
 #define log_info(...)  log_line(LOG_INFO, __VA_ARGS__)
 #define log_debug(...) log_line(LOG_DEBUG, __VA_ARGS__)
 
+/* The number that stands at place n (from 0) in a line of words, as in /proc; 0 if there is none.
+ */
+uint64_t text_number_at(const char *text, unsigned n);
+
 /* --- time --- */
 
 int64_t time_mono_us(void);

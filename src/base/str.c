@@ -1,5 +1,7 @@
 #include "base/base.h"
 
+#include <stdlib.h>
+
 struct str str_of(const char *cstr)
 {
     return (struct str){cstr, cstr ? strlen(cstr) : 0};
@@ -53,4 +55,16 @@ size_t str_utf8_len(struct str s)
         at += step;
     }
     return at;
+}
+
+uint64_t text_number_at(const char *text, unsigned n)
+{
+    static const char blanks[] = " \t\n";
+
+    text += strspn(text, blanks);
+    for (; n > 0; n--) {
+        text += strcspn(text, blanks);
+        text += strspn(text, blanks);
+    }
+    return *text >= '0' && *text <= '9' ? strtoull(text, NULL, 10) : 0;
 }

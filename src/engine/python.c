@@ -48,7 +48,7 @@ static int start(const char *python, const char *source, int out, pid_t *ret_pid
 /* Reads until end of file, at most PROBE_MS. */
 static void read_answer(int fd, char *ret, size_t size)
 {
-    int64_t until = time_mono_us() + PROBE_MS * 1000;
+    int64_t until = time_mono_us() + (int64_t)PROBE_MS * 1000;
     size_t n = 0;
 
     for (;;) {

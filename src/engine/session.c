@@ -132,6 +132,7 @@ static void tell_outcome(struct exec *x)
 
 static void tail_put(struct tail *t, size_t cap, struct str s)
 {
+    assert(cap > 0);
     if (!t->p) {
         t->cap = cap;
         t->p = mem_zalloc(cap);
@@ -285,11 +286,14 @@ static void exec_free(struct exec *x)
     free(x);
 }
 
-static void unlink_exec(struct exec **list, struct exec *x)
+static void unlink_exec(struct exec *x)
 {
-    while (*list != x)
-        list = &(*list)->next;
-    *list = x->next;
+    struct session *s = x->session;
+    struct exec **at = x->kind == EXEC_CELL ? &s->cells : &s->commands;
+
+    while (*at != x)
+        at = &(*at)->next;
+    *at = x->next;
 }
 
 /* Which volume is full? The one that has no room for a page more. */
@@ -376,7 +380,7 @@ static void finish(struct exec *x, const struct box_usage *now)
     o->memory_peak_bytes = now->memory_peak_bytes;
     outcome_say(o, &x->limits, x->status, "");
     o->state_lost |= x->fresh;
-    unlink_exec(x->kind == EXEC_CELL ? &s->cells : &s->commands, x);
+    unlink_exec(x);
     tell_outcome(x);
     exec_free(x);
 }
@@ -420,13 +424,16 @@ static void tell_lost(struct exec *x, const char *why)
     tell_outcome(x);
 }
 
-static void lose(struct exec *x, const char *why)
+/* An execution stays in its list until its outcome is told, so that a session_close() from the
+ * callback finds it there. */
+static void lose_all(struct exec **list, const char *why)
 {
-    struct session *s = x->session;
-
-    tell_lost(x, why);
-    unlink_exec(x->kind == EXEC_CELL ? &s->cells : &s->commands, x);
-    exec_free(x);
+    for (struct exec *x; (x = *list);) {
+        tell_lost(x, why);
+        assert(*list == x);
+        *list = x->next;
+        exec_free(x);
+    }
 }
 
 /* A cell that was given up while it still waited for its turn. */
@@ -436,7 +443,7 @@ static void cancel(struct exec *x)
 
     x->outcome.status = OUTCOME_INTERRUPTED;
     outcome_say(&x->outcome, &x->limits, 0, "");
-    unlink_exec(&s->cells, x);
+    unlink_exec(x);
     tell_outcome(x);
     exec_free(x);
     next_cell(s);
@@ -643,10 +650,12 @@ static void on_trip(void *arg, enum wire_trip which)
 static void on_usage(void *arg, const struct box_usage *u)
 {
     struct session *s = arg;
+    struct exec *cell = s->cells;
 
     s->used = *u;
-    if (s->cells && s->cells->ending) {
-        finish(s->cells, u);
+    if (cell && cell->ending) {
+        finish(cell, u);
+        assert(s->cells != cell);
         next_cell(s);
     }
     for (struct exec *x = s->commands, *next; x; x = next) {
@@ -662,10 +671,8 @@ static void on_dead(void *arg, const char *why)
 
     s->dead = true;
     snprintf(s->why, sizeof(s->why), "%s", why);
-    while (s->cells)
-        lose(s->cells, why);
-    while (s->commands)
-        lose(s->commands, why);
+    lose_all(&s->cells, why);
+    lose_all(&s->commands, why);
 }
 
 static void ignore_closed(void *arg)
@@ -811,7 +818,7 @@ struct exec *exec_start(struct session *s, const struct exec_config *config,
     if (config->kind == EXEC_CELL) {
         loop_later(en->loop, start_later, s);
     } else if (start_command(x) < 0) {
-        unlink_exec(&s->commands, x);
+        unlink_exec(x);
         exec_free(x);
         err_set(e, ERR_HOST, "the command could not be started");
         return NULL;

@@ -28,8 +28,11 @@ static int receive(void)
         AUTO_CLOSE int file = -1;
         size_t nfds;
         int rc;
-        Py_BEGIN_ALLOW_THREADS rc = wire_recv(KERNEL_FD, &head, packet, &file, 1, &nfds);
-        Py_END_ALLOW_THREADS if (PyErr_CheckSignals() < 0) return -1;
+        Py_BEGIN_ALLOW_THREADS
+        rc = wire_recv(KERNEL_FD, &head, packet, &file, 1, &nfds);
+        Py_END_ALLOW_THREADS
+        if (PyErr_CheckSignals() < 0)
+            return -1;
         if (rc <= 0)
             return 0;
         if (head.flags & WIRE_FILE) {
@@ -50,12 +53,17 @@ static int receive(void)
 /* Waiting is when there is time for housekeeping. */
 static void wait_for_message(void)
 {
+    static bool has_worked; /* before the first cell nothing can have come back */
     struct pollfd p = {KERNEL_FD, POLLIN, 0};
     int rc;
 
     pages_take(KERNEL_FD);
-    Py_BEGIN_ALLOW_THREADS rc = poll(&p, 1, REST_MS);
-    Py_END_ALLOW_THREADS if (rc == 0) pages_give_back();
+    Py_BEGIN_ALLOW_THREADS
+    rc = poll(&p, 1, REST_MS);
+    Py_END_ALLOW_THREADS
+    if (rc == 0 && has_worked)
+        pages_give_back();
+    has_worked = true;
 }
 
 static PyObject *py_recv(PyObject *self, PyObject *none)
@@ -126,9 +134,11 @@ static int send_message(PyObject *args)
     for (Py_ssize_t i = 0; rc == 0 && i < PyList_Size(fields); i++)
         rc = put_field(&body, PyList_GetItem(fields, i));
     if (rc == 0) {
-        Py_BEGIN_ALLOW_THREADS rc =
-            wire_send(KERNEL_FD, (uint16_t)type, id, buf_str(&body), NULL, 0);
-        Py_END_ALLOW_THREADS if (rc < 0) PyErr_SetFromErrno(PyExc_OSError);
+        Py_BEGIN_ALLOW_THREADS
+        rc = wire_send(KERNEL_FD, (uint16_t)type, id, buf_str(&body), NULL, 0);
+        Py_END_ALLOW_THREADS
+        if (rc < 0)
+            PyErr_SetFromErrno(PyExc_OSError);
     }
     buf_done(&body);
     return rc;
@@ -152,8 +162,10 @@ static PyObject *py_call(PyObject *self, PyObject *args)
     (void)self;
     if (send_message(args) < 0)
         return NULL;
-    Py_BEGIN_ALLOW_THREADS rc = wire_recv(KERNEL_FD, &head, packet, NULL, 0, NULL);
-    Py_END_ALLOW_THREADS if (rc <= 0 || head.type != MSG_ACK)
+    Py_BEGIN_ALLOW_THREADS
+    rc = wire_recv(KERNEL_FD, &head, packet, NULL, 0, NULL);
+    Py_END_ALLOW_THREADS
+    if (rc <= 0 || head.type != MSG_ACK)
         _exit(1); /* the server is gone, or has given this kernel up */
     if (PyErr_CheckSignals() < 0)
         return NULL;

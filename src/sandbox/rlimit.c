@@ -2,7 +2,6 @@
 #include "sandbox/box_int.h"
 
 #include <fcntl.h>
-#include <stdio.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -17,13 +16,11 @@ struct row {
 /* What RLIMIT_DATA counts, as it is now: the sixth number of statm, in pages. */
 static uint64_t data_bytes(void)
 {
-    unsigned long long pages = 0;
     char text[128];
 
-    if (fd_read_file_at(AT_FDCWD, "/proc/self/statm", text, sizeof(text)) < 0 ||
-        sscanf(text, "%*u %*u %*u %*u %*u %llu", &pages) != 1)
+    if (fd_read_file_at(AT_FDCWD, "/proc/self/statm", text, sizeof(text)) < 0)
         return 0;
-    return pages * 4096;
+    return text_number_at(text, 5) * 4096;
 }
 
 static size_t rows_of(const struct box_plan *p, struct row *ret)

@@ -22,7 +22,7 @@ bool uids_are_mapped(void)
         strtoull(at, &at, 10);
         unsigned long long count = strtoull(at, &at, 10);
         if (inside <= UID_BASE &&
-            inside + count >= (unsigned long long)UID_BASE + UID_COUNT * UID_BLOCKS)
+            inside + count >= UID_BASE + (unsigned long long)UID_COUNT * UID_BLOCKS)
             return true;
     }
     return false;

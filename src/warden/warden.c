@@ -316,6 +316,16 @@ static void on_kill(struct warden *w, uint64_t id)
 
 /* --- zygotes --- */
 
+/* A cache belongs to the zygote's uid: instances with other blocks of uids have their own. */
+static void own_cache_name(struct zygote_spec *spec, unsigned block)
+{
+    char path[600];
+
+    snprintf(path, sizeof(path), "%s.%u", spec->cache_dir, block);
+    free(spec->cache_dir);
+    spec->cache_dir = mem_strdup(path);
+}
+
 static void on_pool_start(struct warden *w, uint64_t id, struct str body)
 {
     struct zygote_spec spec = {.uid_base = w->uid_base};
@@ -335,6 +345,8 @@ static void on_pool_start(struct warden *w, uint64_t id, struct str body)
         if (at && !*at)
             *at = mem_strndup(f.data);
     }
+    if (spec.cache_dir && w->uid_base > UID_BASE)
+        own_cache_name(&spec, (w->uid_base - UID_BASE) / UID_COUNT);
     if (!spec.python || !spec.preload || !spec.guest_dir) {
         tell_text(w, MSG_POOL_DOWN, id, "malformed pool request");
         zygote_spec_done(&spec);

@@ -309,7 +309,7 @@ static void test_silent_scan(void **state)
 static void test_deep(void **state)
 {
     struct space *s = *state;
-    AUTO_CLOSE int at = dup(s->dir.fd);
+    AUTO_CLOSE int at = fcntl(s->dir.fd, F_DUPFD_CLOEXEC, 0);
 
     for (int i = 0; i < 60; i++) {
         assert_int_equal(mkdirat(at, "d", 0700), 0);

@@ -24,6 +24,10 @@ _PLAIN = ["x = 1", "print(2 + 2)", "x", "def f(n):\n    return n + 1\nf(x);", "1
 _MAGIC = ["!true", "%time x", "y = !true"]
 _PANDAS = ["import pandas as pd", "d = pd.DataFrame({'a': [1, 2, 3], 'b': list('xyz')})", "d",
            "d.describe()", "d.groupby('b').a.sum()", "d['c']"]
+# What most first cells do; more would cost every session memory that few of them use.
+_FIRST = ["x = 1", "print(2 + 2)", "x"]
+_FIRST_PANDAS = ["import pandas as pd", "d = pd.DataFrame({'a': range(1000), 'b': range(1000)})",
+                 "d.describe()"]
 _PLOT = ["import matplotlib.pyplot as plt\nfigure, axes = plt.subplots()\naxes.plot([1, 2])\n"
          "axes.set_title('t')"]
 
@@ -57,9 +61,9 @@ def lesson(shell):
     _aim(null, null)
     fresh.reseed()
     shell.arrive("/")
-    _cells(shell, _PLAIN, 1)
+    _cells(shell, _FIRST, 1)
     if "pandas" in sys.modules:
-        _cells(shell, _PANDAS, 1)
+        _cells(shell, _FIRST_PANDAS, 1)
 
 
 def _aim(out, err):
