@@ -43,10 +43,10 @@ struct guest {
     char why[256];
 };
 
-#define BOOT_MS 120000 /* a machine under heavy load still boots a box; a stuck one never does */
-#define BODY_KEPT                                                                                  \
-    (256 * KiB) /* a guest that has shown a large picture once does not own it here                \
-                 */
+/* A machine under heavy load still boots a box; a stuck one never does. */
+#define BOOT_MS 120000
+/* A guest that has shown a large picture once does not own its room here. */
+#define BODY_KEPT  (256 * KiB)
 #define ANY_KERNEL (IN(GUEST_STARTING) | IN(GUEST_IDLE) | IN(GUEST_RUNNING))
 
 static const char *const state_name[] = {"booting", "starting", "idle", "running", "dead"};
