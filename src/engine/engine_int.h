@@ -74,7 +74,6 @@ void guest_signal(struct guest *g, uint64_t id, int number);
 bool guest_takes_cell(const struct guest *g);
 void guest_watch(struct guest *g, uint64_t cpu_us, uint64_t memory);
 void guest_ask_usage(struct guest *g);
-void guest_drain(struct guest *g);
 void guest_throttle(struct guest *g, bool slow);
 bool guest_in_cgroup(const struct guest *g);
 

@@ -700,12 +700,6 @@ void guest_ask_usage(struct guest *g)
     (void)!engine_tell(pool_engine(g->pool), MSG_USAGE, g->id, (struct str){0}, -1);
 }
 
-void guest_drain(struct guest *g)
-{
-    stream_drain(g->kernel.out);
-    stream_drain(g->kernel.err);
-}
-
 void guest_throttle(struct guest *g, bool slow)
 {
     stream_throttle(g->kernel.out, slow);

@@ -638,6 +638,9 @@ static void on_trip(void *arg, enum wire_trip which)
     struct session *s = arg;
     struct exec *x = running_cell(s) ? running_cell(s) : s->commands;
 
+    /* Nothing runs, yet memory does: of what a cell left behind, the interpreter is the root. */
+    if (!x && which == TRIP_MEMORY)
+        guest_signal(s->guest, 0, SIGKILL);
     if (!x)
         return;
     if (which == TRIP_PIDS)
@@ -703,7 +706,9 @@ static void begin(struct exec *x)
     x->started_us = time_mono_us();
     x->before = s->used;
     timer_set(x->timer, x->limits.wall_ms);
-    /* Init counts CPU time always, and memory where no cgroup does: it knows which. */
+    /* One watch at a time, and a cell's comes first. Memory only where no cgroup counts it. */
+    if (x->kind == EXEC_COMMAND && running_cell(s))
+        return;
     if (x->limits.cpu_ms || !guest_in_cgroup(s->guest))
         guest_watch(s->guest, x->limits.cpu_ms * 1000,
                     guest_in_cgroup(s->guest) ? 0 : x->limits.memory_bytes);

@@ -6,7 +6,8 @@
 
 #define PIPE_FULL (64 * KiB)
 #define SLOW_MS   10
-#define SLOW_READ (MiB) /* per SLOW_MS: a flood costs the server a bounded share of one core */
+#define SLOW_READ                                                                                  \
+    (256 * KiB) /* per SLOW_MS: a flood costs the server a bounded share of one core */
 
 struct stream {
     struct loop *loop;   /* borrowed */

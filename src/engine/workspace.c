@@ -281,6 +281,7 @@ struct teller {
     void *arg;
     size_t told;
     uint32_t hit;
+    bool cut; /* not everything was looked at */
 };
 
 static void tell(struct teller *t, const struct entry *f, enum file_change change)
@@ -308,7 +309,9 @@ static void compare(const struct list *old, const struct list *now, struct telle
 
     while (i < old->n || j < now->n) {
         int c = i == old->n ? 1 : j == now->n ? -1 : by_path(&old->at[i], &now->at[j]);
-        if (c < 0)
+        if (c < 0 && t->cut) /* perhaps only not looked at */
+            i++;
+        else if (c < 0)
             tell(t, &old->at[i++], FILE_DELETED);
         else if (c > 0)
             tell(t, &now->at[j++], FILE_CREATED);
@@ -335,7 +338,7 @@ uint32_t tree_scan(struct tree *t, int space, uid_t uid, const struct limits *l,
 
     act_as(uid);
     dir = open_beneath(space, ".", O_RDONLY | O_DIRECTORY, 0);
-    t->cut = dir >= 0 && !walk(&now, dir, path, 0, 0);
+    t->cut = teller.cut = dir >= 0 && !walk(&now, dir, path, 0, 0);
     act_as_self();
     if (now.n > 1)
         qsort(now.at, now.n, sizeof(*now.at), by_path);

@@ -621,6 +621,11 @@ static _Noreturn void warden_main(int server)
     signal(SIGPIPE, SIG_IGN);
     setsid();
     w.uid_base = uids_claim(&w.uid_lock);
+    if (w.uid_base == 0 && uids_are_mapped()) { /* never as root itself for want of another */
+        log_error("no user ids for sandboxes: no lock could be had in /run/retort: %s",
+                  strerror(errno));
+        _exit(1);
+    }
     w.cgroups = cgroups_open();
     drop_rights(w.uid_base != 0);
     buf_init(&w.base, 256 * KiB);
