@@ -222,11 +222,14 @@ class Later:
 
 
 class Live:
-    """A `retort run` that prints text, with its stdout as it comes: with Live(...) as live."""
+    """A `retort run` that prints text, with its stdout as it comes: with Live(...) as live.
 
-    def __init__(self, *args, **options):
+    pause: seconds between one read of its output and the next, for a slow reader.
+    """
+
+    def __init__(self, *args, pause=0, **options):
         self.process = start("run", *args, **{"stderr": subprocess.STDOUT} | options)
-        self.pid, self.output = self.process.pid, b""
+        self.pid, self.output, self.pause = self.process.pid, b"", pause
         self.grew = threading.Condition()
         self.reader = threading.Thread(target=self._pump, daemon=True)
         self.reader.start()
@@ -247,6 +250,7 @@ class Live:
             with self.grew:
                 self.output += chunk
                 self.grew.notify_all()
+            time.sleep(self.pause)
         with self.grew:
             self.grew.notify_all()
 

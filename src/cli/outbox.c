@@ -2,7 +2,8 @@
  * Bytes on their way to our own output streams, in the order they were said. A
  * reader that stops reading (less, a stopped pipe) must not stop the loop: time
  * limits and Ctrl-C go on working, and what is not taken waits here. How much
- * that can be is bounded by what the engine keeps of an execution's output.
+ * that can be is bounded by what the engine keeps of an execution's output, and
+ * the next execution waits until all of it has been taken.
  *
  * One queue for both streams, since both may be the same pipe.
  */

@@ -28,6 +28,7 @@ struct run {
     struct exec *exec;       /* borrowed: the one running, or NULL */
     struct watch *writable;  /* owned; while a reader of ours does not keep up */
     int writable_fd;
+    bool held;        /* the next execution waits until what was said has been read */
     size_t at;        /* the next source */
     bool interrupted; /* Ctrl-C came during this execution */
     bool finished;
@@ -82,6 +83,8 @@ static void check_stdout(struct run *r)
     }
 }
 
+static void next(void *arg);
+
 /* Keeps the watch where the output is stuck, if it is. */
 static void on_writable(void *arg)
 {
@@ -91,11 +94,13 @@ static void on_writable(void *arg)
     outbox_push(&r->show.box);
     check_stdout(r);
     fd = outbox_waits_for(&r->show.box);
-    if (r->writable && fd == r->writable_fd)
-        return;
-    watch_free(r->writable);
-    r->writable = fd < 0 ? NULL : watch_new_writable(r->loop, fd, on_writable, r);
-    r->writable_fd = fd;
+    if (!r->writable || fd != r->writable_fd) {
+        watch_free(r->writable);
+        r->writable = fd < 0 ? NULL : watch_new_writable(r->loop, fd, on_writable, r);
+        r->writable_fd = fd;
+    }
+    if (fd < 0 && r->held)
+        next(r);
 }
 
 static int status_of_outcome(enum outcome_status s)
@@ -142,8 +147,6 @@ static void on_event(void *arg, const struct event *ev)
     on_writable(r);
 }
 
-static void next(void *arg);
-
 static void on_outcome(void *arg, const struct outcome *o)
 {
     struct run *r = arg;
@@ -177,6 +180,10 @@ static void next(void *arg)
         finish(r);
         return;
     }
+    /* One execution's output is bounded; that of many is so only if each waits for its reader. */
+    r->held = outbox_waits_for(&r->show.box) >= 0;
+    if (r->held)
+        return;
     const struct source *src = &r->sources.item[r->at++];
     const struct exec_config config = {
         .kind = src->kind, .code = {src->code, src->n}

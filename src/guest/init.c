@@ -31,6 +31,8 @@
 struct command {
     pid_t pid; /* 0: free */
     uint64_t id;
+    bool ended;
+    int status;
 };
 
 struct init {
@@ -167,7 +169,7 @@ static void start_command(struct init *in, uint64_t id, struct str body, const i
         pid = spawn(in, argv, fds);
     mark_for_oom(false);
     if (pid > 0)
-        *c = (struct command){pid, id};
+        *c = (struct command){.pid = pid, .id = id};
     else
         tell_num(in, MSG_COMMAND_EXIT, id, TAG_STATUS, 126u << 8);
     for (size_t i = 0; i < argc; i++)
@@ -196,16 +198,26 @@ static void on_ended(struct init *in, pid_t pid, int status, const struct rusage
     in->reaped_us += (uint64_t)(used->ru_utime.tv_sec + used->ru_stime.tv_sec) * 1000000 +
                      (uint64_t)(used->ru_utime.tv_usec + used->ru_stime.tv_usec);
     for (size_t i = 0; i < COMMANDS_MAX; i++) {
-        if (in->commands[i].pid != pid)
+        struct command *c = &in->commands[i];
+        if (c->pid == pid)
+            *c = (struct command){.id = c->id, .ended = true, .status = status};
+    }
+}
+
+static void tell_ended(struct init *in)
+{
+    for (size_t i = 0; i < COMMANDS_MAX; i++) {
+        struct command *c = &in->commands[i];
+        if (!c->ended)
             continue;
-        in->commands[i].pid = 0;
-        tell_num(in, MSG_COMMAND_EXIT, in->commands[i].id, TAG_STATUS, (uint64_t)status);
-        return;
+        c->ended = false;
+        tell_num(in, MSG_COMMAND_EXIT, c->id, TAG_STATUS, (uint64_t)c->status);
     }
 }
 
 /* A kernel that ends takes with it whatever was started in the box: nobody is left who knows what
- * it was for. kill(-1) misses no forking process, since a fork fails while a kill is pending. */
+ * it was for. kill(-1) misses no forking process, since a fork fails while a kill is pending. Its
+ * end is told before theirs, or the server would send the next cell to a kernel that is gone. */
 static void reap(struct init *in)
 {
     struct rusage used;
@@ -224,6 +236,7 @@ static void reap(struct init *in)
     }
     if (kernel_ended)
         tell_num(in, MSG_KERNEL_EXIT, 0, TAG_STATUS, (uint64_t)kernel_status);
+    tell_ended(in);
 }
 
 /* --- watching what no cgroup watches --- */
