@@ -39,7 +39,7 @@ static void end(struct paper *p)
 /* The events so far, on one line. */
 static void expect(struct paper *p, const char *want)
 {
-    AUTO_FREE char *got = json_dumps(p->d.events, JSON_COMPACT | JSON_SORT_KEYS);
+    AUTO_FREE char *got = json_dumps(p->d.transcript.events, JSON_COMPACT | JSON_SORT_KEYS);
 
     assert_string_equal(got, want);
 }
@@ -134,7 +134,7 @@ static void test_base64(void **state)
         json_t *data;
         ev.bundle.part[0] = (struct mime_part){STR("image/png"), rows[i].bytes};
         doc_event(&p->d, &ev);
-        data = json_object_get(json_array_get(p->d.events, i), "data");
+        data = json_object_get(json_array_get(p->d.transcript.events, i), "data");
         assert_string_equal(json_string_value(json_object_get(data, "image/png")), rows[i].text);
     }
 }

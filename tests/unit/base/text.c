@@ -1,4 +1,4 @@
-#include "cli/cli_int.h"
+#include "base/base.h"
 #include "unit.h"
 
 static void test_names(void **state)

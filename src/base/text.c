@@ -1,5 +1,5 @@
 /* Strangers' bytes made fit to be shown on a line or put into JSON. */
-#include "cli/cli_int.h"
+#include "base/base.h"
 
 #include <inttypes.h>
 #include <stdio.h>
