@@ -18,12 +18,17 @@ struct loop {
     uv_idle_t idle;      /* active while later is not empty */
     struct later *later; /* owned: oldest first */
     struct later **later_end;
+    uv_async_t async; /* another thread has posted */
+    uv_mutex_t lock;  /* of the two below */
+    struct later *posted;
+    struct later **posted_end;
 };
 
 /* Each of these begins with its libuv handle, so that on_closed() frees any of them. */
 struct watch {
     uv_poll_t uv;
     int events;
+    bool once;
     loop_fn *fn;
     void *arg;
 };
@@ -60,6 +65,16 @@ static void on_closed(uv_handle_t *h)
 
 /* --- the loop --- */
 
+static void run_all(struct later *todo)
+{
+    while (todo) {
+        struct later *one = todo;
+        todo = one->next;
+        one->fn(one->arg);
+        free(one);
+    }
+}
+
 static void on_idle(uv_idle_t *idle)
 {
     struct loop *l = idle->data;
@@ -68,14 +83,22 @@ static void on_idle(uv_idle_t *idle)
     /* What these ask for runs in the next round, so that the loop gets to its fds. */
     l->later = NULL;
     l->later_end = &l->later;
-    while (todo) {
-        struct later *one = todo;
-        todo = one->next;
-        one->fn(one->arg);
-        free(one);
-    }
+    run_all(todo);
     if (!l->later)
         uv_idle_stop(&l->idle);
+}
+
+static void on_posted(uv_async_t *async)
+{
+    struct loop *l = async->data;
+    struct later *todo;
+
+    uv_mutex_lock(&l->lock);
+    todo = l->posted;
+    l->posted = NULL;
+    l->posted_end = &l->posted;
+    uv_mutex_unlock(&l->lock);
+    run_all(todo);
 }
 
 struct loop *loop_new(void)
@@ -84,9 +107,21 @@ struct loop *loop_new(void)
 
     must(uv_loop_init(&l->uv));
     must(uv_idle_init(&l->uv, &l->idle));
-    l->idle.data = l;
+    must(uv_async_init(&l->uv, &l->async, on_posted));
+    must(uv_mutex_init(&l->lock));
+    l->idle.data = l->async.data = l;
     l->later_end = &l->later;
+    l->posted_end = &l->posted;
     return l;
+}
+
+static void forget(struct later *list)
+{
+    while (list) {
+        struct later *one = list;
+        list = one->next;
+        free(one);
+    }
 }
 
 static void close_handle(uv_handle_t *h, void *arg)
@@ -94,7 +129,8 @@ static void close_handle(uv_handle_t *h, void *arg)
     struct loop *l = arg;
 
     if (!uv_is_closing(h))
-        uv_close(h, h == (uv_handle_t *)&l->idle ? NULL : on_closed);
+        uv_close(h,
+                 h == (uv_handle_t *)&l->idle || h == (uv_handle_t *)&l->async ? NULL : on_closed);
 }
 
 void loop_free(struct loop *l)
@@ -102,17 +138,17 @@ void loop_free(struct loop *l)
     if (!l)
         return;
     /* What was put off is often the freeing of something; what asks for itself anew is not. */
-    for (int round = 0; l->later && round < LAST_ROUNDS; round++)
+    for (int round = 0; (l->later || l->posted) && round < LAST_ROUNDS; round++) {
         on_idle(&l->idle);
+        on_posted(&l->async);
+    }
     uv_walk(&l->uv, close_handle, l);
     while (uv_run(&l->uv, UV_RUN_DEFAULT) != 0)
         ; /* a pending loop_stop() ends the first round before anything is closed */
     must(uv_loop_close(&l->uv));
-    while (l->later) {
-        struct later *one = l->later;
-        l->later = one->next;
-        free(one);
-    }
+    uv_mutex_destroy(&l->lock);
+    forget(l->later);
+    forget(l->posted);
     free(l);
 }
 
@@ -136,6 +172,50 @@ void loop_later(struct loop *l, loop_fn *fn, void *arg)
     must(uv_idle_start(&l->idle, on_idle));
 }
 
+void loop_post(struct loop *l, loop_fn *fn, void *arg)
+{
+    struct later *one = mem_zalloc(sizeof(*one));
+
+    *one = (struct later){.fn = fn, .arg = arg};
+    uv_mutex_lock(&l->lock);
+    *l->posted_end = one;
+    l->posted_end = &one->next;
+    uv_mutex_unlock(&l->lock);
+    must(uv_async_send(&l->async));
+}
+
+/* --- blocking work --- */
+
+struct work {
+    uv_work_t uv;
+    loop_fn *work, *done;
+    void *arg;
+};
+
+static void on_work(uv_work_t *uv)
+{
+    struct work *w = uv->data;
+
+    w->work(w->arg);
+}
+
+static void on_worked(uv_work_t *uv, int status)
+{
+    struct work *w = uv->data;
+
+    (void)status; /* nothing here is ever cancelled */
+    w->done(w->arg);
+    free(w);
+}
+
+void loop_work(struct loop *l, loop_fn *work, loop_fn *done, void *arg)
+{
+    struct work *w = mem_zalloc(sizeof(*w));
+
+    *w = (struct work){.uv.data = w, .work = work, .done = done, .arg = arg};
+    must(uv_queue_work(&l->uv, &w->uv, on_work, on_worked));
+}
+
 /* --- fds --- */
 
 /* Errors count as ready: the call that follows tells what is the matter. */
@@ -145,6 +225,8 @@ static void on_poll(uv_poll_t *h, int status, int events)
 
     (void)status;
     (void)events;
+    if (w->once)
+        watch_pause(w);
     w->fn(w->arg);
 }
 
@@ -171,6 +253,14 @@ struct watch *watch_new(struct loop *l, int fd, loop_fn *fn, void *arg)
 struct watch *watch_new_writable(struct loop *l, int fd, loop_fn *fn, void *arg)
 {
     return watch_open(l, fd, UV_WRITABLE, fn, arg);
+}
+
+struct watch *watch_new_hangup(struct loop *l, int fd, loop_fn *fn, void *arg)
+{
+    struct watch *w = watch_open(l, fd, UV_DISCONNECT, fn, arg);
+
+    w->once = true;
+    return w;
 }
 
 void watch_pause(struct watch *w)

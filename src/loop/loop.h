@@ -41,3 +41,11 @@ void timer_free(struct timer *t);
 void loop_later(struct loop *l, loop_fn *fn, void *arg);
 
 void loop_on_signal(struct loop *l, int signum, loop_signal_fn *fn, void *arg);
+
+/* Runs work() on a thread of a small pool, then done() from the loop. What work() touches is
+ * nobody else's until then. */
+void loop_work(struct loop *l, loop_fn *work, loop_fn *done, void *arg);
+/* Runs fn once from the loop. The one call that another thread may make. */
+void loop_post(struct loop *l, loop_fn *fn, void *arg);
+/* Calls fn once when the peer of a socket has gone, or will send no more. */
+struct watch *watch_new_hangup(struct loop *l, int fd, loop_fn *fn, void *arg);

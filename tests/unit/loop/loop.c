@@ -2,8 +2,10 @@
 #include "unit.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 struct seen {
@@ -197,6 +199,98 @@ static void test_free_with_things_left(void **state)
     s->loop = NULL;
 }
 
+/* --- other threads --- */
+
+static void count_up(void *arg)
+{
+    struct seen *s = arg;
+
+    s->count++;
+}
+
+static void on_worked(void *arg)
+{
+    struct seen *s = arg;
+
+    assert_int_equal(s->count, 1);
+    s->count++;
+    loop_stop(s->loop);
+}
+
+static void test_work(void **state)
+{
+    struct seen *s = *state;
+
+    loop_work(s->loop, count_up, on_worked, s);
+    loop_run(s->loop);
+    assert_int_equal(s->count, 2);
+}
+
+enum { POSTS = 1000 };
+
+static void on_post(void *arg)
+{
+    struct seen *s = arg;
+
+    if (++s->count == POSTS)
+        loop_stop(s->loop);
+}
+
+static void *post_many(void *arg)
+{
+    struct seen *s = arg;
+
+    for (int i = 0; i < POSTS / 2; i++)
+        loop_post(s->loop, on_post, s);
+    return NULL;
+}
+
+static void test_post(void **state)
+{
+    struct seen *s = *state;
+    pthread_t threads[2];
+
+    for (size_t i = 0; i < COUNT(threads); i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, post_many, s), 0);
+    loop_run(s->loop);
+    for (size_t i = 0; i < COUNT(threads); i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    assert_int_equal(s->count, POSTS);
+    loop_post(s->loop, count_up, s); /* the last ones run when the loop is freed */
+    loop_free(s->loop);
+    assert_int_equal(s->count, POSTS + 1);
+    s->loop = NULL;
+}
+
+static void on_hangup(void *arg)
+{
+    struct seen *s = arg;
+
+    s->count++;
+}
+
+/* Bytes are not a hang-up; the end is, and it is told once. */
+static void test_hangup(void **state)
+{
+    struct seen *s = *state;
+    int pair[2];
+
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+    s->watch = watch_new_hangup(s->loop, pair[0], on_hangup, s);
+    s->timer = timer_new(s->loop, stop, s);
+    assert_int_equal(write(pair[1], "x", 1), 1);
+    timer_set(s->timer, 20);
+    loop_run(s->loop);
+    assert_int_equal(s->count, 0);
+    fd_closep(&pair[1]);
+    timer_set(s->timer, 20);
+    loop_run(s->loop);
+    assert_int_equal(s->count, 1);
+    watch_free(s->watch);
+    timer_free(s->timer);
+    fd_closep(&pair[0]);
+}
+
 #define WITH_LOOP(t) cmocka_unit_test_setup_teardown(t, open_loop, close_loop)
 
 int main(void)
@@ -209,6 +303,9 @@ int main(void)
         WITH_LOOP(test_later),
         WITH_LOOP(test_signal),
         WITH_LOOP(test_free_with_things_left),
+        WITH_LOOP(test_work),
+        WITH_LOOP(test_post),
+        WITH_LOOP(test_hangup),
     };
 
     return RUN(tests);
