@@ -6,7 +6,9 @@
  * the sum that its outcome gives.
  *
  * links: src/engine/engine.c src/engine/event.c src/engine/guest.c src/engine/limits.c
- * links: src/engine/outcome.c src/engine/pool.c src/engine/session.c src/engine/stream.c
+ * links: src/engine/outcome.c src/engine/output.c src/engine/pool.c src/engine/session.c
+ * links: src/engine/stream.c
+ * links: src/engine/verdict.c
  * links: src/engine/workspace.c
  */
 #include "engine/engine_int.h"

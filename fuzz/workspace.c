@@ -24,8 +24,8 @@ static void put(struct str path)
     int src = open("/dev/shm", O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
 
     EXPECT(src >= 0 && fd_write_all(src, STR(text), &e) == 0);
-    if (space_put(trees.inside, geteuid(), path, src, &e) == 0) {
-        int fd = space_get(trees.inside, geteuid(), path, &e);
+    if (space_put(&(struct space){trees.inside, geteuid()}, path, src, 0, 0, &e) == 0) {
+        int fd = space_get(&(struct space){trees.inside, geteuid()}, path, &e);
         EXPECT(fd >= 0 && trees_holds(&trees, fd));
         EXPECT(read(fd, got, sizeof(got)) == sizeof(text) - 1);
         close(fd);
@@ -39,7 +39,7 @@ static void get(struct str path)
 {
     struct err e;
     struct stat st;
-    int fd = space_get(trees.inside, geteuid(), path, &e);
+    int fd = space_get(&(struct space){trees.inside, geteuid()}, path, &e);
 
     if (fd < 0)
         return;

@@ -103,6 +103,26 @@ void engine_drop_guest(struct engine *en, struct guest *g)
         *at = *guest_next(g);
 }
 
+bool engine_hold(struct engine *en, size_t n)
+{
+    if (n > en->held_max || en->held > en->held_max - n)
+        return false;
+    en->held += n;
+    return true;
+}
+
+void engine_let_go(struct engine *en, size_t n)
+{
+    assert(en->held >= n);
+    en->held -= n;
+}
+
+void engine_on_lost(struct engine *en, void (*fn)(void *arg), void *arg)
+{
+    en->on_lost = fn;
+    en->lost_arg = arg;
+}
+
 static struct guest *find_guest(struct engine *en, uint64_t id)
 {
     struct guest *g = en->guests;
@@ -140,6 +160,8 @@ static void on_warden_lost(struct engine *en)
         guest_on_warden(g, MSG_GONE, (struct str){0});
     for (struct pool *p = en->pools; p; p = *pool_next(p))
         pool_on_zygote(p, pool_zygote(p), &e);
+    if (en->on_lost)
+        loop_later(en->loop, en->on_lost, en->lost_arg);
 }
 
 static void on_warden(void *arg)
@@ -218,6 +240,7 @@ struct engine *engine_new(struct loop *l, const struct engine_config *config, st
 
     en->loop = l;
     en->next_id = 1;
+    en->held_max = config->held_max ? config->held_max : HELD_DEFAULT;
     en->warden_pidfd = -1;
     snprintf(en->guest_dir, sizeof(en->guest_dir), "%s",
              config->guest_dir ? config->guest_dir : "");

@@ -110,6 +110,7 @@ struct event {
         uint64_t size;
         const char *mime;
         bool too_large; /* past artifact_bytes: reported, not handed out */
+        bool unlisted;  /* past artifact_count: for whoever keeps files, not for the reader */
     } file;
 };
 
@@ -145,12 +146,17 @@ struct outcome {
 struct engine_config {
     const char *guest_dir; /* holds retort_guest/; NULL: beside the program */
     const char *cache_dir; /* NULL: the user's or the system's */
+    uint64_t held_max;     /* bytes of output held here for all guests; 0: HELD_DEFAULT */
 };
+#define HELD_DEFAULT GiB
 
 /* Forks the warden: call before any thread exists. NULL and *e on failure. */
 struct engine *engine_new(struct loop *l, const struct engine_config *config, struct err *e);
 void engine_free(
     struct engine *en); /* ends every session and the warden; returns when they are gone */
+
+/* fn once, from the loop, when the warden has died: no sandbox is left, and none can be made. */
+void engine_on_lost(struct engine *en, void (*fn)(void *arg), void *arg);
 
 struct pool_config {
     const char *name;
@@ -159,6 +165,7 @@ struct pool_config {
     struct limits limits;
     unsigned ready;      /* sandboxes kept parked */
     uint64_t recycle_ms; /* age at which the zygote is replaced; 0: never */
+    bool proxy;          /* sandboxes have a listener for a proxy: session_take_listener() */
 };
 
 typedef void pool_ready_fn(void *arg, const struct err *failed); /* failed NULL: it is up */
@@ -167,6 +174,9 @@ typedef void pool_ready_fn(void *arg, const struct err *failed); /* failed NULL:
 struct pool *pool_start(struct engine *en, const struct pool_config *config,
                         pool_ready_fn *on_ready, void *arg);
 unsigned pool_parked(const struct pool *p);
+const char *pool_python_version(const struct pool *p); /* "" when it could not be asked */
+/* Whether it can fork now; *ret_why tells what is the matter when it cannot. */
+bool pool_is_up(const struct pool *p, const char **ret_why);
 
 typedef void session_open_fn(void *arg, struct session *s, const struct err *failed);
 
@@ -176,6 +186,13 @@ void session_open(struct pool *p, session_open_fn *on_open, void *arg);
 /* Ends everything in it at once. Running executions get OUTCOME_SESSION_LOST first. */
 void session_close(struct session *s);
 struct pool *session_pool(struct session *s);
+/* Told once, from the loop, when the sandbox has ended by itself, after the outcomes of what ran in
+ * it. Not told after session_close(). */
+void session_on_lost(struct session *s, void (*fn)(void *arg, const char *why), void *arg);
+/* Ends the interpreter; the next execution has a new one, and the same files. What runs, dies. */
+void session_restart(struct session *s);
+/* The listener of a sandbox whose pool has a proxy: the caller's to close. -1: taken, or none. */
+int session_take_listener(struct session *s);
 
 enum exec_kind { EXEC_CELL, EXEC_COMMAND };
 
@@ -184,10 +201,20 @@ struct exec_callbacks {
     void (*on_outcome)(void *arg, const struct outcome *o); /* last; the exec is gone afterwards */
 };
 
+struct exec_env {
+    struct str name, value;
+};
+
+/* More variables, or more bytes in all of them, are an ERR_LIMIT. */
+#define EXEC_ENV_MAX   128
+#define EXEC_ENV_BYTES (12 * KiB)
+
 struct exec_config {
     enum exec_kind kind;
-    struct str code;  /* Python, or a line for bash -c; copied */
-    uint64_t wall_ms; /* 0: the pool's limit */
+    struct str code;            /* Python, or a line for bash -c; copied */
+    uint64_t wall_ms;           /* 0: the pool's limit */
+    const struct exec_env *env; /* for this execution only; copied */
+    size_t env_count;
 };
 
 /* Cells queue FIFO in their session; commands run beside them. Code must be UTF-8 without NUL
@@ -196,6 +223,8 @@ struct exec_config {
 struct exec *exec_start(struct session *s, const struct exec_config *config,
                         const struct exec_callbacks *cb, void *arg, struct err *e);
 void exec_interrupt(struct exec *x); /* SIGINT, then the kill after grace_ms */
+/* hold: nothing is read of what it says, so that the code waits. Its time goes on. */
+void exec_hold(struct exec *x, bool hold);
 
 /* --- the interpreter, before there is a pool --- */
 
@@ -210,3 +239,23 @@ int python_ask(const char *python, const char *source, char *ret, size_t size,
 int workspace_put(struct session *s, struct str path, int src, struct err *e) MUST_CHECK;
 /* Opens a regular file below the workspace for reading: an fd, or -1. Follows no link. */
 int workspace_get(struct session *s, struct str path, struct err *e) MUST_CHECK;
+/* Tells what has changed since the last look, as the end of an execution does. */
+void workspace_scan(struct session *s, void (*fn)(void *arg, const struct event *ev), void *arg);
+/* The host has put or deleted this file itself: no news to the next scan. */
+void workspace_note(struct session *s, struct str path);
+
+/* The same from another thread: they block, and touch nothing but the directory. A sandbox that
+ * ends meanwhile does no harm. dup() of the workspace's directory is the caller's to close. */
+struct space {
+    int dir;
+    uid_t uid;
+};
+int workspace_dup(struct session *s, struct space *ret, struct err *e) MUST_CHECK;
+void space_close(struct space *sp);
+/* mode: permission bits, 0 for 0644; mtime_ms: 0 for now. */
+int space_put(const struct space *sp, struct str path, int src, uint32_t mode, int64_t mtime_ms,
+              struct err *e) MUST_CHECK;
+int space_get(const struct space *sp, struct str path, struct err *e) MUST_CHECK;
+/* 1: deleted, 0: there was none. */
+int space_delete(const struct space *sp, struct str path, struct err *e) MUST_CHECK;
+const char *mime_of(struct str path); /* by its suffix; never NULL */

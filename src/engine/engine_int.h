@@ -22,6 +22,7 @@ struct stream *stream_new(struct loop *l, int fd, enum event_kind kind, stream_f
 void stream_drain(struct stream *s); /* what is there now, at most a pipe full */
 void stream_flush(struct stream *s); /* also the bytes held back for the rest of a character */
 void stream_throttle(struct stream *s, bool slow); /* slow: nobody wants what comes now */
+void stream_hold(struct stream *s, bool hold);     /* hold: nothing is read */
 void stream_free(struct stream *s);
 
 /* --- guest: one sandbox as the server sees it --- */
@@ -66,15 +67,18 @@ uid_t guest_uid(const struct guest *g);
 /* A pipe out of a box: ret[0] for us, not blocking; ret[1] for the code, which may also open it by
  * its name, /dev/stdout, although the pipe's owner is not its own uid. */
 int guest_pipe(int ret[2]) MUST_CHECK;
-int guest_cell(struct guest *g, uint64_t id, struct str code, uint64_t number);
-/* out, err: the guest's ends, closed by the caller. */
-int guest_command(struct guest *g, uint64_t id, struct str line, int out, int err);
+int guest_cell(struct guest *g, uint64_t id, struct str code, uint64_t number, struct str env);
+/* env: ENV fields, ready for the wire. out, err: the guest's ends, closed by the caller. */
+int guest_command(struct guest *g, uint64_t id, struct str line, struct str env, int out, int err);
 void guest_signal(struct guest *g, uint64_t id, int number);
 /* Idle, and no signal for the kernel is on its way: it would find the next cell. */
 bool guest_takes_cell(const struct guest *g);
 void guest_watch(struct guest *g, uint64_t cpu_us, uint64_t memory);
 void guest_ask_usage(struct guest *g);
 void guest_throttle(struct guest *g, bool slow);
+void guest_hold(struct guest *g, bool hold);
+int guest_take_listener(struct guest *g);
+void guest_restart(struct guest *g); /* its interpreter; nothing when one is coming up anyway */
 bool guest_in_cgroup(const struct guest *g);
 
 /* From the warden, by box id. */
@@ -95,10 +99,17 @@ struct engine {
     struct pool *pools;
     struct guest *guests; /* every live one, by box id */
     uint64_t next_id;
+    uint64_t held, held_max; /* bytes of unfinished messages and of output rings, all guests */
+    void (*on_lost)(void *arg);
+    void *lost_arg;
     char guest_dir[512], cache_dir[512];
 };
 
 int engine_tell(struct engine *en, uint16_t type, uint64_t id, struct str body, int fd);
+/* Counts n bytes that a guest makes us hold. False when that is too much: then they are not
+ * counted, and not to be held. */
+bool engine_hold(struct engine *en, size_t n) MUST_CHECK;
+void engine_let_go(struct engine *en, size_t n);
 void engine_add_guest(struct engine *en, struct guest *g);
 void engine_drop_guest(struct engine *en, struct guest *g);
 struct guest **guest_next(struct guest *g);
@@ -108,6 +119,7 @@ uint64_t guest_id(const struct guest *g);
 
 struct engine *pool_engine(struct pool *p);
 const struct limits *pool_limits(struct pool *p);
+bool pool_has_proxy(const struct pool *p);
 uint64_t pool_zygote(struct pool *p); /* the one that forks now */
 void pool_on_zygote(struct pool *p, uint64_t zygote, const struct err *down);
 bool pool_has_zygote(struct pool *p, uint64_t zygote);
@@ -131,9 +143,8 @@ void tree_free(struct tree *t);
 typedef void tree_fn(void *arg, const struct event *ev);
 uint32_t tree_scan(struct tree *t, int space, uid_t uid, const struct limits *l, tree_fn *fn,
                    void *arg);
-int space_put(int space, uid_t uid, struct str path, int src, struct err *e) MUST_CHECK;
-int space_get(int space, uid_t uid, struct str path, struct err *e) MUST_CHECK;
-const char *mime_of(struct str path);
+/* This path is as the host has just made it. */
+void tree_note(struct tree *t, int space, uid_t uid, struct str path);
 
 /* --- the interpreter a pool names --- */
 

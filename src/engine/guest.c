@@ -13,6 +13,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,7 +21,9 @@ struct kernel_link {
     int sock; /* owned; -1: no kernel */
     struct watch *watch;
     struct wire_in in;
+    size_t held; /* bytes of it that the engine has counted */
     struct stream *out, *err;
+    bool ending; /* killed, or its end of the socket is closed: init's word on it follows */
 };
 
 struct guest {
@@ -34,6 +37,7 @@ struct guest {
     struct watch *from_ctl;
     struct kernel_link kernel;
     int space, tmp, shm; /* owned: dirfds */
+    int listener;        /* owned; -1: none, or taken */
     uid_t uid;
     unsigned signals;   /* for the kernel, on their way to init */
     bool spawned;       /* the warden has told uid and in_cgroup */
@@ -86,6 +90,7 @@ static void unlink_kernel(struct guest *g)
     stream_free(k->out);
     stream_free(k->err);
     wire_in_done(&k->in);
+    engine_let_go(pool_engine(g->pool), k->held);
     *k = (struct kernel_link){.sock = -1};
 }
 
@@ -210,6 +215,21 @@ static void bad_message(struct guest *g, const char *who, uint16_t type)
     die(g, why);
 }
 
+/* Only what is unfinished and large counts: BODY_KEPT is every guest's own. */
+static bool count_held(struct guest *g)
+{
+    struct engine *en = pool_engine(g->pool);
+    struct kernel_link *k = &g->kernel;
+    size_t now = k->in.body.cap > BODY_KEPT ? k->in.body.cap : 0;
+
+    engine_let_go(en, k->held);
+    k->held = 0;
+    if (!engine_hold(en, now))
+        return false;
+    k->held = now;
+    return true;
+}
+
 /* One packet a turn, so that a guest that talks without end does not hold up the others. */
 static void on_kernel_readable(void *arg)
 {
@@ -225,6 +245,7 @@ static void on_kernel_readable(void *arg)
         return bad_message(g, "interpreter", head.type);
     if (rc <= 0) { /* the kernel has gone, or closed its end: init's word on it follows */
         watch_pause(g->kernel.watch);
+        g->kernel.ending = true;
         if (g->state == GUEST_RUNNING || g->state == GUEST_IDLE)
             guest_signal(g, 0, SIGKILL);
         return;
@@ -236,6 +257,10 @@ static void on_kernel_readable(void *arg)
     rc = wire_in_add(&g->kernel.in, head, (struct str){bytes, head.len});
     if (rc < 0)
         return bad_message(g, "interpreter", head.type);
+    if (!count_held(g)) {
+        log_warn("box %" PRIu64 ": the server holds as much output as it may", g->id);
+        return die(g, "it showed more than the server has memory for at the moment");
+    }
     if (rc == 0)
         return;
     /* Whatever was printed before this message was sent is in the pipes by now. */
@@ -245,6 +270,7 @@ static void on_kernel_readable(void *arg)
         bad_message(g, "interpreter", head.type);
     if (g->kernel.in.body.cap > BODY_KEPT)
         buf_done(&g->kernel.in.body);
+    (void)!count_held(g);
 }
 
 /* --- starting a kernel --- */
@@ -389,6 +415,14 @@ static const struct msg_rule from_init[] = {
     {MSG_TRIP,         ANY_KERNEL,        64,      on_trip        },
 };
 
+static bool is_listener(int fd)
+{
+    int yes = 0;
+    socklen_t n = sizeof(yes);
+
+    return fd >= 0 && getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &yes, &n) == 0 && yes;
+}
+
 static bool is_dir(int fd)
 {
     struct stat st;
@@ -402,19 +436,21 @@ static void on_ctl_readable(void *arg)
     struct guest *g = arg;
     const struct msg_rule *rule;
     struct wire_head head = {0};
-    int fds[3] = {-1, -1, -1};
+    int fds[4] = {-1, -1, -1, -1};
     size_t nfds = 0;
     bool booting = g->state == GUEST_BOOTING; /* the one time an fd may come out of a box */
-    int rc = wire_recv(g->ctl, &head, bytes, booting ? fds : NULL, booting ? 3 : 0, &nfds);
+    int rc = wire_recv(g->ctl, &head, bytes, booting ? fds : NULL, booting ? COUNT(fds) : 0, &nfds);
 
     if (rc < 0 && errno == EAGAIN)
         return;
     if (rc <= 0)
         return die(g, "its first process ended");
-    if (booting && nfds == 3 && is_dir(fds[0]) && is_dir(fds[1]) && is_dir(fds[2])) {
+    if (booting && nfds == (pool_has_proxy(g->pool) ? 4 : 3) && is_dir(fds[0]) && is_dir(fds[1]) &&
+        is_dir(fds[2]) && (nfds == 3 || is_listener(fds[3]))) {
         g->space = take_fd(&fds[0]);
         g->tmp = take_fd(&fds[1]);
         g->shm = take_fd(&fds[2]);
+        g->listener = take_fd(&fds[3]);
     }
     for (size_t i = 0; i < COUNT(fds); i++)
         fd_closep(&fds[i]);
@@ -490,6 +526,7 @@ static int ask_spawn(struct guest *g, int ctl_theirs)
         .open_files = l->open_files,
         .memory_bytes = l->memory_bytes,
         .cpu_percent = l->cpu_percent,
+        .proxy = pool_has_proxy(g->pool),
     };
     struct buf body;
     int rc;
@@ -519,6 +556,7 @@ struct guest *guest_new(struct pool *p, const struct guest_owner *owner, void *a
         .space = -1,
         .tmp = -1,
         .shm = -1,
+        .listener = -1,
     };
     engine_add_guest(en, g);
     g->boot = timer_new(en->loop, on_boot_timer, g);
@@ -548,6 +586,7 @@ static void free_later(void *arg)
     fd_closep(&g->space);
     fd_closep(&g->tmp);
     fd_closep(&g->shm);
+    fd_closep(&g->listener);
     free(g);
 }
 
@@ -618,15 +657,25 @@ uid_t guest_uid(const struct guest *g)
     return g->uid;
 }
 
-int guest_cell(struct guest *g, uint64_t id, struct str code, uint64_t number)
+/* Into a buffer that was made for it. */
+static void must_put(struct buf *b, struct str s)
+{
+    struct err e;
+
+    if (buf_put(b, s, &e) < 0)
+        assert(!"it fits");
+}
+
+int guest_cell(struct guest *g, uint64_t id, struct str code, uint64_t number, struct str env)
 {
     struct buf body;
     int rc;
 
     assert(g->state == GUEST_IDLE);
-    buf_init(&body, code.n + KiB);
+    buf_init(&body, code.n + env.n + KiB);
     wire_put_num(&body, TAG_CELL_NO, number);
     wire_put(&body, TAG_CODE, code);
+    must_put(&body, env);
     rc = wire_send_whole(g->kernel.sock, MSG_CELL, id, buf_str(&body));
     buf_done(&body);
     /* A kernel that has just gone takes the cell with it: init's word on that follows. */
@@ -639,7 +688,7 @@ int guest_cell(struct guest *g, uint64_t id, struct str code, uint64_t number)
     return 0;
 }
 
-int guest_command(struct guest *g, uint64_t id, struct str line, int out, int err)
+int guest_command(struct guest *g, uint64_t id, struct str line, struct str env, int out, int err)
 {
     AUTO_CLOSE int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
     const int theirs[] = {null, out, err};
@@ -648,10 +697,11 @@ int guest_command(struct guest *g, uint64_t id, struct str line, int out, int er
 
     if (null < 0)
         return -1;
-    buf_init(&body, line.n + KiB);
+    buf_init(&body, line.n + env.n + KiB);
     wire_put(&body, TAG_ARG, STR("/bin/bash"));
     wire_put(&body, TAG_ARG, STR("-c"));
     wire_put(&body, TAG_ARG, line);
+    must_put(&body, env);
     rc = body.n > WIRE_BODY_MAX
              ? -1
              : wire_send(g->ctl, MSG_COMMAND, id, buf_str(&body), theirs, COUNT(theirs));
@@ -681,7 +731,7 @@ void guest_signal(struct guest *g, uint64_t id, int number)
 
 bool guest_takes_cell(const struct guest *g)
 {
-    return g->state == GUEST_IDLE && g->signals == 0;
+    return g->state == GUEST_IDLE && g->signals == 0 && !g->kernel.ending;
 }
 
 void guest_watch(struct guest *g, uint64_t cpu_us, uint64_t memory)
@@ -704,6 +754,31 @@ void guest_throttle(struct guest *g, bool slow)
 {
     stream_throttle(g->kernel.out, slow);
     stream_throttle(g->kernel.err, slow);
+}
+
+void guest_hold(struct guest *g, bool hold)
+{
+    if (g->kernel.sock < 0)
+        return;
+    stream_hold(g->kernel.out, hold);
+    stream_hold(g->kernel.err, hold);
+    if (hold)
+        watch_pause(g->kernel.watch);
+    else
+        watch_resume(g->kernel.watch);
+}
+
+int guest_take_listener(struct guest *g)
+{
+    return take_fd(&g->listener);
+}
+
+void guest_restart(struct guest *g)
+{
+    if ((g->state != GUEST_IDLE && g->state != GUEST_RUNNING) || g->kernel.ending)
+        return;
+    g->kernel.ending = true;
+    guest_signal(g, 0, SIGKILL);
 }
 
 bool guest_in_cgroup(const struct guest *g)

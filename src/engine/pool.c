@@ -22,6 +22,14 @@ struct parked {
     bool up; /* in pool.parked, no longer in pool.booting */
 };
 
+/* A session asked for. */
+struct opening {
+    struct opening *next;
+    struct pool *pool; /* borrowed */
+    session_open_fn *on_open;
+    void *arg;
+};
+
 struct pool {
     struct pool *next;
     struct engine *engine; /* borrowed */
@@ -29,6 +37,7 @@ struct pool {
     char *preload; /* owned */
     struct python_info python;
     unsigned ready;
+    bool proxy;
     uint64_t recycle_ms;
     uint64_t zygote, coming; /* ids: the one that forks; the one that warms up, or 0 */
     pool_ready_fn *on_ready; /* until called */
@@ -37,10 +46,13 @@ struct pool {
     struct parked *parked;  /* idle, oldest last */
     struct parked *booting; /* on their way, for the ready pool or for a session */
     unsigned parked_count, booting_count;
-    struct err down; /* why there is no zygote; ERR_NONE while there is, or one is coming */
+    bool restarting;         /* it died, and the timer brings another */
+    struct err down;         /* why there is no zygote; ERR_NONE while there is, or one is coming */
+    struct opening *waiting; /* owned: oldest first, for a zygote that is coming up */
 };
 
 static void refill(struct pool *p);
+static void answer_waiting(struct pool *p);
 
 /* --- small lists --- */
 
@@ -99,8 +111,11 @@ static void on_recycle(void *arg)
     struct pool *p = arg;
     struct err e;
 
-    if (p->coming == 0 && start_zygote(p, &e) < 0)
+    p->restarting = false;
+    if (p->coming == 0 && start_zygote(p, &e) < 0) {
         log_warn("zygote not replaced: %s", e.text);
+        answer_waiting(p);
+    }
     if (p->recycle_ms)
         timer_set(p->recycle, p->recycle_ms);
 }
@@ -137,6 +152,7 @@ void pool_on_zygote(struct pool *p, uint64_t zygote, const struct err *down)
         if (old)
             retire(p, old);
         answer_ready(p, NULL);
+        answer_waiting(p);
         refill(p);
         return;
     }
@@ -148,10 +164,13 @@ void pool_on_zygote(struct pool *p, uint64_t zygote, const struct err *down)
         }
     } else if (zygote == p->zygote) { /* it died, and its sandboxes with it: get another */
         p->zygote = 0;
+        p->restarting = true;
         timer_set(p->recycle, RESTART_MS);
     }
     p->down = *down;
     answer_ready(p, down);
+    if (!p->restarting)
+        answer_waiting(p);
 }
 
 static void on_start_failed(void *arg)
@@ -172,6 +191,7 @@ struct pool *pool_start(struct engine *en, const struct pool_config *config,
         .limits = config->limits,
         .preload = mem_strdup(config->preload ? config->preload : ""),
         .ready = config->ready,
+        .proxy = config->proxy,
         .recycle_ms = config->recycle_ms,
         .on_ready = on_ready,
         .arg = arg,
@@ -204,10 +224,12 @@ void pool_free(struct pool *p)
     }
     timer_free(p->recycle);
     free(p->preload);
-    /* An open_parked() may still be on its way: it finds nothing and says so. */
+    /* An open_later() may still be on its way: it finds nothing and says so. */
     p->parked = p->booting = NULL;
-    p->zygote = 0;
+    p->zygote = p->coming = 0;
+    p->restarting = false;
     p->on_ready = NULL;
+    answer_waiting(p);
     loop_later(p->engine->loop, free_later, p);
 }
 
@@ -340,18 +362,19 @@ static void refill(struct pool *p)
 
 /* --- opening a session --- */
 
-struct opening {
-    struct pool *pool;
-    session_open_fn *on_open;
-    void *arg;
-};
-
-static void open_parked(void *arg)
+static void fail_opening(struct pool *p, struct opening *o)
 {
-    struct opening *o = arg;
-    struct pool *p = o->pool;
-    struct parked *k = p->parked;
     struct err e;
+
+    err_set(&e, ERR_HOST, "no interpreter: %s",
+            p->down.kind ? p->down.text : "it is still starting");
+    o->on_open(o->arg, NULL, &e);
+    free(o);
+}
+
+static void open_one(struct pool *p, struct opening *o)
+{
+    struct parked *k = p->parked;
 
     if (k) {
         p->parked = k->next;
@@ -359,22 +382,45 @@ static void open_parked(void *arg)
         o->on_open(o->arg, session_new(p, k->guest), NULL);
         free(k);
         refill(p);
-    } else if (p->zygote) {
-        boot(p, o->on_open, o->arg);
     } else {
-        err_set(&e, ERR_HOST, "no interpreter: %s",
-                p->down.kind ? p->down.text : "it is still starting");
-        o->on_open(o->arg, NULL, &e);
+        boot(p, o->on_open, o->arg);
     }
     free(o);
+}
+
+/* Whoever came while there was no zygote: one is up now, or there will be none. */
+static void answer_waiting(struct pool *p)
+{
+    while (p->waiting) {
+        struct opening *o = p->waiting;
+        p->waiting = o->next;
+        if (p->zygote)
+            open_one(p, o);
+        else
+            fail_opening(p, o);
+    }
+}
+
+static void open_later(void *arg)
+{
+    struct opening *o = arg, **at = &o->pool->waiting;
+    struct pool *p = o->pool;
+
+    if (p->zygote)
+        return open_one(p, o);
+    if (p->coming == 0 && !p->restarting)
+        return fail_opening(p, o);
+    while (*at)
+        at = &(*at)->next;
+    *at = o;
 }
 
 void session_open(struct pool *p, session_open_fn *on_open, void *arg)
 {
     struct opening *o = mem_zalloc(sizeof(*o));
 
-    *o = (struct opening){p, on_open, arg};
-    loop_later(p->engine->loop, open_parked, o);
+    *o = (struct opening){.pool = p, .on_open = on_open, .arg = arg};
+    loop_later(p->engine->loop, open_later, o);
 }
 
 /* --- what others ask --- */
@@ -382,6 +428,22 @@ void session_open(struct pool *p, session_open_fn *on_open, void *arg)
 unsigned pool_parked(const struct pool *p)
 {
     return p->parked_count;
+}
+
+const char *pool_python_version(const struct pool *p)
+{
+    return p->python.version;
+}
+
+bool pool_is_up(const struct pool *p, const char **ret_why)
+{
+    *ret_why = p->zygote ? "" : p->down.kind ? p->down.text : "it is still starting";
+    return p->zygote != 0;
+}
+
+bool pool_has_proxy(const struct pool *p)
+{
+    return p->proxy;
 }
 
 struct engine *pool_engine(struct pool *p)

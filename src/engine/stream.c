@@ -130,6 +130,16 @@ void stream_throttle(struct stream *s, bool slow)
     }
 }
 
+void stream_hold(struct stream *s, bool hold)
+{
+    if (!s || !s->watch || s->slow)
+        return;
+    if (hold)
+        watch_pause(s->watch);
+    else
+        watch_resume(s->watch);
+}
+
 void stream_free(struct stream *s)
 {
     if (!s)

@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/fsuid.h>
@@ -23,6 +24,7 @@
 #define EFFORT_MAX    20000
 #define FOLDER_EFFORT 8
 #define COPY_SIZE     (256 * KiB)
+#define UPLOAD_PREFIX ".retort-upload-" /* of a file that is on its way in */
 
 /* --- as whom --- */
 
@@ -95,29 +97,53 @@ static int copy_bytes(int from, int to, struct err *e)
     }
 }
 
-/* Whole or not at all: written under a name of ours, then renamed. */
-static int put(int space, char *path, int src, struct err *e)
+/* The folder of path, and its last name. */
+static int open_folder(int space, char *path, char **ret_name, struct err *e)
 {
-    AUTO_CLOSE int dir = -1;
-    AUTO_CLOSE int to = -1;
     char *slash = strrchr(path, '/');
-    char *name = slash ? slash + 1 : path;
-    static const char temporary[] = ".retort-upload";
+    int dir;
 
-    if (make_parents(space, path, e) < 0)
-        return -1;
+    *ret_name = slash ? slash + 1 : path;
     if (slash)
         *slash = '\0';
     dir = open_beneath(space, slash ? path : ".", O_RDONLY | O_DIRECTORY, 0);
     if (slash)
         *slash = '/';
+    return dir < 0 ? err_sys(e, "open the folder of '%s'", path) : dir;
+}
+
+static void date(int fd, int64_t mtime_ms)
+{
+    const struct timespec times[] = {
+        {.tv_nsec = UTIME_NOW      },
+        { mtime_ms / 1000, mtime_ms % 1000 * 1000000},
+    };
+
+    if (mtime_ms > 0)
+        (void)!futimens(fd, times);
+}
+
+/* Whole or not at all: written under a name of ours, then renamed. */
+static int put(int space, char *path, int src, uint32_t mode, int64_t mtime_ms, struct err *e)
+{
+    static atomic_uint counter;
+    AUTO_CLOSE int dir = -1;
+    AUTO_CLOSE int to = -1;
+    char temporary[sizeof(UPLOAD_PREFIX) + 16];
+    char *name;
+
+    if (make_parents(space, path, e) < 0)
+        return -1;
+    dir = open_folder(space, path, &name, e);
     if (dir < 0)
-        return err_sys(e, "open the folder of '%s'", path);
+        return -1;
+    snprintf(temporary, sizeof(temporary), UPLOAD_PREFIX "%u", atomic_fetch_add(&counter, 1));
     (void)!unlinkat(dir, temporary, 0);
     to = open_beneath(dir, temporary, O_WRONLY | O_CREAT | O_EXCL, 0644);
     if (to < 0)
         return err_sys(e, "create '%s'", path);
-    if (copy_bytes(src, to, e) < 0 || renameat(dir, temporary, dir, name) < 0) {
+    if (copy_bytes(src, to, e) < 0 || (mode && fchmod(to, mode & 0777) < 0) ||
+        (date(to, mtime_ms), renameat(dir, temporary, dir, name)) < 0) {
         if (e->kind == ERR_NONE)
             err_sys(e, "name '%s'", path);
         (void)!unlinkat(dir, temporary, 0);
@@ -133,7 +159,8 @@ static int check_path(struct str path, char ret[PATH_MAX_], struct err *e)
     return 0;
 }
 
-int space_put(int space, uid_t uid, struct str path, int src, struct err *e)
+int space_put(const struct space *sp, struct str path, int src, uint32_t mode, int64_t mtime_ms,
+              struct err *e)
 {
     char name[PATH_MAX_];
     int rc;
@@ -141,14 +168,61 @@ int space_put(int space, uid_t uid, struct str path, int src, struct err *e)
     *e = (struct err){0};
     if (check_path(path, name, e) < 0)
         return -1;
-    act_as(uid);
-    rc = put(space, name, src, e);
+    act_as(sp->uid);
+    rc = put(sp->dir, name, src, mode, mtime_ms, e);
     act_as_self();
+    /* What the code in the box has put in the way is not our failure, nor is its full disk. */
+    if (rc < 0 && (e->sys == ENOSPC || e->sys == EDQUOT))
+        e->kind = ERR_LIMIT;
+    else if (rc < 0 && e->sys != EIO && e->sys != ENOMEM && e->sys != EMFILE)
+        e->kind = ERR_CALLER;
     return rc;
 }
 
+/* The host lists and hands out regular files; what else the code has made is its own affair. */
+static bool is_file(int dir, const char *name)
+{
+    struct stat st;
+
+    if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return false;
+    errno = ENOENT;
+    return S_ISREG(st.st_mode);
+}
+
+int space_delete(const struct space *sp, struct str path, struct err *e)
+{
+    AUTO_CLOSE int dir = -1;
+    char name[PATH_MAX_], *last;
+    int rc = -1;
+
+    *e = (struct err){0};
+    if (check_path(path, name, e) < 0)
+        return -1;
+    act_as(sp->uid);
+    dir = open_folder(sp->dir, name, &last, e);
+    if (dir >= 0 && is_file(dir, last))
+        rc = unlinkat(dir, last, 0);
+    int sys = errno;
+    act_as_self();
+    if (rc == 0)
+        return 1;
+    *e = (struct err){0};
+    if (sys == ENOENT || sys == ENOTDIR || sys == ELOOP)
+        return 0;
+    errno = sys;
+    err_sys(e, "delete '%s'", name);
+    e->kind = ERR_CALLER;
+    return -1;
+}
+
+void space_close(struct space *sp)
+{
+    fd_closep(&sp->dir);
+}
+
 /* O_NONBLOCK: a FIFO planted under the name must not hold the server. */
-int space_get(int space, uid_t uid, struct str path, struct err *e)
+int space_get(const struct space *sp, struct str path, struct err *e)
 {
     AUTO_CLOSE int fd = -1;
     char name[PATH_MAX_];
@@ -156,12 +230,12 @@ int space_get(int space, uid_t uid, struct str path, struct err *e)
 
     if (check_path(path, name, e) < 0)
         return -1;
-    act_as(uid);
-    fd = open_beneath(space, name, O_RDONLY | O_NONBLOCK, 0);
+    act_as(sp->uid);
+    fd = open_beneath(sp->dir, name, O_RDONLY | O_NONBLOCK, 0);
     act_as_self();
     if (fd < 0 || fstat(fd, &st) < 0) {
         err_sys(e, "open '%s' in the workspace", name);
-        e->kind = ERR_CALLER;
+        e->kind = e->sys == ENOENT ? ERR_MISSING : ERR_CALLER;
         return -1;
     }
     if (!S_ISREG(st.st_mode))
@@ -240,6 +314,7 @@ static bool walk(struct list *l, int dir, char *path, size_t len, int depth)
         struct stat st;
         size_t n = strlen(entry->d_name);
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
+            strncmp(entry->d_name, UPLOAD_PREFIX, sizeof(UPLOAD_PREFIX) - 1) == 0 ||
             len + n + 2 > PATH_MAX_)
             continue;
         if (l->looked_at++ >= EFFORT_MAX) {
@@ -290,7 +365,7 @@ static void tell(struct teller *t, const struct entry *f, enum file_change chang
 
     if (t->told++ >= t->limits->artifact_count) {
         t->hit |= IN(LIMIT_ARTIFACT_COUNT);
-        return;
+        ev.file.unlisted = true;
     }
     ev.file.change = change;
     ev.file.path = str_of(f->path);
@@ -342,20 +417,65 @@ uint32_t tree_scan(struct tree *t, int space, uid_t uid, const struct limits *l,
     act_as_self();
     if (now.n > 1)
         qsort(now.at, now.n, sizeof(*now.at), by_path);
-    if (fn)
-        compare(&t->seen, &now, &teller);
+    compare(&t->seen, &now, &teller);
     list_done(&t->seen);
     t->seen = now;
-    if (fn && teller.told > l->artifact_count) {
+    if (teller.told > l->artifact_count) {
         snprintf(text, sizeof(text), "%zu more files changed than are listed (limit: %llu)",
                  teller.told - (size_t)l->artifact_count, (unsigned long long)l->artifact_count);
         say(&teller, text);
     }
-    if (fn && t->cut) {
+    if (t->cut) {
         teller.hit |= IN(LIMIT_ARTIFACT_COUNT);
         say(&teller, "the workspace holds more files and folders than are looked at");
     }
     return teller.hit;
+}
+
+static size_t place_of(const struct list *l, const char *path)
+{
+    size_t low = 0, high = l->n;
+
+    while (low < high) {
+        size_t mid = (low + high) / 2;
+        if (strcmp(l->at[mid].path, path) < 0)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+static void forget(struct list *l, size_t at)
+{
+    free(l->at[at].path);
+    l->n--;
+    memmove(&l->at[at], &l->at[at + 1], (l->n - at) * sizeof(*l->at));
+}
+
+void tree_note(struct tree *t, int space, uid_t uid, struct str path)
+{
+    AUTO_CLOSE int fd = -1;
+    struct list *l = &t->seen;
+    char name[PATH_MAX_];
+    struct stat st;
+    struct err e;
+    bool there;
+
+    if (check_path(path, name, &e) < 0)
+        return;
+    act_as(uid);
+    fd = open_beneath(space, name, O_PATH, 0);
+    act_as_self();
+    there = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+    size_t at = place_of(l, name);
+    if (at < l->n && strcmp(l->at[at].path, name) == 0)
+        forget(l, at);
+    if (!there || !list_add(l, name, &st))
+        return;
+    struct entry one = l->at[l->n - 1];
+    memmove(&l->at[at + 1], &l->at[at], (l->n - 1 - at) * sizeof(*l->at));
+    l->at[at] = one;
 }
 
 /* --- what kind of file --- */

@@ -26,6 +26,7 @@
 
 #define COMMANDS_MAX 64
 #define ARGS_MAX     64
+#define ENV_MAX      256
 #define WATCH_MS     50
 
 struct command {
@@ -142,31 +143,56 @@ extern char **environ;
 /* vfork: no page tables copied for an exec. A function of its own, so that no local of its caller
  * is at risk; what the child calls changes nothing of its parent's but its own descriptors, signal
  * handlers and credentials, none of which a vfork shares. */
-static pid_t spawn(struct init *in, char **argv, const int fds[3])
+static pid_t spawn(struct init *in, char **argv, char **env, const int fds[3])
 {
     pid_t pid = vfork(); // NOLINT(clang-analyzer-security.insecureAPI.vfork)
 
     if (pid == 0)
-        exec_command(in, argv, environ, fds); // NOLINT(clang-analyzer-unix.Vfork)
+        exec_command(in, argv, env, fds); // NOLINT(clang-analyzer-unix.Vfork)
     return pid;
+}
+
+static bool same_variable(const char *a, const char *b)
+{
+    size_t n = strcspn(a, "=");
+
+    return strncmp(a, b, n) == 0 && b[n] == '=';
+}
+
+/* Ours, but for those that the command has its own of. Returns env, which has room. */
+static char **with_ours(char **env, size_t own)
+{
+    size_t n = own;
+
+    for (char **e = environ; *e && n < ENV_MAX; e++) {
+        size_t i = 0;
+        while (i < own && !same_variable(env[i], *e))
+            i++;
+        if (i == own)
+            env[n++] = *e;
+    }
+    return env;
 }
 
 static void start_command(struct init *in, uint64_t id, struct str body, const int fds[3])
 {
-    char *argv[ARGS_MAX + 1] = {0};
+    char *argv[ARGS_MAX + 1] = {0}, *env[ENV_MAX + 1] = {0};
     struct command *c = in->commands;
     struct wire_field f;
-    size_t argc = 0;
+    size_t argc = 0, envc = 0;
     pid_t pid = -1;
 
-    while (wire_next(&body, &f) == 1)
+    while (wire_next(&body, &f) == 1) {
         if (f.tag == TAG_ARG && argc < ARGS_MAX)
             argv[argc++] = mem_strndup(f.data);
+        if (f.tag == TAG_ENV && envc < ENV_MAX)
+            env[envc++] = mem_strndup(f.data);
+    }
     while (c < in->commands + COMMANDS_MAX && c->pid)
         c++;
     mark_for_oom(true);
     if (argc > 0 && c < in->commands + COMMANDS_MAX)
-        pid = spawn(in, argv, fds);
+        pid = spawn(in, argv, with_ours(env, envc), fds);
     mark_for_oom(false);
     if (pid > 0)
         *c = (struct command){.pid = pid, .id = id};
@@ -174,6 +200,8 @@ static void start_command(struct init *in, uint64_t id, struct str body, const i
         tell_num(in, MSG_COMMAND_EXIT, id, TAG_STATUS, 126u << 8);
     for (size_t i = 0; i < argc; i++)
         free(argv[i]);
+    for (size_t i = 0; i < envc; i++)
+        free(env[i]);
 }
 
 /* --- ending things --- */
@@ -396,7 +424,8 @@ static bool on_message(struct init *in)
 
 static void close_box(struct init *in, int ctl, int go)
 {
-    const int space[] = {BOX_SPACE_FD, BOX_TMP_FD, BOX_SHM_FD};
+    const int shown[] = {BOX_SPACE_FD, BOX_TMP_FD, BOX_SHM_FD, BOX_PROXY_FD};
+    size_t count = in->box.plan->proxy ? COUNT(shown) : COUNT(shown) - 1;
     struct err e = {0};
     sigset_t all;
     char byte;
@@ -409,11 +438,10 @@ static void close_box(struct init *in, int ctl, int go)
     if (box_enter(&in->box, &e) < 0)
         fail(in->box.ctl, &e);
     in->ctl = in->box.ctl;
-    if (wire_send(in->ctl, MSG_READY, 0, (struct str){0}, space, COUNT(space)) < 0)
+    if (wire_send(in->ctl, MSG_READY, 0, (struct str){0}, shown, count) < 0)
         _exit(0);
-    close(BOX_SPACE_FD);
-    close(BOX_TMP_FD);
-    close(BOX_SHM_FD);
+    for (size_t i = 0; i < count; i++)
+        close(shown[i]);
 }
 
 void init_run(int ctl, int go, const struct box_plan *plan, struct filter base, struct filter user)

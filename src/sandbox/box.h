@@ -17,10 +17,11 @@
 
 #include <linux/filter.h>
 
-#define BOX_USER      1000 /* who the code runs as, inside */
-#define BOX_WORKSPACE "/workspace"
-#define BOX_GUEST_DIR "/opt/retort"
-#define BOX_CACHE_DIR "/var/cache/retort"
+#define BOX_USER       1000 /* who the code runs as, inside */
+#define BOX_WORKSPACE  "/workspace"
+#define BOX_GUEST_DIR  "/opt/retort"
+#define BOX_CACHE_DIR  "/var/cache/retort"
+#define BOX_PROXY_PORT 3128 /* on the loopback of the box, where there is a way out */
 
 /* What one sandbox may use and who it is; made by the engine, completed by the warden. Plain
  * numbers only: it travels between processes as bytes. */
@@ -32,6 +33,7 @@ struct box_plan {
     uint64_t open_files;
     uint64_t memory_bytes;
     uint64_t cpu_percent;
+    uint32_t proxy;     /* 1: a listener on BOX_PROXY_PORT, to be served from outside */
     uint32_t init_uid;  /* inside: 0 where there is a uid range, BOX_USER where there is one uid */
     uint32_t in_cgroup; /* an enum cgroup_mode: who holds memory and pids */
 };
@@ -74,6 +76,7 @@ enum box_fd {
     BOX_SPACE_FD, /* the workspace, to be shown to the server once */
     BOX_TMP_FD,   /* likewise, so that it can tell which one is full */
     BOX_SHM_FD,
+    BOX_PROXY_FD, /* the listener, likewise; only where the plan has one */
     BOX_FD_END
 };
 

@@ -10,6 +10,7 @@
 #include "sandbox/box_int.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <sched.h>
@@ -35,9 +36,28 @@ int net_prepare(struct err *e)
     return raise_loopback(e);
 }
 
+/* The one way out, where there is one: what connects here is answered by the server, which accepts
+ * from its own side. The socket was made in this namespace and stays of it; the server's own are of
+ * the server's. Nothing in the box can take the port, since it is taken. */
+static int open_proxy(struct err *e)
+{
+    AUTO_CLOSE int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    struct sockaddr_in here = {.sin_family = AF_INET, .sin_port = htons(BOX_PROXY_PORT)};
+
+    here.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    if (fd < 0 || bind(fd, (struct sockaddr *)&here, sizeof(here)) < 0 || listen(fd, 64) < 0)
+        return err_sys(e, "listen for the proxy");
+    if (fd != BOX_PROXY_FD && dup3(fd, BOX_PROXY_FD, O_CLOEXEC) < 0)
+        return err_sys(e, "keep the proxy's listener");
+    if (fd == BOX_PROXY_FD)
+        take_fd(&fd);
+    return 0;
+}
+
 int net_enter(struct box *b, struct err *e)
 {
-    (void)b;
+    if (b->plan->proxy && open_proxy(e) < 0)
+        return -1;
     if (sethostname("retort", 6) < 0 || setdomainname("", 0) < 0)
         return err_sys(e, "set the host name");
     /* Here and not in clone3(): the cgroup the box was put into becomes the root of its view. */

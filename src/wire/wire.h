@@ -23,7 +23,7 @@
 
 enum wire_type {
     /* server -> kernel */
-    MSG_CELL = 0x10, /* CODE, CELL_NO, FLAGS: run this */
+    MSG_CELL = 0x10, /* CODE, CELL_NO, ENV...: run this */
     MSG_ACK = 0x11,  /* what you sent last is in the record, go on */
 
     /* kernel -> server */
@@ -43,7 +43,7 @@ enum wire_type {
     MSG_WATCH = 0x34, /* CPU_US, MEMORY: tell when exceeded; 0 and 0: stop watching */
 
     /* init -> server */
-    MSG_READY = 0x40,        /* fds: workspace, tmp, shm: the box is closed and verified */
+    MSG_READY = 0x40,        /* fds: workspace, tmp, shm, proxy?: the box is closed and verified */
     MSG_FAILED = 0x41,       /* TEXT: it is not, and this process is gone */
     MSG_KERNEL_EXIT = 0x42,  /* STATUS as of wait(2) */
     MSG_COMMAND_EXIT = 0x43, /* id in head; STATUS as of wait(2) */

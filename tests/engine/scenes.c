@@ -11,6 +11,8 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #define TEXT_MAX    4096
 #define PATIENCE_MS 60000
@@ -113,10 +115,12 @@ static void pause_ms(uint64_t ms)
     timer_free(tick);
 }
 
-static void start(struct run *r, struct session *s, enum exec_kind kind, const char *code)
+static void start_with(struct run *r, struct session *s, enum exec_kind kind, const char *code,
+                       const struct exec_env *env, size_t env_count)
 {
     static const struct exec_callbacks cb = {on_event, on_outcome};
-    struct exec_config config = {.kind = kind, .code = str_of(code)};
+    struct exec_config config = {
+        .kind = kind, .code = str_of(code), .env = env, .env_count = env_count};
     struct err e;
 
     *r = (struct run){.close_on_event = r->close_on_event};
@@ -124,6 +128,11 @@ static void start(struct run *r, struct session *s, enum exec_kind kind, const c
     if (!r->exec)
         fprintf(stderr, "%s\n", e.text);
     CHECK(r->exec);
+}
+
+static void start(struct run *r, struct session *s, enum exec_kind kind, const char *code)
+{
+    start_with(r, s, kind, code, NULL, 0);
 }
 
 static void finish(struct run *r)
@@ -301,7 +310,7 @@ static void cells_queue_in_order(void)
         snprintf(code, sizeof(code), "print(%u)", i);
         start(&r[i], s, EXEC_CELL, code);
     }
-    CHECK(!exec_start(s, &config, &cb, &extra, &e) && e.kind == ERR_LIMIT);
+    CHECK(!exec_start(s, &config, &cb, &extra, &e) && e.kind == ERR_BUSY);
     for (unsigned i = 0; i < COUNT(r); i++) {
         finish(&r[i]);
         snprintf(code, sizeof(code), "%u\n", i);
@@ -444,28 +453,209 @@ static void late_interrupt_hits_nobody(void)
     session_close(s);
 }
 
+/* Variables of one execution are there while it runs, and what they were before comes back. */
+static void variables_of_one_execution(void)
+{
+    const struct exec_env env[] = {
+        {STR("TOKEN"), STR("s3cret = with spaces")},
+        {STR("HOME"),  STR("/tmp")                },
+        {STR("EMPTY"), STR("")                    },
+    };
+    const char *code = "import os\nprint(os.environ.get('TOKEN'), os.environ['HOME'], "
+                       "os.environ.get('EMPTY'), os.popen('echo $TOKEN').read())";
+    struct session *s = open_session();
+    static struct run cell, command;
+    char before[TEXT_MAX];
+
+    snprintf(before, sizeof(before), "%s", run(s, code));
+    CHECK(strncmp(before, "None /", 6) == 0);
+    start_with(&cell, s, EXEC_CELL, code, env, COUNT(env));
+    start_with(&command, s, EXEC_COMMAND, "echo \"$TOKEN|$HOME|${EMPTY-unset}|$PATH\"", env,
+               COUNT(env));
+    finish(&cell);
+    finish(&command);
+    CHECK(strstr(cell.text, "s3cret = with spaces /tmp  s3cret = with spaces\n"));
+    CHECK(strstr(command.text, "s3cret = with spaces|/tmp||/"));
+    CHECK(strstr(run(s, code), before));
+    start(&command, s, EXEC_COMMAND, "echo \"${TOKEN-gone}\"");
+    finish(&command);
+    CHECK(strcmp(command.text, "gone\n") == 0);
+    session_close(s);
+}
+
+/* Held, the code waits with its output; let go, all of it comes. */
+static void held_code_waits(void)
+{
+    const char *flood = "import os, time\nprint('begun', flush=True); time.sleep(0.2)\nfor i in "
+                        "range(400): os.write(1, b'x' * 1000)\n"
+                        "open('/tmp/through', 'w').close()";
+    struct session *s = open_session();
+    static struct run held, other;
+
+    run(s, "import os");
+    start(&held, s, EXEC_CELL, flood);
+    while (!*held.text)
+        pause_ms(1);
+    exec_hold(held.exec, true);
+    pause_ms(300);
+    start(&other, s, EXEC_COMMAND, "ls /tmp/through");
+    finish(&other);
+    CHECK(other.outcome.exit_code != 0); /* it got no further than the pipe is long */
+    CHECK(!held.done);
+    exec_hold(held.exec, false);
+    finish(&held);
+    CHECK(held.outcome.status == OUTCOME_OK);
+    CHECK(held.outcome.output_bytes == 400000 + 6);
+    CHECK(strcmp(run(s, "os.path.exists('/tmp/through')"), "True") == 0);
+
+    start(&held, s, EXEC_COMMAND,
+          "echo begun; sleep 0.2; head -c 400000 /dev/zero | tr '\\0' x; touch /tmp/too");
+    while (!*held.text)
+        pause_ms(1);
+    exec_hold(held.exec, true);
+    pause_ms(300);
+    CHECK(!held.done);
+    exec_interrupt(held.exec); /* whoever holds it may still end it */
+    finish(&held);
+    CHECK(held.outcome.status == OUTCOME_INTERRUPTED);
+    session_close(s);
+}
+
+static bool is_lost;
+
+static void on_lost(void *arg, const char *why)
+{
+    (void)arg;
+    CHECK(*why);
+    is_lost = true;
+    loop_stop(loop);
+}
+
+/* The interpreter sends what it may not send: that ends its sandbox, and nothing else. */
+static void owner_hears_of_the_end(void)
+{
+    struct session *s = open_session(), *neighbour = open_session();
+    static struct run r;
+
+    session_on_lost(s, on_lost, NULL);
+    start(&r, s, EXEC_CELL, "import socket; socket.socket(fileno=3).send(b'no such message')");
+    finish(&r);
+    CHECK(r.outcome.status == OUTCOME_SESSION_LOST);
+    wait_for(&is_lost, "the word of its end");
+    session_close(s);
+    is_lost = false;
+    session_on_lost(neighbour, on_lost, NULL);
+    CHECK(strcmp(run(neighbour, "6 * 7"), "42") == 0);
+    session_close(neighbour);
+    pause_ms(50);
+    CHECK(!is_lost); /* who closes it knows */
+}
+
+static void restarted_on_demand(void)
+{
+    struct session *s = open_session();
+    static struct run r;
+
+    run(s, "x = 1; open('kept', 'w').close()");
+    session_restart(s);
+    session_restart(s); /* no harm */
+    start(&r, s, EXEC_CELL, "import os; ('x' in globals(), os.path.exists('kept'))");
+    finish(&r);
+    CHECK(r.outcome.status == OUTCOME_OK);
+    CHECK(strcmp(r.text, "(False, True)") == 0);
+    CHECK(!r.outcome.state_lost); /* it was asked for */
+    start(&r, s, EXEC_CELL, "import time; time.sleep(60)");
+    pause_ms(200);
+    session_restart(s);
+    finish(&r);
+    CHECK(r.outcome.status == OUTCOME_DIED);
+    CHECK(strcmp(run(s, "6 * 7"), "42") == 0);
+    session_close(s);
+}
+
+/* Whoever connects to the proxy's port inside is accepted outside, and nothing else is there. */
+static void proxy_is_served_from_outside(void)
+{
+    struct session *s = open_session();
+    int listener = session_take_listener(s);
+    static struct run r;
+    char said[64] = "";
+    int peer;
+
+    CHECK(listener >= 0);
+    CHECK(session_take_listener(s) < 0);
+    start(&r, s, EXEC_CELL,
+          "import socket\nc = socket.create_connection(('127.0.0.1', 3128))\n"
+          "c.sendall(b'hello'); print(c.recv(99).decode())");
+    do {
+        pause_ms(1);
+        peer = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+    } while (peer < 0 && errno == EAGAIN);
+    CHECK(peer >= 0);
+    CHECK(recv(peer, said, sizeof(said) - 1, 0) == 5);
+    CHECK(strcmp(said, "hello") == 0);
+    CHECK(send(peer, "and you", 7, 0) == 7);
+    finish(&r);
+    CHECK(strcmp(r.text, "and you\n") == 0);
+    close(peer);
+    CHECK(strcmp(run(s, "s = socket.socket(); s.connect_ex(('203.0.113.1', 9)) != 0"), "True") ==
+          0);
+    close(listener);
+    session_close(s);
+}
+
+/* One guest's large display is more than the house holds; that is the end of that guest alone, and
+ * one that only prints has a shorter end kept. */
+static void house_holds_no_more_than_it_may(void)
+{
+    struct session *s = open_session(), *neighbour = open_session();
+    static struct run r;
+
+    start(&r, s, EXEC_CELL, "display({'text/plain': 'x' * 6_000_000}, raw=True)");
+    finish(&r);
+    CHECK(r.outcome.status == OUTCOME_SESSION_LOST);
+    session_close(s);
+    CHECK(strcmp(run(neighbour, "display({'text/plain': 'x' * 600_000}, raw=True); 6 * 7"), "42") ==
+          0);
+    start(&r, neighbour, EXEC_CELL, "import os\nfor i in range(40): os.write(1, b'x' * 1_000_000)");
+    finish(&r);
+    CHECK(r.outcome.status == OUTCOME_OK);
+    CHECK(r.outcome.limits_hit == IN(LIMIT_OUTPUT));
+    CHECK(r.outcome.output_bytes == 40000000);
+    CHECK(strcmp(run(neighbour, "6 * 7"), "42") == 0);
+    session_close(neighbour);
+}
+
 struct scene {
     const char *name;
     void (*play)(void);
     const char *preload;
     uint64_t recycle_ms;
     unsigned ready;
+    bool proxy;
+    uint64_t held_max;
 };
 
 static const struct scene scenes[] = {
-    {"parked_is_refilled",         parked_is_refilled,         "",               0,    3},
-    {"zygote_is_replaced",         zygote_is_replaced,         "",               1500, 3},
-    {"random_state_differs",       random_state_differs,       "numpy,ssl,uuid", 0,    0},
-    {"command_beside_a_cell",      command_beside_a_cell,      "",               0,    0},
-    {"interrupt_keeps_variables",  interrupt_keeps_variables,  "",               0,    0},
-    {"cells_queue_in_order",       cells_queue_in_order,       "",               0,    0},
-    {"late_output_is_kept",        late_output_is_kept,        "",               0,    0},
-    {"closing_ends_what_runs",     closing_ends_what_runs,     "",               0,    0},
-    {"closing_from_a_callback",    closing_from_a_callback,    "",               0,    2},
-    {"dead_kernel_is_replaced",    dead_kernel_is_replaced,    "",               0,    1},
-    {"neighbour_of_a_flood",       neighbour_of_a_flood,       "",               0,    0},
-    {"late_interrupt_hits_nobody", late_interrupt_hits_nobody, "",               0,    0},
-    {"resting_changes_nothing",    resting_changes_nothing,    "numpy,pandas",   0,    1},
+    {"parked_is_refilled",              parked_is_refilled,              "",               0,    3, false, 0      },
+    {"zygote_is_replaced",              zygote_is_replaced,              "",               1500, 3, false, 0      },
+    {"random_state_differs",            random_state_differs,            "numpy,ssl,uuid", 0,    0, false, 0      },
+    {"command_beside_a_cell",           command_beside_a_cell,           "",               0,    0, false, 0      },
+    {"interrupt_keeps_variables",       interrupt_keeps_variables,       "",               0,    0, false, 0      },
+    {"cells_queue_in_order",            cells_queue_in_order,            "",               0,    0, false, 0      },
+    {"late_output_is_kept",             late_output_is_kept,             "",               0,    0, false, 0      },
+    {"closing_ends_what_runs",          closing_ends_what_runs,          "",               0,    0, false, 0      },
+    {"closing_from_a_callback",         closing_from_a_callback,         "",               0,    2, false, 0      },
+    {"dead_kernel_is_replaced",         dead_kernel_is_replaced,         "",               0,    1, false, 0      },
+    {"neighbour_of_a_flood",            neighbour_of_a_flood,            "",               0,    0, false, 0      },
+    {"late_interrupt_hits_nobody",      late_interrupt_hits_nobody,      "",               0,    0, false, 0      },
+    {"resting_changes_nothing",         resting_changes_nothing,         "numpy,pandas",   0,    1, false, 0      },
+    {"variables_of_one_execution",      variables_of_one_execution,      "",               0,    0, false, 0      },
+    {"held_code_waits",                 held_code_waits,                 "",               0,    0, false, 0      },
+    {"owner_hears_of_the_end",          owner_hears_of_the_end,          "",               0,    0, false, 0      },
+    {"restarted_on_demand",             restarted_on_demand,             "",               0,    1, false, 0      },
+    {"proxy_is_served_from_outside",    proxy_is_served_from_outside,    "",               0,    1, true,  0      },
+    {"house_holds_no_more_than_it_may", house_holds_no_more_than_it_may, "",               0,    0, false, 2 * MiB},
 };
 
 int main(int argc, char **argv)
@@ -483,13 +673,15 @@ int main(int argc, char **argv)
     if (!scene)
         return argc == 2 ? 0 : 2;
     config.guest_dir = argv[2];
+    config.held_max = scene->held_max;
     loop = loop_new();
     engine = engine_new(loop, &config, &e);
     CHECK(engine);
     struct pool_config pc = {.name = "test",
                              .preload = scene->preload,
                              .ready = scene->ready,
-                             .recycle_ms = scene->recycle_ms};
+                             .recycle_ms = scene->recycle_ms,
+                             .proxy = scene->proxy};
     limits_default(&pc.limits);
     pc.limits.memory_bytes = 256 * MiB;
     pc.limits.wall_ms = 20000;

@@ -6,7 +6,7 @@
 
 #define TOLD_MAX 64
 
-struct space {
+struct bench {
     struct scratch dir, outside;
     struct tree *tree;
     struct limits limits;
@@ -16,7 +16,7 @@ struct space {
         enum file_change change;
         char path[256];
         uint64_t size;
-        bool too_large;
+        bool too_large, unlisted;
     } told[TOLD_MAX];
     char status[160];
     struct err e;
@@ -24,9 +24,9 @@ struct space {
 
 static int open_space(void **state)
 {
-    static struct space s;
+    static struct bench s;
 
-    s = (struct space){.tree = tree_new()};
+    s = (struct bench){.tree = tree_new()};
     limits_default(&s.limits);
     *state = &s;
     return scratch_open(&s.dir) < 0 || scratch_open(&s.outside) < 0 ? -1 : 0;
@@ -34,7 +34,7 @@ static int open_space(void **state)
 
 static int close_space(void **state)
 {
-    struct space *s = *state;
+    struct bench *s = *state;
 
     tree_free(s->tree);
     return scratch_close(&s->dir) < 0 || scratch_close(&s->outside) < 0 ? -1 : 0;
@@ -42,20 +42,23 @@ static int close_space(void **state)
 
 /* --- putting and getting --- */
 
-static int put(struct space *s, struct str path)
+static int put(struct bench *s, struct str path)
 {
     AUTO_CLOSE int src = open(scratch_put(&s->outside, "upload", STR("new")), O_RDONLY | O_CLOEXEC);
+    const struct space sp = {s->dir.fd, geteuid()};
 
     assert_true(src >= 0);
-    return space_put(s->dir.fd, geteuid(), path, src, &s->e);
+    return space_put(&sp, path, src, 0, 0, &s->e);
 }
 
-static int get(struct space *s, struct str path)
+static int get(struct bench *s, struct str path)
 {
-    return space_get(s->dir.fd, geteuid(), path, &s->e);
+    const struct space sp = {s->dir.fd, geteuid()};
+
+    return space_get(&sp, path, &s->e);
 }
 
-static void expect_got(struct space *s, struct str path, struct str bytes)
+static void expect_got(struct bench *s, struct str path, struct str bytes)
 {
     AUTO_CLOSE int fd = get(s, path);
     char text[64];
@@ -67,7 +70,7 @@ static void expect_got(struct space *s, struct str path, struct str bytes)
 
 static void test_put_and_get(void **state)
 {
-    struct space *s = *state;
+    struct bench *s = *state;
 
     assert_int_equal(put(s, STR("a.txt")), 0);
     expect_got(s, STR("a.txt"), STR("new"));
@@ -80,27 +83,42 @@ static void test_put_and_get(void **state)
 }
 
 /* The temporary name is the code's to plant something under. */
+/* What a file on its way in is called, for as many as this program has. */
+#define PLANTED 64
+
+static const char *upload_name(unsigned i)
+{
+    static char name[32];
+
+    snprintf(name, sizeof(name), ".retort-upload-%u", i);
+    return name;
+}
+
 static void test_put_over_what_was_planted(void **state)
 {
-    struct space *s = *state;
+    struct bench *s = *state;
     char target[64];
 
     snprintf(target, sizeof(target), "%s/victim", s->outside.path);
     scratch_put(&s->outside, "victim", STR("untouched"));
-    assert_int_equal(symlinkat(target, s->dir.fd, ".retort-upload"), 0);
+    for (unsigned i = 0; i < PLANTED; i++)
+        assert_int_equal(symlinkat(target, s->dir.fd, upload_name(i)), 0);
     assert_int_equal(symlinkat(target, s->dir.fd, "a.txt"), 0);
     assert_int_equal(put(s, STR("a.txt")), 0);
     expect_got(s, STR("a.txt"), STR("new"));
     scratch_expect(&s->outside, "victim", STR("untouched"));
 
-    assert_int_equal(mkdirat(s->dir.fd, ".retort-upload", 0700), 0);
+    for (unsigned i = 0; i < PLANTED; i++) {
+        (void)!unlinkat(s->dir.fd, upload_name(i), 0);
+        assert_int_equal(mkdirat(s->dir.fd, upload_name(i), 0700), 0);
+    }
     assert_int_equal(put(s, STR("b.txt")), -1);
     assert_has(s->e.text, "b.txt");
 }
 
 static void test_refused_paths(void **state)
 {
-    struct space *s = *state;
+    struct bench *s = *state;
     static char longest[2000];
     const struct str rows[] = {
         STR(""),
@@ -134,7 +152,7 @@ static void test_refused_paths(void **state)
 
 static void test_get_of_what_is_no_file(void **state)
 {
-    struct space *s = *state;
+    struct bench *s = *state;
 
     assert_int_equal(mkfifoat(s->dir.fd, "fifo", 0600), 0);
     assert_int_equal(mkdirat(s->dir.fd, "folder", 0700), 0);
@@ -145,14 +163,14 @@ static void test_get_of_what_is_no_file(void **state)
     assert_int_equal(get(s, STR("folder")), -1);
     assert_int_equal(get(s, STR("link")), -1);
     assert_int_equal(get(s, STR("absent")), -1);
-    assert_int_equal(s->e.kind, ERR_CALLER);
+    assert_int_equal(s->e.kind, ERR_MISSING);
 }
 
 /* --- what changed --- */
 
 static void on_told(void *arg, const struct event *ev)
 {
-    struct space *s = arg;
+    struct bench *s = arg;
 
     if (ev->kind == EVENT_STATUS) {
         assert_true(str_to_cstr(ev->text, s->status, sizeof(s->status)));
@@ -163,10 +181,11 @@ static void on_told(void *arg, const struct event *ev)
     assert_true(str_to_cstr(ev->file.path, s->told[s->count].path, sizeof(s->told[0].path)));
     s->told[s->count].change = ev->file.change;
     s->told[s->count].size = ev->file.size;
+    s->told[s->count].unlisted = ev->file.unlisted;
     s->told[s->count++].too_large = ev->file.too_large;
 }
 
-static size_t scan(struct space *s)
+static size_t scan(struct bench *s)
 {
     s->count = 0;
     s->status[0] = '\0';
@@ -174,7 +193,7 @@ static size_t scan(struct space *s)
     return s->count;
 }
 
-static void expect_told(struct space *s, size_t i, enum file_change change, const char *path)
+static void expect_told(struct bench *s, size_t i, enum file_change change, const char *path)
 {
     assert_string_equal(s->told[i].path, path);
     assert_int_equal(s->told[i].change, change);
@@ -190,7 +209,7 @@ static void wait_a_tick(void)
 
 static void test_created(void **state)
 {
-    struct space *s = *state;
+    struct bench *s = *state;
 
     assert_int_equal(scan(s), 0);
     scratch_put(&s->dir, "b", STR("12345"));
@@ -208,7 +227,7 @@ static void test_created(void **state)
 
 static void test_changed_in_place(void **state)
 {
-    struct space *s = *state;
+    struct bench *s = *state;
     struct timespec times[2];
     struct stat st;
 
@@ -228,7 +247,7 @@ static void test_changed_in_place(void **state)
 
 static void test_deleted_and_renamed(void **state)
 {
-    struct space *s = *state;
+    struct bench *s = *state;
 
     scratch_put(&s->dir, "a", STR("1"));
     scratch_put(&s->dir, "b", STR("1"));
@@ -245,7 +264,7 @@ static void test_deleted_and_renamed(void **state)
 
 static void test_replaced(void **state)
 {
-    struct space *s = *state;
+    struct bench *s = *state;
 
     scratch_put(&s->dir, "a", STR("1"));
     scan(s);
@@ -257,7 +276,7 @@ static void test_replaced(void **state)
 
 static void test_not_looked_at(void **state)
 {
-    struct space *s = *state;
+    struct bench *s = *state;
 
     scratch_put(&s->outside, "secret", STR("secret"));
     assert_int_equal(symlinkat("/etc/hostname", s->dir.fd, "link"), 0);
@@ -271,7 +290,7 @@ static void test_not_looked_at(void **state)
 
 static void test_too_large(void **state)
 {
-    struct space *s = *state;
+    struct bench *s = *state;
 
     s->limits.artifact_bytes = 4;
     scratch_put(&s->dir, "a", STR("1234"));
@@ -284,31 +303,64 @@ static void test_too_large(void **state)
 
 static void test_too_many(void **state)
 {
-    struct space *s = *state;
+    struct bench *s = *state;
 
     s->limits.artifact_count = 3;
     for (char name[] = "a"; *name <= 'e'; ++*name)
         scratch_put(&s->dir, name, STR("1"));
-    assert_int_equal(scan(s), 3);
+    assert_int_equal(scan(s), 5);
+    for (size_t i = 0; i < 5; i++)
+        assert_int_equal(s->told[i].unlisted, i >= 3);
     assert_int_equal(s->hit, IN(LIMIT_ARTIFACT_COUNT));
     assert_has(s->status, "2 more files");
     assert_int_equal(scan(s), 0); /* all of them have been seen */
     assert_int_equal(s->hit, 0);
 }
 
-/* Put by the host: seen, not told. */
-static void test_silent_scan(void **state)
+/* Put or deleted by the host: no news. What the code did beside it is. */
+static void test_noted(void **state)
 {
-    struct space *s = *state;
+    struct bench *s = *state;
 
-    scratch_put(&s->dir, "a", STR("1"));
-    assert_int_equal(tree_scan(s->tree, s->dir.fd, geteuid(), &s->limits, NULL, NULL), 0);
-    assert_int_equal(scan(s), 0);
+    for (char name[] = "a"; *name <= 'e'; name[0] = (char)(name[0] + 2))
+        scratch_put(&s->dir, name, STR("1"));
+    assert_int_equal(scan(s), 3);
+    scratch_put(&s->dir, "b", STR("1"));
+    scratch_put(&s->dir, "d", STR("1"));
+    tree_note(s->tree, s->dir.fd, geteuid(), STR("d"));
+    assert_int_equal(scan(s), 1);
+    expect_told(s, 0, FILE_CREATED, "b");
+    assert_int_equal(unlinkat(s->dir.fd, "a", 0), 0);
+    assert_int_equal(unlinkat(s->dir.fd, "c", 0), 0);
+    tree_note(s->tree, s->dir.fd, geteuid(), STR("c"));
+    tree_note(s->tree, s->dir.fd, geteuid(), STR("never there"));
+    assert_int_equal(scan(s), 1);
+    expect_told(s, 0, FILE_DELETED, "a");
+}
+
+/* Mode and date come with the bytes; a delete says whether there was something. */
+static void test_put_whole(void **state)
+{
+    struct bench *s = *state;
+    const struct space sp = {s->dir.fd, geteuid()};
+    AUTO_CLOSE int src = open(scratch_put(&s->outside, "upload", STR("new")), O_RDONLY | O_CLOEXEC);
+    struct stat st;
+
+    assert_int_equal(space_put(&sp, STR("d/run.sh"), src, 0750, 1234567, &s->e), 0);
+    assert_int_equal(fstatat(s->dir.fd, "d/run.sh", &st, 0), 0);
+    assert_int_equal(st.st_mode & 07777, 0750);
+    assert_int_equal(st.st_mtim.tv_sec, 1234);
+    assert_int_equal(st.st_mtim.tv_nsec, 567000000);
+    assert_int_equal(space_delete(&sp, STR("d/run.sh"), &s->e), 1);
+    assert_int_equal(space_delete(&sp, STR("d/run.sh"), &s->e), 0);
+    assert_int_equal(space_delete(&sp, STR("no/such"), &s->e), 0);
+    assert_int_equal(space_delete(&sp, STR("d/../d"), &s->e), 0);
+    assert_int_equal(space_delete(&sp, STR("d"), &s->e), 0); /* not a file */
 }
 
 static void test_deep(void **state)
 {
-    struct space *s = *state;
+    struct bench *s = *state;
     AUTO_CLOSE int at = fcntl(s->dir.fd, F_DUPFD_CLOEXEC, 0);
 
     for (int i = 0; i < 60; i++) {
@@ -361,7 +413,8 @@ int main(void)
         WITH_SPACE(test_not_looked_at),
         WITH_SPACE(test_too_large),
         WITH_SPACE(test_too_many),
-        WITH_SPACE(test_silent_scan),
+        WITH_SPACE(test_noted),
+        WITH_SPACE(test_put_whole),
         WITH_SPACE(test_deep),
         cmocka_unit_test(test_mime),
     };

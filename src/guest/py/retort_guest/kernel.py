@@ -36,6 +36,24 @@ def refuse_questions():
     pdb.Pdb.set_trace = pdb.Pdb._cmdloop = _no_debugger
 
 
+def lend(env):
+    """Sets variables for one cell: what they were before, for take_back()."""
+    before = {}
+    for line in env:
+        name, _, value = line.partition(b"=")
+        before[name] = os.environb.get(name)
+        os.environb[name] = value
+    return before
+
+
+def take_back(before):
+    for name, value in before.items():
+        if value is None:
+            os.environb.pop(name, None)
+        else:
+            os.environb[name] = value
+
+
 def main(shell, hooks):
     """Never returns."""
     link.open()  # first of all: what follows is done while the server prepares a cell
@@ -50,9 +68,13 @@ def main(shell, hooks):
         cell = link.next_cell()
         if cell is None:
             os._exit(0)
+        code, number, env = cell
+        before = lend(env) if env else None
         link.begin()
-        status = shell.run(*cell)
+        status = shell.run(code, number)
         streams.flush()
+        if before:
+            take_back(before)
         if link.mode == CHILD:
             os._exit(status)  # the cell forked and the child came out at its end
         link.end(status)

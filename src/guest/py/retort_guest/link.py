@@ -17,7 +17,7 @@ import threading
 import _retort
 
 from .wire import (MSG_ACK, MSG_CELL, MSG_DONE, MSG_IDLE, MSG_SYNC, TAG_CELL_NO, TAG_CODE,
-                   TAG_STATUS)
+                   TAG_ENV, TAG_STATUS)
 
 ZYGOTE = 0  # nobody listens: what warming up says is thrown away
 IDLE = 1    # between cells
@@ -54,7 +54,7 @@ class Link:
         _retort.send(MSG_IDLE, 0, [])
 
     def next_cell(self):
-        """Waits for a cell: (code, number), or None when the server is gone."""
+        """Waits for a cell: (code, number, environment), or None when the server is gone."""
         while True:
             message = _retort.recv()
             if message is None:
@@ -64,12 +64,14 @@ class Link:
                 continue  # of a message whose sender was torn away by an exception
             if kind != MSG_CELL:
                 raise RuntimeError("message 0x%x is not for a kernel" % kind)
-            fields = dict(_retort.fields(body))
+            fields = _retort.fields(body)
+            env = [value for tag, value in fields if tag == TAG_ENV]
+            fields = dict(fields)
             self.id = ident
             code = fields.get(TAG_CODE, b"").decode("utf-8", "replace")
             if code.startswith("\ufeff"):
                 code = code[1:]  # a script may begin with a byte order mark
-            return code, int.from_bytes(fields.get(TAG_CELL_NO, b""), "little")
+            return code, int.from_bytes(fields.get(TAG_CELL_NO, b""), "little"), env
 
     def begin(self):
         with self.lock:
