@@ -1,0 +1,379 @@
+/*
+ * Blobs: a file under blobs/ab/cd... for each content, named by its SHA-256. It is
+ * written without a name (O_TMPFILE) and linked into place when it is whole; where
+ * the file system has no such files, under a name in blobs/tmp/ and renamed.
+ *
+ * A blob is removed when no row names it and nobody has touched it for SPARE_S. To
+ * be put once more, or opened, is a touch: who does so has most of an hour to put
+ * the row that names it. The sweep only marks what it finds; the names go after its
+ * transaction is committed, so no row can come back to a blob that is gone, and
+ * each is looked at once more under the lock that naming takes.
+ */
+#include "store/store_int.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <gnutls/crypto.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define COPY_SIZE (256 * KiB)
+#define SPARE_S   3600
+#define SHARDS    256
+#define SWEEP_MAX 10000 /* looked at in one go: the sweep is on the store's thread */
+
+struct blob {
+    struct store *store; /* borrowed */
+    int fd;              /* owned */
+    char temp[ID_MAX];   /* its name in tmp/, or "" */
+    gnutls_hash_hd_t hash;
+    uint64_t size, max;
+    bool broken; /* what is in the file is not what was hashed */
+};
+
+/* --- the directory --- */
+
+static int make_dir(int above, const char *name, struct err *e)
+{
+    int fd;
+
+    if (mkdirat(above, name, 0700) < 0 && errno != EEXIST)
+        return err_sys(e, "make '%s'", name);
+    fd = openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return fd < 0 ? err_sys(e, "open '%s'", name) : fd;
+}
+
+/* Takes ownership of dir. */
+static void remove_all(int dir)
+{
+    DIR *d = fdopendir(dir);
+
+    if (!d) {
+        fd_closep(&dir);
+        return;
+    }
+    for (struct dirent *entry; (entry = readdir(d));)
+        if (entry->d_name[0] != '.')
+            (void)!unlinkat(dir, entry->d_name, 0);
+    closedir(d);
+}
+
+int blobs_open(struct store *s, bool alone, struct err *e)
+{
+    AUTO_CLOSE int temp = -1;
+    AUTO_CLOSE int probe = -1;
+
+    s->blobs = make_dir(s->dir, "blobs", e);
+    if (s->blobs < 0)
+        return -1;
+    temp = make_dir(s->blobs, "tmp", e);
+    if (temp < 0)
+        return -1;
+    probe = openat(s->blobs, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+    s->temp_names = probe < 0;
+    if (alone)
+        remove_all(take_fd(&temp));
+    return 0;
+}
+
+void blobs_close(struct store *s)
+{
+    fd_closep(&s->blobs);
+    free(s->doomed);
+    pthread_mutex_destroy(&s->naming);
+}
+
+/* --- writing --- */
+
+static int open_temp(struct blob *b)
+{
+    char path[ID_MAX + 8];
+    int flags = O_RDWR | O_CLOEXEC;
+
+    if (!b->store->temp_names)
+        return openat(b->store->blobs, ".", O_TMPFILE | flags, 0600);
+    id_make(b->temp, "blob_");
+    snprintf(path, sizeof(path), "tmp/%s", b->temp);
+    return openat(b->store->blobs, path, O_CREAT | O_EXCL | flags, 0600);
+}
+
+struct blob *blob_new(struct store *s, uint64_t max, struct err *e)
+{
+    struct blob *b = mem_zalloc(sizeof(*b));
+
+    *b = (struct blob){.store = s, .max = max};
+    b->fd = open_temp(b);
+    if (b->fd < 0)
+        err_sys(e, "make a blob");
+    else if (gnutls_hash_init(&b->hash, GNUTLS_DIG_SHA256) < 0)
+        err_set(e, ERR_HOST, "make a blob: SHA-256 is not available");
+    else
+        return b;
+    blob_free(b);
+    return NULL;
+}
+
+void blob_free(struct blob *b)
+{
+    char path[ID_MAX + 8];
+
+    if (!b)
+        return;
+    if (b->hash)
+        gnutls_hash_deinit(b->hash, NULL);
+    snprintf(path, sizeof(path), "tmp/%s", b->temp);
+    if (*b->temp && b->fd >= 0)
+        (void)!unlinkat(b->store->blobs, path, 0);
+    fd_closep(&b->fd);
+    free(b);
+}
+
+int blob_write(struct blob *b, struct str bytes, struct err *e)
+{
+    if (bytes.n > b->max - b->size) {
+        b->broken = true;
+        return err_set(e, ERR_LIMIT, "more than %llu bytes", (unsigned long long)b->max);
+    }
+    if (bytes.n == 0)
+        return 0;
+    if (fd_write_all(b->fd, bytes, e) < 0) {
+        b->broken = true;
+        return err_wrap(e, "write a blob");
+    }
+    int rc = gnutls_hash(b->hash, bytes.p, bytes.n);
+    assert(rc == 0); /* it only counts in memory */
+    b->size += bytes.n;
+    return 0;
+}
+
+int blob_write_fd(struct blob *b, int fd, struct err *e)
+{
+    AUTO_FREE char *bytes = mem_zalloc(COPY_SIZE);
+
+    for (off_t at = 0;;) {
+        ssize_t n = pread(fd, bytes, COPY_SIZE, at);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0) {
+            b->broken = true;
+            return err_sys(e, "read for a blob");
+        }
+        if (n == 0)
+            return 0;
+        if (blob_write(b, (struct str){bytes, (size_t)n}, e) < 0)
+            return -1;
+        at += n;
+    }
+}
+
+/* --- naming --- */
+
+static void finish_hash(struct blob *b, char ret[HASH_HEX])
+{
+    static const char digits[] = "0123456789abcdef";
+    uint8_t hash[32];
+
+    gnutls_hash_deinit(b->hash, hash);
+    b->hash = NULL;
+    for (size_t i = 0; i < sizeof(hash); i++) {
+        ret[2 * i] = digits[hash[i] >> 4];
+        ret[2 * i + 1] = digits[hash[i] & 15];
+    }
+    ret[HASH_HEX - 1] = '\0';
+}
+
+static int give_name(struct blob *b, int shard, const char *name)
+{
+    char path[64];
+
+    if (!*b->temp) {
+        snprintf(path, sizeof(path), "/proc/self/fd/%d", b->fd);
+        return linkat(AT_FDCWD, path, shard, name, AT_SYMLINK_FOLLOW);
+    }
+    snprintf(path, sizeof(path), "tmp/%s", b->temp);
+    if (renameat(b->store->blobs, path, shard, name) < 0)
+        return -1;
+    *b->temp = '\0';
+    return 0;
+}
+
+/* One that is there already is as good, and gets a touch so that the sweep spares it. But a power
+ * cut can leave a name without its bytes: that one gives way. */
+static int name_or_touch(struct blob *b, int shard, const char *name, bool *ret_new)
+{
+    struct stat st;
+
+    *ret_new = false;
+    if (fstatat(shard, name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
+        if (S_ISREG(st.st_mode) && (uint64_t)st.st_size == b->size)
+            return utimensat(shard, name, NULL, AT_SYMLINK_NOFOLLOW);
+        if (unlinkat(shard, name, 0) < 0)
+            return -1;
+    }
+    *ret_new = true;
+    return give_name(b, shard, name);
+}
+
+static int sync_name(struct blob *b, int shard, const char *name, bool is_new, struct err *e)
+{
+    AUTO_CLOSE int there = is_new ? -1 : openat(shard, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+
+    if (!is_new && (there < 0 || fdatasync(there) < 0))
+        return err_sys(e, "sync a blob");
+    if (fsync(shard) < 0 || fsync(b->store->blobs) < 0)
+        return err_sys(e, "sync the directory of a blob");
+    return 0;
+}
+
+static int keep(struct blob *b, bool durable, const char *hash, struct err *e)
+{
+    AUTO_CLOSE int shard = -1;
+    char top[3] = {hash[0], hash[1], '\0'};
+    bool is_new = false;
+    int rc;
+
+    if (b->broken)
+        return err_set(e, ERR_HOST, "keep a blob: not all of it was written");
+    shard = make_dir(b->store->blobs, top, e);
+    if (shard < 0)
+        return err_wrap(e, "keep a blob");
+    /* The last write may be long ago; the sweep counts from now. */
+    if (futimens(b->fd, NULL) < 0 || (durable && fdatasync(b->fd) < 0))
+        return err_sys(e, "sync a blob");
+    pthread_mutex_lock(&b->store->naming);
+    rc = name_or_touch(b, shard, hash + 2, &is_new);
+    pthread_mutex_unlock(&b->store->naming);
+    if (rc < 0)
+        return err_sys(e, "name a blob");
+    return durable ? sync_name(b, shard, hash + 2, is_new, e) : 0;
+}
+
+int blob_keep(struct blob *b, bool durable, char ret_hash[HASH_HEX], uint64_t *ret_size,
+              struct err *e)
+{
+    int rc;
+
+    finish_hash(b, ret_hash);
+    *ret_size = b->size;
+    rc = keep(b, durable, ret_hash, e);
+    blob_free(b);
+    return rc;
+}
+
+/* --- reading --- */
+
+static bool is_hash(const char *hash)
+{
+    return strspn(hash, "0123456789abcdef") == HASH_HEX - 1 && hash[HASH_HEX - 1] == '\0';
+}
+
+static void path_of(const char *hash, char ret[HASH_HEX + 1])
+{
+    snprintf(ret, HASH_HEX + 1, "%.2s/%s", hash, hash + 2);
+}
+
+/* A touch is a write to the disk, so one in a while is enough. */
+static int open_and_touch(struct store *s, const char *path)
+{
+    AUTO_CLOSE int fd = openat(s->blobs, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    struct stat st;
+
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return -1;
+    if (st.st_mtim.tv_sec < time(NULL) - SPARE_S / 4 && futimens(fd, NULL) < 0)
+        return -1;
+    return take_fd(&fd);
+}
+
+int blob_open(struct store *s, const char *hash, struct err *e)
+{
+    char path[HASH_HEX + 1];
+    int fd;
+
+    if (!is_hash(hash))
+        return err_set(e, ERR_CALLER, "not the hash of a blob");
+    path_of(hash, path);
+    pthread_mutex_lock(&s->naming);
+    fd = open_and_touch(s, path);
+    pthread_mutex_unlock(&s->naming);
+    if (fd < 0 && errno == ENOENT)
+        return err_set(e, ERR_MISSING, "the blob is not there");
+    return fd < 0 ? err_sys(e, "open a blob") : fd;
+}
+
+/* --- the sweep --- */
+
+static bool is_old(int dir, const char *name)
+{
+    struct stat st;
+
+    return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
+           st.st_mtim.tv_sec < time(NULL) - SPARE_S;
+}
+
+static void doom(struct store *s, const char *hash)
+{
+    s->doomed = mem_realloc(s->doomed, (s->doomed_count + 1) * sizeof(*s->doomed));
+    memcpy(s->doomed[s->doomed_count++], hash, HASH_HEX);
+}
+
+/* Returns how many it looked at. Takes ownership of dir. */
+static int sweep_shard(struct store *s, struct db *db, const char *top, int dir, struct err *e)
+{
+    DIR *d = fdopendir(dir);
+    int seen = 0, named = 0;
+
+    if (!d) {
+        fd_closep(&dir);
+        return err_sys(e, "read a directory of blobs");
+    }
+    for (struct dirent *entry; named >= 0 && (entry = readdir(d));) {
+        char hash[HASH_HEX + 1];
+        snprintf(hash, sizeof(hash), "%s%.*s", top, HASH_HEX - 2, entry->d_name);
+        seen++;
+        if (!is_hash(hash) || !is_old(dir, entry->d_name))
+            continue;
+        named = db->ops->blob_named(db, hash, e);
+        if (named == 0)
+            doom(s, hash);
+    }
+    closedir(d);
+    return named < 0 ? -1 : seen;
+}
+
+int blob_sweep(struct store *s, struct db *db, struct err *e)
+{
+    size_t before = s->doomed_count;
+
+    for (int i = 0, seen = 0; i < SHARDS && seen < SWEEP_MAX; i++) {
+        char top[3];
+        snprintf(top, sizeof(top), "%02x", s->shard % SHARDS);
+        s->shard++;
+        int dir = openat(s->blobs, top, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (dir < 0 && errno == ENOENT)
+            continue;
+        int n = dir < 0 ? err_sys(e, "open a directory of blobs") : sweep_shard(s, db, top, dir, e);
+        if (n < 0)
+            return -1;
+        seen += n;
+    }
+    return (int)(s->doomed_count - before);
+}
+
+void blobs_swept(struct store *s, bool committed)
+{
+    char path[HASH_HEX + 1];
+
+    for (size_t i = 0; committed && i < s->doomed_count; i++) {
+        path_of(s->doomed[i], path);
+        pthread_mutex_lock(&s->naming);
+        if (is_old(s->blobs, path))
+            (void)!unlinkat(s->blobs, path, 0);
+        pthread_mutex_unlock(&s->naming);
+    }
+    mem_freep(&s->doomed);
+    s->doomed_count = 0;
+}

@@ -1,0 +1,108 @@
+/* Ids and keys, in an alphabet that nobody misreads. */
+#include "store/store_int.h"
+
+#include <gnutls/crypto.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+#define TIME_CHARS   11 /* 55 bits of microseconds: enough for a thousand years */
+#define RANDOM_CHARS 17
+#define ID_CHARS     (TIME_CHARS + RANDOM_CHARS)
+#define SECRET_CHARS 48
+#define HINT_CHARS   6 /* of the secret's 48: what is left is no easier to guess */
+
+static const char alphabet[] = "0123456789abcdefghjkmnpqrstvwxyz"; /* no i, l, o, u */
+
+/* Five bits of each byte: every character is as likely as any other. */
+static void random_chars(char *ret, size_t n)
+{
+    unsigned char bytes[64];
+    ssize_t got;
+
+    assert(n <= sizeof(bytes));
+    do /* so few bytes come whole; only early in a boot is there a wait, and a signal may end it */
+        got = getrandom(bytes, n, 0);
+    while (got < 0 && errno == EINTR);
+    assert(got == (ssize_t)n);
+    for (size_t i = 0; i < n; i++)
+        ret[i] = alphabet[bytes[i] & 31];
+    ret[n] = '\0';
+}
+
+/* Never the same twice, and never less than before, also when the clock is set back. */
+static uint64_t next_us(void)
+{
+    static _Atomic uint64_t last;
+    struct timespec now;
+    uint64_t us, before = atomic_load(&last);
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    do {
+        us = (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+        us = us > before ? us : before + 1;
+    } while (!atomic_compare_exchange_weak(&last, &before, us));
+    return us;
+}
+
+static void time_chars(char *ret)
+{
+    uint64_t us = next_us();
+
+    for (size_t i = TIME_CHARS; i-- > 0; us >>= 5)
+        ret[i] = alphabet[us & 31];
+}
+
+void id_make(char ret[ID_MAX], const char *prefix)
+{
+    size_t n = strlen(prefix);
+
+    assert(n > 1 && prefix[n - 1] == '_' && n + ID_CHARS < ID_MAX);
+    snprintf(ret, ID_MAX, "%s", prefix);
+    time_chars(ret + n);
+    random_chars(ret + n + TIME_CHARS, RANDOM_CHARS);
+}
+
+bool id_is(struct str id, const char *prefix)
+{
+    size_t n = strlen(prefix);
+
+    if (id.n != n + ID_CHARS || memcmp(id.p, prefix, n) != 0)
+        return false;
+    for (size_t i = n; i < id.n; i++)
+        if (!memchr(alphabet, id.p[i], sizeof(alphabet) - 1))
+            return false;
+    return true;
+}
+
+/* --- keys --- */
+
+void key_hash(struct str secret, uint8_t ret[32])
+{
+    int rc = gnutls_hash_fast(GNUTLS_DIG_SHA256, secret.p ? secret.p : "", secret.n, ret);
+
+    assert(rc == 0);
+}
+
+void key_make(struct key_row *ret, char ret_secret[KEY_SECRET_MAX], const char *tenant,
+              const char *name, bool admin)
+{
+    static const char prefix[] = "rt_";
+    struct timespec now;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    *ret = (struct key_row){
+        .tenant = mem_strdup(tenant),
+        .name = mem_strdup(name),
+        .admin = admin,
+        .created_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000,
+    };
+    id_make(ret->id, "key_");
+    memcpy(ret_secret, prefix, sizeof(prefix));
+    random_chars(ret_secret + sizeof(prefix) - 1, SECRET_CHARS);
+    snprintf(ret->hint, sizeof(ret->hint), "%.*s", (int)sizeof(prefix) - 1 + HINT_CHARS,
+             ret_secret);
+    key_hash(str_of(ret_secret), ret->hash);
+}

@@ -1,0 +1,103 @@
+/* What each kind of row is made of, in the order in which the statements name it. */
+#include "store/store_int.h"
+
+#include <stdlib.h>
+
+#define COLUMN(kind, row, field)                                                                   \
+    {                                                                                              \
+        COLUMN_##kind, offsetof(struct row, field), sizeof(((struct row *)0)->field)               \
+    }
+#define TYPE(columns, row)                                                                         \
+    {                                                                                              \
+        columns, COUNT(columns), sizeof(struct row)                                                \
+    }
+
+static const struct column key_columns[] = {
+    COLUMN(FIXED, key_row, id),       COLUMN(TEXT, key_row, tenant),
+    COLUMN(TEXT, key_row, name),      COLUMN(FIXED, key_row, hint),
+    COLUMN(HASH, key_row, hash),      COLUMN(UINT, key_row, admin),
+    COLUMN(INT, key_row, created_ms), COLUMN(INT, key_row, used_ms),
+    COLUMN(INT, key_row, revoked_ms),
+};
+const struct row_type key_type = TYPE(key_columns, key_row);
+
+static const struct column session_columns[] = {
+    COLUMN(FIXED, session_row, id),        COLUMN(TEXT, session_row, tenant),
+    COLUMN(TEXT, session_row, pool),       COLUMN(TEXT, session_row, name),
+    COLUMN(TEXT, session_row, metadata),   COLUMN(TEXT, session_row, env),
+    COLUMN(INT, session_row, state),       COLUMN(INT, session_row, created_ms),
+    COLUMN(INT, session_row, used_ms),     COLUMN(INT, session_row, idle_ms),
+    COLUMN(INT, session_row, lifetime_ms), COLUMN(INT, session_row, expires_ms),
+    COLUMN(INT, session_row, executions),  COLUMN(UINT, session_row, lost),
+};
+const struct row_type session_type = TYPE(session_columns, session_row);
+
+static const struct column space_columns[] = {
+    COLUMN(PATH, space_row, path), COLUMN(FIXED, space_row, hash),   COLUMN(UINT, space_row, size),
+    COLUMN(UINT, space_row, mode), COLUMN(INT, space_row, mtime_ms),
+};
+const struct row_type space_type = TYPE(space_columns, space_row);
+
+/* What can be long stands last: a list that does without it does not read its pages. */
+static const struct column exec_columns[] = {
+    COLUMN(FIXED, exec_row, id),          COLUMN(TEXT, exec_row, tenant),
+    COLUMN(TEXT, exec_row, session),      COLUMN(TEXT, exec_row, pool),
+    COLUMN(TEXT, exec_row, key),          COLUMN(TEXT, exec_row, request),
+    COLUMN(TEXT, exec_row, door),         COLUMN(TEXT, exec_row, kind),
+    COLUMN(TEXT, exec_row, status),       COLUMN(INT, exec_row, created_ms),
+    COLUMN(INT, exec_row, started_ms),    COLUMN(INT, exec_row, ended_ms),
+    COLUMN(FIXED, exec_row, events_hash), COLUMN(TEXT, exec_row, outcome),
+    COLUMN(TEXT, exec_row, code),         COLUMN(TEXT, exec_row, events),
+};
+const struct row_type exec_type = TYPE(exec_columns, exec_row);
+
+static const struct column file_columns[] = {
+    COLUMN(FIXED, file_row, id),          COLUMN(TEXT, file_row, tenant),
+    COLUMN(TEXT, file_row, name),         COLUMN(TEXT, file_row, mime),
+    COLUMN(FIXED, file_row, hash),        COLUMN(UINT, file_row, size),
+    COLUMN(INT, file_row, created_ms),    COLUMN(INT, file_row, expires_ms),
+    COLUMN(UINT, file_row, downloadable),
+};
+const struct row_type file_type = TYPE(file_columns, file_row);
+
+/* --- the end of a row --- */
+
+void row_done(const struct row_type *t, void *row)
+{
+    for (size_t i = 0; i < t->count; i++)
+        if (t->columns[i].kind == COLUMN_TEXT || t->columns[i].kind == COLUMN_PATH)
+            mem_freep((char *)row + t->columns[i].at);
+    memset(row, 0, t->size);
+}
+
+void rows_free(const struct row_type *t, void *rows, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        row_done(t, (char *)rows + i * t->size);
+    free(rows);
+}
+
+void key_row_done(struct key_row *r)
+{
+    row_done(&key_type, r);
+}
+
+void session_row_done(struct session_row *r)
+{
+    row_done(&session_type, r);
+}
+
+void space_row_done(struct space_row *r)
+{
+    row_done(&space_type, r);
+}
+
+void exec_row_done(struct exec_row *r)
+{
+    row_done(&exec_type, r);
+}
+
+void file_row_done(struct file_row *r)
+{
+    row_done(&file_type, r);
+}

@@ -1,0 +1,215 @@
+/*
+ * SQLite: one connection, used by one thread at a time.
+ *
+ * The log (WAL) is written by each commit and synced by a checkpoint only
+ * (synchronous=NORMAL). A commit is therefore safe from the death of this process
+ * at any moment; a power cut or a dead kernel may take the commits since the last
+ * checkpoint, never a part of one, and leaves the database whole. A sync for each
+ * commit would put milliseconds before every answer. Keys are the exception: a key
+ * that was revoked must not come back, so a transaction that touches one is synced
+ * before it counts as committed.
+ *
+ * A checkpoint waits for the disk, so it is not made by the commit that finds the
+ * log long but after the answer has gone out.
+ */
+#include "store/sqlite_int.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+
+#define LOG_PAGES 1000 /* of 4 KiB: then they are moved into the database */
+#define BUSY_MS   5000 /* `retort keys` may be writing; its transactions take milliseconds */
+
+/* secure_delete: what was in a session's env is not to be found in free pages. */
+static const char settings[] = "PRAGMA synchronous = NORMAL;"
+                               "PRAGMA foreign_keys = ON;"
+                               "PRAGMA secure_delete = ON;"
+                               "PRAGMA trusted_schema = OFF;"
+                               "PRAGMA journal_size_limit = 67108864;"
+                               "PRAGMA cache_size = -8192;"; /* KiB */
+
+/* --- opening and closing --- */
+
+static void close_sqlite(struct db *db)
+{
+    struct sqlite *q = sqlite_of(db);
+
+    for (size_t i = 0; i < q->cached; i++)
+        sqlite3_finalize(q->cache[i]);
+    sqlite3_close(q->conn);
+    free(q);
+}
+
+static int set_up(sqlite3 *conn, struct err *e)
+{
+    sqlite3_stmt *mode = NULL;
+    bool wal;
+
+    sqlite3_busy_timeout(conn, BUSY_MS);
+    if (sqlite3_prepare_v2(conn, "PRAGMA journal_mode = WAL", -1, &mode, NULL) != SQLITE_OK)
+        return sqlite_fail(conn, e);
+    if (sqlite3_step(mode) != SQLITE_ROW) {
+        sqlite3_finalize(mode);
+        return sqlite_fail(conn, e);
+    }
+    wal = sqlite3_stricmp((const char *)sqlite3_column_text(mode, 0), "wal") == 0;
+    sqlite3_finalize(mode);
+    if (!wal)
+        return err_set(e, ERR_HOST, "this file system cannot hold a database in WAL mode");
+    if (sqlite3_exec(conn, settings, NULL, NULL, NULL) != SQLITE_OK)
+        return sqlite_fail(conn, e);
+    return sqlite_to_this_version(conn, e);
+}
+
+/* --- transactions --- */
+
+static int simple(struct db *db, const char *text, struct err *e)
+{
+    return sql_run(db, text, NULL, 0, e) < 0 ? -1 : 0;
+}
+
+/* IMMEDIATE: a transaction that began with reading could find another process in its way when it
+ * comes to write, and waiting would not help it then. */
+static int begin(struct db *db, struct err *e)
+{
+    sqlite_of(db)->must_sync = false;
+    return simple(db, "BEGIN IMMEDIATE", e);
+}
+
+static int sync_log(struct sqlite *q, struct err *e)
+{
+    sqlite3_file *log = NULL;
+
+    if (sqlite3_file_control(q->conn, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log) != SQLITE_OK ||
+        !log || !log->pMethods)
+        return err_set(e, ERR_HOST, "database: there is no log to sync");
+    if (log->pMethods->xSync(log, SQLITE_SYNC_NORMAL) != SQLITE_OK)
+        return err_set(e, ERR_HOST, "database: the log cannot be synced");
+    return 0;
+}
+
+static int commit(struct db *db, struct err *e)
+{
+    struct sqlite *q = sqlite_of(db);
+
+    if (simple(db, "COMMIT", e) < 0)
+        return -1;
+    return q->must_sync ? sync_log(q, e) : 0;
+}
+
+/* A full disk, for one, has SQLite roll back by itself. */
+static bool is_lost(struct db *db)
+{
+    return sqlite3_get_autocommit(sqlite_of(db)->conn);
+}
+
+static void rollback(struct db *db)
+{
+    struct err ignored;
+
+    if (!is_lost(db))
+        (void)!simple(db, "ROLLBACK", &ignored);
+}
+
+static int savepoint(struct db *db, struct err *e)
+{
+    return simple(db, "SAVEPOINT job", e);
+}
+
+static int release(struct db *db, bool keep, struct err *e)
+{
+    if (is_lost(db))
+        return err_set(e, ERR_HOST, "database: the transaction was rolled back");
+    if (!keep && simple(db, "ROLLBACK TO job", e) < 0)
+        return -1;
+    return simple(db, "RELEASE job", e);
+}
+
+static int on_commit(void *arg, sqlite3 *conn, const char *name, int pages)
+{
+    struct sqlite *q = arg;
+
+    (void)conn;
+    (void)name;
+    q->log_pages = pages;
+    return SQLITE_OK;
+}
+
+/* One that fails is tried again after the next commit; the log is as good a place until then. */
+static void tidy(struct db *db)
+{
+    struct sqlite *q = sqlite_of(db);
+
+    if (q->log_pages < LOG_PAGES)
+        return;
+    (void)sqlite3_wal_checkpoint_v2(q->conn, "main", SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+    q->log_pages = 0;
+}
+
+/* --- blobs --- */
+
+static int blob_named(struct db *db, const char *hash, struct err *e)
+{
+    static const struct row_type nothing = {0};
+
+    return sql_one(db,
+                   "SELECT 1 FROM space WHERE hash = ?1"
+                   " UNION ALL SELECT 1 FROM files WHERE hash = ?1"
+                   " UNION ALL SELECT 1 FROM execs WHERE events_hash = ?1 AND events_hash <> ''"
+                   " LIMIT 1",
+                   ARGS(TEXT(hash)), &nothing, NULL, e);
+}
+
+/* --- the table --- */
+
+static const struct db_ops frame = {
+    .begin = begin,
+    .commit = commit,
+    .rollback = rollback,
+    .savepoint = savepoint,
+    .release = release,
+    .tidy = tidy,
+    .close = close_sqlite,
+    .blob_named = blob_named,
+};
+
+/* SQLite would make it readable for all; its log gets the mode of the file itself. Closed before
+ * SQLite opens it: to close any fd of a file gives up all locks this process has on it (fcntl(2)),
+ * and another process would take the log for abandoned. */
+static int make_file(const char *path, struct err *e)
+{
+    AUTO_CLOSE int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+    return fd < 0 ? err_sys(e, "open") : 0;
+}
+
+static int open_file(struct sqlite *q, const char *path, struct err *e)
+{
+    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
+
+    if (make_file(path, e) < 0)
+        return -1;
+    if (sqlite3_open_v2(path, &q->conn, flags, NULL) != SQLITE_OK)
+        return sqlite_fail(q->conn, e);
+    if (set_up(q->conn, e) < 0)
+        return -1;
+    sqlite3_wal_hook(q->conn, on_commit, q); /* takes the place of SQLite's own rule, too */
+    return 0;
+}
+
+struct db *sqlite_open(const char *path, struct err *e)
+{
+    struct sqlite *q = mem_zalloc(sizeof(*q));
+
+    q->ops = frame;
+    q->db.ops = &q->ops;
+    sqlite_keys(&q->ops);
+    sqlite_sessions(&q->ops);
+    sqlite_execs(&q->ops);
+    sqlite_files(&q->ops);
+    if (open_file(q, path, e) == 0)
+        return &q->db;
+    err_wrap(e, "%s", path);
+    close_sqlite(&q->db);
+    return NULL;
+}

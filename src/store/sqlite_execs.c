@@ -1,0 +1,98 @@
+/* Executions: the audit log. */
+#include "store/sqlite_int.h"
+
+#include <stdio.h>
+
+#define SHORT_COLUMNS                                                                              \
+    "id, tenant, session, pool, key, request, door, kind, status, created_ms, started_ms, "        \
+    "ended_ms, events_hash, outcome"
+#define COLUMNS SHORT_COLUMNS ", code, events"
+
+/* Who asked for what, and when, is written once. Only what came of it is set anew, so the indices
+ * on the rest are left alone. */
+static int put(struct db *db, const struct exec_row *r, struct err *e)
+{
+    int rc = sql_put(db,
+                     "INSERT INTO execs (" COLUMNS ")"
+                     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+                     " ON CONFLICT (id) DO UPDATE SET status = excluded.status,"
+                     " started_ms = excluded.started_ms, ended_ms = excluded.ended_ms,"
+                     " events_hash = excluded.events_hash, outcome = excluded.outcome,"
+                     " events = excluded.events"
+                     " WHERE tenant = excluded.tenant",
+                     &exec_type, r, NULL, 0, e);
+
+    if (rc == 0)
+        return err_set(e, ERR_CONFLICT, "an execution of another tenant has this id");
+    return rc < 0 ? -1 : 0;
+}
+
+static int get(struct db *db, const char *tenant, const char *id, struct exec_row *ret,
+               struct err *e)
+{
+    return sql_one(db, "SELECT " COLUMNS " FROM execs WHERE id = ?2 AND tenant = ?1",
+                   ARGS(TEXT(tenant), TEXT(id)), &exec_type, ret, e);
+}
+
+/* One statement for each way to ask, as each has its index. With a session that one's is the
+ * narrowest, and the unary plus keeps SQLite from taking the tenant's. */
+static void write_ask(char *ret, size_t size, const struct exec_filter *f, bool whole)
+{
+    static const char *const which[2][2] = {
+        {"",                 " AND session = ?7"                 },
+        {" AND tenant = ?6", " AND session = ?7 AND +tenant = ?6"},
+    };
+    const char *order = f->oldest_first ? "ASC" : "DESC";
+    int n = snprintf(ret, size,
+                     "SELECT %s FROM execs WHERE " IN_SPAN "%s"
+                     " ORDER BY created_ms %s, id %s LIMIT ?5",
+                     whole ? COLUMNS : SHORT_COLUMNS, which[f->tenant != NULL][f->session != NULL],
+                     order, order);
+
+    assert(n > 0 && (size_t)n < size);
+}
+
+static int list(struct db *db, const struct exec_filter *f, struct page page, bool whole,
+                struct exec_row **ret, size_t *ret_count, struct err *e)
+{
+    struct span s = SPAN_ALL;
+    char text[512];
+    size_t count = f->session ? 7 : f->tenant ? 6 : 5;
+
+    *ret = NULL;
+    if (f->since_ms)
+        s.above_ms = f->since_ms;
+    if (f->until_ms)
+        s.below_ms = f->until_ms;
+    if (span_go_on(db, &s, MADE_WHEN("execs"), f->tenant, page, f->oldest_first, e) < 0)
+        return -1;
+    write_ask(text, sizeof(text), f, whole);
+    const struct arg args[] = {SPAN_ARGS(s), NUMBER(page.limit), TEXT(f->tenant), TEXT(f->session)};
+    *ret = sql_all(db, text, args, count, &exec_type, ret_count, e);
+    return *ret ? 0 : -1;
+}
+
+static int all_lost(struct db *db, int64_t now_ms, struct err *e)
+{
+    return sql_run(db,
+                   "UPDATE execs SET status = 'session_lost', ended_ms = ?1"
+                   " WHERE status IN ('queued', 'running')",
+                   ARGS(NUMBER(now_ms)), e);
+}
+
+static int forget(struct db *db, int64_t before_ms, size_t limit, struct err *e)
+{
+    return sql_run(db,
+                   "DELETE FROM execs WHERE id IN (SELECT id FROM execs WHERE created_ms < ?1"
+                   " ORDER BY created_ms, id LIMIT ?2)",
+                   ARGS(NUMBER(before_ms), NUMBER(limit)), e);
+}
+
+void sqlite_execs(struct db_ops *ops)
+{
+    ops->exec_put = put;
+    ops->exec_get = get;
+    ops->exec_list = list;
+    ops->exec_all_lost = all_lost;
+    ops->exec_forget = forget;
+}

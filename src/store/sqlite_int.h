@@ -1,0 +1,96 @@
+/* Private to the SQLite side of the store: statements by their text, rows by their columns. */
+#pragma once
+
+#include "store/store_int.h"
+
+#include <sqlite3.h>
+
+#define STATEMENTS_MAX 64
+
+struct sqlite {
+    struct db db;
+    struct db_ops ops;
+    sqlite3 *conn;                       /* owned */
+    sqlite3_stmt *cache[STATEMENTS_MAX]; /* owned */
+    size_t cached;
+    int log_pages;  /* in the log since the last checkpoint */
+    bool must_sync; /* this transaction holds something that a power cut must not undo */
+};
+
+static inline struct sqlite *sqlite_of(struct db *db)
+{
+    return (struct sqlite *)db; /* its first member */
+}
+
+/* --- statements; -1 is a failure --- */
+
+/* What a statement is given for its ?1, ?2, ... */
+struct arg {
+    enum { ARG_TEXT, ARG_BYTES, ARG_NUMBER } kind;
+    const char *text; /* or NULL */
+    struct str bytes;
+    int64_t number;
+};
+#define TEXT(s)                                                                                    \
+    {                                                                                              \
+        ARG_TEXT, .text = (s)                                                                      \
+    }
+#define BYTES(s)                                                                                   \
+    {                                                                                              \
+        ARG_BYTES, .bytes = (s)                                                                    \
+    }
+#define NUMBER(n)                                                                                  \
+    {                                                                                              \
+        ARG_NUMBER, .number = (int64_t)(n)                                                         \
+    }
+#define ARGS(...)                                                                                  \
+    (const struct arg[]){__VA_ARGS__},                                                             \
+        sizeof((const struct arg[]){__VA_ARGS__}) / sizeof(struct arg)
+
+/* Each text is prepared once and kept: there are at most STATEMENTS_MAX of them. */
+
+/* How many rows it changed. */
+int sql_run(struct db *db, const char *text, const struct arg *args, size_t count,
+            struct err *e) MUST_CHECK;
+/* The same, with the columns of the row before the args. */
+int sql_put(struct db *db, const char *text, const struct row_type *t, const void *row,
+            const struct arg *args, size_t count, struct err *e) MUST_CHECK;
+/* 1 and the first row, or 0. */
+int sql_one(struct db *db, const char *text, const struct arg *args, size_t count,
+            const struct row_type *t, void *ret, struct err *e) MUST_CHECK;
+/* An owned array, or NULL for a failure. Where the statement has fewer columns than the row, the
+ * last ones stay zero. */
+void *sql_all(struct db *db, const char *text, const struct arg *args, size_t count,
+              const struct row_type *t, size_t *ret_count, struct err *e) MUST_CHECK;
+
+/* --- pages --- */
+
+/* The rows above one (created_ms, id) and below another. No id is empty, so (ms, "") is a time. */
+struct span {
+    int64_t above_ms;
+    const char *above_id;
+    int64_t below_ms;
+    const char *below_id;
+};
+#define SPAN_ALL ((struct span){-1, "", INT64_MAX, ""})
+#define SPAN_ARGS(s)                                                                               \
+    NUMBER((s).above_ms), TEXT((s).above_id), NUMBER((s).below_ms), TEXT((s).below_id)
+#define IN_SPAN       "(created_ms, id) > (?1, ?2) AND (created_ms, id) < (?3, ?4)"
+#define NEWEST_FIRST  " ORDER BY created_ms DESC, id DESC"
+#define MADE_WHEN(of) "SELECT created_ms FROM " of " WHERE id = ?1 AND (?2 IS NULL OR tenant = ?2)"
+
+/* Leaves of the span what comes after page.after. made_when: MADE_WHEN() of the table. */
+int span_go_on(struct db *db, struct span *s, const char *made_when, const char *tenant,
+               struct page page, bool oldest_first, struct err *e) MUST_CHECK;
+
+/* --- the parts --- */
+
+int sqlite_fail(sqlite3 *conn, struct err *e); /* what it says went wrong; -1 */
+/* Brings the schema up to the last of the steps, each in a transaction of its own. */
+int sqlite_migrate(sqlite3 *conn, const char *const *steps, size_t count, struct err *e) MUST_CHECK;
+int sqlite_to_this_version(sqlite3 *conn, struct err *e) MUST_CHECK;
+
+void sqlite_keys(struct db_ops *ops);
+void sqlite_sessions(struct db_ops *ops);
+void sqlite_execs(struct db_ops *ops);
+void sqlite_files(struct db_ops *ops);

@@ -1,0 +1,42 @@
+/* Keys. They are few, and what is done to one is on the disk before it counts as done. */
+#include "store/sqlite_int.h"
+
+#define COLUMNS "id, tenant, name, hint, hash, admin, created_ms, used_ms, revoked_ms"
+
+static int put(struct db *db, const struct key_row *r, struct err *e)
+{
+    int rc = sql_put(db, "INSERT INTO keys (" COLUMNS ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                     &key_type, r, NULL, 0, e);
+
+    sqlite_of(db)->must_sync = true;
+    return rc < 0 ? -1 : 0;
+}
+
+static int list(struct db *db, struct key_row **ret, size_t *ret_count, struct err *e)
+{
+    *ret = sql_all(db, "SELECT " COLUMNS " FROM keys ORDER BY created_ms, id", NULL, 0, &key_type,
+                   ret_count, e);
+    return *ret ? 0 : -1;
+}
+
+/* The first time counts. */
+static int revoke(struct db *db, const char *id, int64_t now_ms, struct err *e)
+{
+    sqlite_of(db)->must_sync = true;
+    return sql_run(db, "UPDATE keys SET revoked_ms = iif(revoked_ms, revoked_ms, ?2) WHERE id = ?1",
+                   ARGS(TEXT(id), NUMBER(now_ms)), e);
+}
+
+static int used(struct db *db, const char *id, int64_t now_ms, struct err *e)
+{
+    return sql_run(db, "UPDATE keys SET used_ms = ?2 WHERE id = ?1", ARGS(TEXT(id), NUMBER(now_ms)),
+                   e);
+}
+
+void sqlite_keys(struct db_ops *ops)
+{
+    ops->key_put = put;
+    ops->key_list = list;
+    ops->key_revoke = revoke;
+    ops->key_used = used;
+}

@@ -1,0 +1,123 @@
+/*
+ * The schema, as the steps that made it. PRAGMA user_version counts how many a
+ * database has taken. A step that has been released is never changed.
+ */
+#include "store/sqlite_int.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Each index serves a lookup; the sweep of blobs has those on hashes. The two partial ones are
+ * small: few executions run at a time, and few have their events in a blob. */
+static const char first[] =
+    "CREATE TABLE keys ("
+    "  id TEXT PRIMARY KEY, tenant TEXT NOT NULL, name TEXT NOT NULL, hint TEXT NOT NULL,"
+    "  hash BLOB NOT NULL UNIQUE, admin INTEGER NOT NULL, created_ms INTEGER NOT NULL,"
+    "  used_ms INTEGER NOT NULL, revoked_ms INTEGER NOT NULL"
+    ") STRICT;"
+    "CREATE INDEX keys_by_age ON keys (created_ms, id);"
+
+    "CREATE TABLE sessions ("
+    "  id TEXT PRIMARY KEY, tenant TEXT NOT NULL, pool TEXT NOT NULL, name TEXT, metadata TEXT,"
+    "  env TEXT, state INTEGER NOT NULL, created_ms INTEGER NOT NULL, used_ms INTEGER NOT NULL,"
+    "  idle_ms INTEGER NOT NULL, lifetime_ms INTEGER NOT NULL, expires_ms INTEGER NOT NULL,"
+    "  executions INTEGER NOT NULL, lost INTEGER NOT NULL"
+    ") STRICT;"
+    "CREATE UNIQUE INDEX sessions_named ON sessions (tenant, pool, name) WHERE name IS NOT NULL;"
+    "CREATE INDEX sessions_by_age ON sessions (tenant, created_ms, id);"
+    "CREATE INDEX sessions_by_end ON sessions (expires_ms);"
+
+    "CREATE TABLE space ("
+    "  session TEXT NOT NULL REFERENCES sessions (id) ON DELETE CASCADE, path BLOB NOT NULL,"
+    "  hash TEXT NOT NULL, size INTEGER NOT NULL, mode INTEGER NOT NULL,"
+    "  mtime_ms INTEGER NOT NULL, PRIMARY KEY (session, path)"
+    ") STRICT, WITHOUT ROWID;"
+    "CREATE INDEX space_by_hash ON space (hash);"
+
+    "CREATE TABLE execs ("
+    "  id TEXT PRIMARY KEY, tenant TEXT NOT NULL, session TEXT NOT NULL, pool TEXT NOT NULL,"
+    "  key TEXT, request TEXT NOT NULL, door TEXT NOT NULL, kind TEXT NOT NULL,"
+    "  status TEXT NOT NULL, created_ms INTEGER NOT NULL, started_ms INTEGER NOT NULL,"
+    "  ended_ms INTEGER NOT NULL, events_hash TEXT NOT NULL, outcome TEXT, code TEXT NOT NULL,"
+    "  events TEXT"
+    ") STRICT;"
+    "CREATE INDEX execs_by_age ON execs (created_ms, id);"
+    "CREATE INDEX execs_by_tenant ON execs (tenant, created_ms, id);"
+    "CREATE INDEX execs_by_session ON execs (session, created_ms, id);"
+    "CREATE INDEX execs_open ON execs (id) WHERE status IN ('queued', 'running');"
+    "CREATE INDEX execs_by_hash ON execs (events_hash) WHERE events_hash <> '';"
+
+    "CREATE TABLE files ("
+    "  id TEXT PRIMARY KEY, tenant TEXT NOT NULL, name TEXT NOT NULL, mime TEXT NOT NULL,"
+    "  hash TEXT NOT NULL, size INTEGER NOT NULL, created_ms INTEGER NOT NULL,"
+    "  expires_ms INTEGER NOT NULL, downloadable INTEGER NOT NULL"
+    ") STRICT;"
+    "CREATE INDEX files_by_age ON files (tenant, created_ms, id);"
+    "CREATE INDEX files_by_end ON files (expires_ms) WHERE expires_ms > 0;"
+    "CREATE INDEX files_by_hash ON files (hash);";
+
+static const char *const steps[] = {first};
+
+static int on_version(void *arg, int count, char **values, char **names)
+{
+    int64_t *ret = arg;
+
+    (void)names;
+    if (count != 1 || !values[0])
+        return 1;
+    *ret = strtoll(values[0], NULL, 10);
+    return 0;
+}
+
+static int version_of(sqlite3 *conn, int64_t *ret, struct err *e)
+{
+    if (sqlite3_exec(conn, "PRAGMA user_version", on_version, ret, NULL) != SQLITE_OK)
+        return sqlite_fail(conn, e);
+    return 0;
+}
+
+/* Inside a transaction, so that of two processes that open an old database one takes the step. */
+static int take_step(sqlite3 *conn, const char *const *all, size_t count, struct err *e)
+{
+    char mark[64];
+    int64_t now = 0;
+
+    if (version_of(conn, &now, e) < 0)
+        return -1;
+    if (now < 0 || (size_t)now > count)
+        return err_set(e, ERR_HOST,
+                       "the database is of a newer version of retort (schema %" PRId64
+                       "; this one knows up to %zu)",
+                       now, count);
+    if ((size_t)now == count)
+        return 0;
+    snprintf(mark, sizeof(mark), "PRAGMA user_version = %" PRId64, now + 1);
+    if (sqlite3_exec(conn, all[now], NULL, NULL, NULL) != SQLITE_OK ||
+        sqlite3_exec(conn, mark, NULL, NULL, NULL) != SQLITE_OK) {
+        sqlite_fail(conn, e);
+        return err_wrap(e, "bring the schema from version %" PRId64 " to %" PRId64, now, now + 1);
+    }
+    return 1;
+}
+
+int sqlite_migrate(sqlite3 *conn, const char *const *all, size_t count, struct err *e)
+{
+    int rc = 1;
+
+    while (rc == 1) {
+        if (sqlite3_exec(conn, "BEGIN IMMEDIATE", NULL, NULL, NULL) != SQLITE_OK)
+            return sqlite_fail(conn, e);
+        rc = take_step(conn, all, count, e);
+        if (rc >= 0 && sqlite3_exec(conn, "COMMIT", NULL, NULL, NULL) != SQLITE_OK)
+            rc = sqlite_fail(conn, e);
+        if (rc < 0)
+            (void)sqlite3_exec(conn, "ROLLBACK", NULL, NULL, NULL);
+    }
+    return rc;
+}
+
+int sqlite_to_this_version(sqlite3 *conn, struct err *e)
+{
+    return sqlite_migrate(conn, steps, COUNT(steps), e);
+}

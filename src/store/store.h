@@ -1,0 +1,233 @@
+/*
+ * store: what must outlive the process. Rows in a database, bytes in blobs.
+ *
+ * Touches: one database, one directory of blobs, a thread of its own. Never
+ * touches: the engine, clients, sandboxes, policy.
+ *
+ * store_open(), then store_run(fn, done): fn runs on the store's thread inside a
+ * transaction, against the blocking calls of struct db; done comes from the loop
+ * when the transaction is committed, or with the error that undid it. Jobs run
+ * in the order given; those that wait together are committed together. Blob calls
+ * block, too: make them from a worker (loop_work), never from the loop.
+ *
+ * Every lookup of something a tenant owns is by (tenant, id). A row's strings are
+ * owned by the row; <row>_done() frees them and accepts a zeroed row. A list is an
+ * array: <row>_done() for each, then free(). After a failure it is NULL.
+ */
+#pragma once
+
+#include "base/base.h"
+
+struct loop;
+struct store;
+struct db;
+
+struct store_config {
+    const char *dir; /* holds retort.db and blobs/; made when missing, mode 0700 */
+};
+
+/* Opens or makes the database and brings it to this version's schema. A database from a newer
+ * version is refused, and so is, with a loop, a directory that another process serves from.
+ * Blocks: at start only. */
+struct store *store_open(struct loop *l, const struct store_config *config, struct err *e);
+/* Runs what was asked for, then closes. The answers still come from the loop. */
+void store_close(struct store *s);
+
+/* -1 undoes what fn wrote, nothing else. err.kind tells whose fault it is. */
+typedef int store_fn(struct db *db, void *arg, struct err *e);
+typedef void store_done_fn(void *arg, const struct err *failed); /* failed NULL: it is kept */
+void store_run(struct store *s, store_fn *fn, store_done_fn *done, void *arg);
+/* The same, blocking: for the command line, which has no loop (store_open with l NULL: fn then runs
+ * on the caller's thread), and for a server's start. */
+int store_call(struct store *s, store_fn *fn, void *arg, struct err *e) MUST_CHECK;
+
+/* --- ids --- */
+
+/* A prefix, "sess_" and the like with its underscore, then 28 characters of base 32: the time, so
+ * that ids sort in the order they were made, and 85 random bits. */
+#define ID_MAX 40
+void id_make(char ret[ID_MAX], const char *prefix);
+/* Whether it could be one of ours: prefix, length, alphabet. */
+bool id_is(struct str id, const char *prefix);
+
+/* --- keys: a secret is shown once and only its SHA-256 is kept --- */
+
+struct key_row {
+    char id[ID_MAX]; /* "key_..." */
+    char *tenant;    /* owned */
+    char *name;      /* owned: what it is for, in the operator's words */
+    char hint[16];   /* the first characters of the secret, to tell keys apart */
+    uint8_t hash[32];
+    bool admin;                              /* may manage keys and see every tenant's audit log */
+    int64_t created_ms, used_ms, revoked_ms; /* 0: never */
+};
+void key_row_done(struct key_row *r);
+
+/* A new secret "rt_..." of 240 random bits, and its row ready for db_key_put(). */
+#define KEY_SECRET_MAX 64
+void key_make(struct key_row *ret, char ret_secret[KEY_SECRET_MAX], const char *tenant,
+              const char *name, bool admin);
+void key_hash(struct str secret, uint8_t ret[32]);
+
+/* What is done to a key is on the disk before done comes: no power cut brings a revoked one back.
+ */
+int db_key_put(struct db *db, const struct key_row *r, struct err *e) MUST_CHECK;
+/* All of them, revoked ones too, oldest first. */
+int db_key_list(struct db *db, struct key_row **ret, size_t *ret_count, struct err *e) MUST_CHECK;
+/* 1 done, 0 there is no such key, -1 failed. The first time of several counts. */
+int db_key_revoke(struct db *db, const char *id, int64_t now_ms, struct err *e) MUST_CHECK;
+int db_key_used(struct db *db, const char *id, int64_t now_ms, struct err *e) MUST_CHECK;
+
+/* --- sessions --- */
+
+struct session_row {
+    char id[ID_MAX]; /* "sess_..." */
+    char *tenant;    /* owned */
+    char *pool;      /* owned */
+    char *name;      /* owned, or NULL: the client's own name for it, unique per tenant and pool */
+    char *metadata;  /* owned, or NULL: a JSON object of the client's */
+    char *env;       /* owned, or NULL: a JSON object of strings; never shown or logged */
+    int state;       /* the service's enum */
+    int64_t created_ms, used_ms;
+    int64_t idle_ms;     /* without use for this long: the interpreter goes */
+    int64_t lifetime_ms; /* so long after created_ms at the latest, too */
+    int64_t expires_ms;  /* when the workspace goes, too */
+    int64_t executions;  /* how many there have been */
+    bool lost;           /* variables are gone and the client has not been told yet */
+};
+void session_row_done(struct session_row *r);
+
+struct page {
+    const char *after; /* id of the last one seen, or NULL; ERR_CALLER when it is not there */
+    size_t limit;
+    int64_t after_ms; /* its created_ms where that is known, else 0: then it need not be there */
+};
+
+/* Or replaces; id, tenant, pool and created_ms stay. ERR_CONFLICT when the name is taken. */
+int db_session_put(struct db *db, const struct session_row *r, struct err *e) MUST_CHECK;
+/* 1 found, 0 not, -1 failed. */
+int db_session_get(struct db *db, const char *tenant, const char *id, struct session_row *ret,
+                   struct err *e) MUST_CHECK;
+int db_session_named(struct db *db, const char *tenant, const char *pool, const char *name,
+                     struct session_row *ret, struct err *e) MUST_CHECK;
+/* Newest first. */
+int db_session_list(struct db *db, const char *tenant, struct page page, struct session_row **ret,
+                    size_t *ret_count, struct err *e) MUST_CHECK;
+/* With its saved files; executions stay. 1 or 0 as above. */
+int db_session_delete(struct db *db, const char *tenant, const char *id, struct err *e) MUST_CHECK;
+/* Every tenant's whose expires_ms is past, oldest first: for the sweep. */
+int db_session_expired(struct db *db, int64_t now_ms, size_t limit, struct session_row **ret,
+                       size_t *ret_count, struct err *e) MUST_CHECK;
+/* At start: what was live in a process that is gone is asleep now, with lost set. Returns how many.
+ */
+int db_session_all_asleep(struct db *db, int live_state, int asleep_state,
+                          struct err *e) MUST_CHECK;
+
+/* --- files of a workspace, as saved --- */
+
+#define HASH_HEX 65 /* SHA-256 in hex and its NUL */
+
+struct space_row {
+    char *path; /* owned: any bytes but NUL */
+    char hash[HASH_HEX];
+    uint64_t size;
+    uint32_t mode;    /* permission bits */
+    int64_t mtime_ms; /* of the file */
+};
+void space_row_done(struct space_row *r);
+
+/* Or replaces. ERR_MISSING when the session is gone. */
+int db_space_put(struct db *db, const char *session, const struct space_row *r,
+                 struct err *e) MUST_CHECK;
+/* 1, 0, -1. */
+int db_space_drop(struct db *db, const char *session, struct str path, struct err *e) MUST_CHECK;
+int db_space_get(struct db *db, const char *session, struct str path, struct space_row *ret,
+                 struct err *e) MUST_CHECK; /* 1, 0, -1 */
+/* By path. */
+int db_space_list(struct db *db, const char *session, struct space_row **ret, size_t *ret_count,
+                  struct err *e) MUST_CHECK;
+
+/* --- executions: the audit log --- */
+
+struct exec_row {
+    char id[ID_MAX];            /* "exec_..." */
+    char *tenant;               /* owned */
+    char *session;              /* owned */
+    char *pool;                 /* owned */
+    char *key;                  /* owned, or NULL: the id of the key that asked */
+    char *request;              /* owned: request id */
+    char *door;                 /* owned: "rest", "mcp", ... */
+    char *kind;                 /* owned: "cell" or "command" */
+    char *code;                 /* owned */
+    char *status;               /* owned: an outcome's name, "queued" or "running" */
+    char *outcome;              /* owned, or NULL: JSON as record_outcome() gives it */
+    char *events;               /* owned, or NULL: JSON array; NULL also when it is in a blob */
+    char events_hash[HASH_HEX]; /* or "" */
+    int64_t created_ms, started_ms, ended_ms;
+};
+void exec_row_done(struct exec_row *r);
+
+/* Or replaces what came of it: status, outcome, events, started_ms and ended_ms. Who asked for
+ * what, and when, stays as it was first put. */
+int db_exec_put(struct db *db, const struct exec_row *r, struct err *e) MUST_CHECK;
+int db_exec_get(struct db *db, const char *tenant, const char *id, struct exec_row *ret,
+                struct err *e) MUST_CHECK; /* 1, 0, -1 */
+
+struct exec_filter {
+    const char *tenant;         /* NULL: everybody's, for an admin */
+    const char *session;        /* NULL: any */
+    int64_t since_ms, until_ms; /* of created_ms: from, and before; 0: open */
+    bool oldest_first;          /* for the export */
+};
+/* Without events and code unless whole. Newest first unless the filter says otherwise. */
+int db_exec_list(struct db *db, const struct exec_filter *f, struct page page, bool whole,
+                 struct exec_row **ret, size_t *ret_count, struct err *e) MUST_CHECK;
+/* At start: what a dead process left running has the status "session_lost". Returns how many. */
+int db_exec_all_lost(struct db *db, int64_t now_ms, struct err *e) MUST_CHECK;
+/* Older than this: gone. Returns how many. */
+int db_exec_forget(struct db *db, int64_t before_ms, size_t limit, struct err *e) MUST_CHECK;
+
+/* --- files: uploaded once, used in many sessions --- */
+
+struct file_row {
+    char id[ID_MAX]; /* "file_..." */
+    char *tenant;    /* owned */
+    char *name;      /* owned */
+    char *mime;      /* owned */
+    char hash[HASH_HEX];
+    uint64_t size;
+    int64_t created_ms;
+    int64_t expires_ms; /* 0: never */
+    bool downloadable;  /* made by code; uploads need not be */
+};
+void file_row_done(struct file_row *r);
+
+int db_file_put(struct db *db, const struct file_row *r, struct err *e) MUST_CHECK;
+int db_file_get(struct db *db, const char *tenant, const char *id, struct file_row *ret,
+                struct err *e) MUST_CHECK; /* 1, 0, -1 */
+int db_file_list(struct db *db, const char *tenant, struct page page, struct file_row **ret,
+                 size_t *ret_count, struct err *e) MUST_CHECK;
+/* 1, 0, -1. */
+int db_file_delete(struct db *db, const char *tenant, const char *id, struct err *e) MUST_CHECK;
+/* Those whose expires_ms is past: gone. Returns how many. */
+int db_file_expire(struct db *db, int64_t now_ms, size_t limit, struct err *e) MUST_CHECK;
+
+/* --- blobs: bytes by what they are --- */
+
+/* A blob on its way in. It has no name until it is whole, so a crash leaves nothing. Used by one
+ * thread at a time. */
+struct blob;
+struct blob *blob_new(struct store *s, uint64_t max, struct err *e);
+int blob_write(struct blob *b, struct str bytes, struct err *e) MUST_CHECK; /* ERR_LIMIT past max */
+/* All of fd from its start. */
+int blob_write_fd(struct blob *b, int fd, struct err *e) MUST_CHECK;
+/* Names it and frees b in any case. durable: on the disk before this returns. */
+int blob_keep(struct blob *b, bool durable, char ret_hash[HASH_HEX], uint64_t *ret_size,
+              struct err *e) MUST_CHECK;
+void blob_free(struct blob *b);
+/* An owned fd for reading, or -1. ERR_MISSING when it is not there. */
+int blob_open(struct store *s, const char *hash, struct err *e) MUST_CHECK;
+/* Removes blobs that no row names and that nobody has put or opened for an hour, when the job that
+ * calls it is committed. Returns how many. Of a large store it looks at a part, and goes on from
+ * there the next time. */
+int blob_sweep(struct store *s, struct db *db, struct err *e) MUST_CHECK;
