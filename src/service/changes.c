@@ -1,0 +1,192 @@
+/* What happened in a workspace: collected on the loop, saved on a worker, told at the end. */
+#include "service/service_int.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+static void change_done(struct change *c)
+{
+    free(c->path);
+    free(c->problem);
+}
+
+void changes_done(struct changes *c)
+{
+    for (size_t i = 0; i < c->n; i++)
+        change_done(&c->at[i]);
+    free(c->at);
+    *c = (struct changes){0};
+}
+
+static struct change *add(struct changes *c)
+{
+    if (c->n == c->cap) {
+        c->cap = c->cap ? c->cap * 2 : 8;
+        c->at = mem_realloc(c->at, c->cap * sizeof(*c->at));
+    }
+    c->at[c->n] = (struct change){0};
+    return &c->at[c->n++];
+}
+
+/* One look tells a path once, so only what an earlier look has told can be the same. */
+static struct change *find_old(struct changes *c, struct str path)
+{
+    for (size_t i = 0; i < c->old; i++)
+        if (!c->at[i].is_note && str_is(path, c->at[i].path))
+            return &c->at[i];
+    return NULL;
+}
+
+void changes_put(struct changes *c, const struct event *ev)
+{
+    struct change *to = ev->kind == EVENT_FILE ? find_old(c, ev->file.path) : NULL;
+    bool fresh = !to;
+
+    if (!to)
+        to = add(c);
+    if (ev->kind != EVENT_FILE) {
+        to->is_note = true;
+        to->path = mem_strndup(ev->text);
+        return;
+    }
+    bool was_created = !fresh && to->change == FILE_CREATED && ev->file.change == FILE_CHANGED;
+    char *path = fresh ? mem_strndup(ev->file.path) : to->path;
+    *to = (struct change){
+        .change = was_created ? FILE_CREATED : ev->file.change,
+        .path = path,
+        .size = ev->file.size,
+        .mime = ev->file.mime,
+        .too_large = ev->file.too_large,
+        .unlisted = ev->file.unlisted,
+    };
+}
+
+struct changes changes_copy(const struct changes *c)
+{
+    struct changes copy = {0};
+
+    for (size_t i = 0; i < c->n; i++) {
+        struct change *to = add(&copy);
+        *to = c->at[i];
+        to->path = mem_strdup(c->at[i].path);
+        to->problem = NULL;
+    }
+    return copy;
+}
+
+bool changes_has_files(const struct changes *c)
+{
+    for (size_t i = 0; i < c->n; i++)
+        if (!c->at[i].is_note)
+            return true;
+    return false;
+}
+
+/* --- saving --- */
+
+static void PRINTF(2, 3) set_problem(struct change *c, const char *fmt, ...)
+{
+    char text[256];
+    va_list args;
+
+    va_start(args, fmt);
+    vsnprintf(text, sizeof(text), fmt, args);
+    va_end(args);
+    c->problem = mem_strdup(text);
+}
+
+/* A file that is gone again, or grows past the limit while it is read, is the code's affair; a disk
+ * that takes no bytes is ours. */
+static int save_one(struct change *c, struct store *st, const struct space *sp, uint64_t max,
+                    struct err *e)
+{
+    AUTO_CLOSE int fd = -1;
+    struct err lost = {0};
+    struct blob *b;
+    struct stat file;
+
+    fd = space_get(sp, str_of(c->path), &lost);
+    if (fd < 0 || fstat(fd, &file) < 0) {
+        set_problem(c, "a file was gone or closed to us before it could be saved");
+        return 0;
+    }
+    b = blob_new(st, max, e);
+    if (!b)
+        return -1;
+    if (blob_write_fd(b, fd, e) < 0) {
+        blob_free(b);
+        if (e->kind != ERR_LIMIT)
+            return -1;
+        *e = (struct err){0};
+        c->too_large = true;
+        return 0;
+    }
+    if (blob_keep(b, false, c->hash, &c->size, e) < 0)
+        return -1;
+    c->mode = file.st_mode & 0777;
+    c->mtime_ms = (int64_t)file.st_mtim.tv_sec * 1000 + file.st_mtim.tv_nsec / 1000000;
+    c->saved = true;
+    return 0;
+}
+
+int changes_save(struct changes *c, struct store *st, const struct space *sp, uint64_t max,
+                 struct err *e)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        struct change *one = &c->at[i];
+        if (one->is_note || one->change == FILE_DELETED)
+            continue;
+        if (!one->too_large && save_one(one, st, sp, max, e) < 0)
+            return err_wrap(e, "save a file of the workspace");
+        if (one->too_large)
+            set_problem(one,
+                        "a file is larger than %llu bytes: it is not kept when the session "
+                        "sleeps",
+                        (unsigned long long)max);
+    }
+    return 0;
+}
+
+int changes_write(const struct changes *c, struct db *db, const char *session, struct err *e)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        const struct change *one = &c->at[i];
+        struct space_row row = {
+            .path = one->path, .size = one->size, .mode = one->mode, .mtime_ms = one->mtime_ms};
+        if (one->is_note)
+            continue;
+        memcpy(row.hash, one->hash, sizeof(row.hash));
+        if (one->saved && db_space_put(db, session, &row, e) < 0)
+            return -1;
+        /* What could not be saved must not come back as it was before. */
+        if ((one->change == FILE_DELETED || one->problem) &&
+            db_space_drop(db, session, str_of(one->path), e) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* --- telling --- */
+
+struct event change_event(const struct change *c)
+{
+    struct event ev = {.kind = c->is_note ? EVENT_STATUS : EVENT_FILE};
+
+    if (c->is_note) {
+        ev.text = str_of(c->path);
+        return ev;
+    }
+    ev.file.change = c->change;
+    ev.file.path = str_of(c->path);
+    ev.file.size = c->size;
+    ev.file.mime = c->mime;
+    ev.file.too_large = c->too_large;
+    return ev;
+}
+
+bool change_problem(const struct change *c, struct event *ret)
+{
+    *ret = (struct event){.kind = EVENT_STATUS, .text = str_of(c->problem)};
+    return c->problem != NULL;
+}

@@ -1,0 +1,229 @@
+/*
+ * How an execution ends: the files it changed are saved, its record is written with
+ * them in one transaction, and only then does its watcher hear of both. Without files
+ * and with little output there is no worker in between.
+ */
+#include "service/service_int.h"
+
+#include <stdlib.h>
+
+/* --- the record --- */
+
+static void add_events(struct job *j)
+{
+    for (size_t i = 0; i < j->changes.n; i++) {
+        const struct change *c = &j->changes.at[i];
+        struct event ev = change_event(c), problem;
+        if (c->unlisted)
+            continue;
+        transcript_event(&j->transcript, &ev);
+        if (change_problem(c, &problem))
+            transcript_event(&j->transcript, &problem);
+    }
+    transcript_flush(&j->transcript, true);
+}
+
+static char *dump(const json_t *v)
+{
+    return json_dumps(v, JSON_COMPACT | JSON_REAL_PRECISION(12));
+}
+
+/* As the session is at this moment: what is written last is what was true last. */
+static int look_at_session(struct task *t, struct err *e)
+{
+    struct job *j = OWNER(t, struct job, ended);
+
+    (void)e;
+    j->session = j->live->row;
+    j->orphan = j->live->state == SESSION_ENDED;
+    return 0;
+}
+
+static int pack(struct task *t, struct err *e);
+static int write_end(struct task *t, struct db *db, struct err *e);
+
+static const struct step packing[] = {
+    {.work = pack}, {.loop = look_at_session}, {.store = write_end}, {0}};
+
+static bool is_long(const struct job *j)
+{
+    return j->outcome.output_bytes - j->outcome.output_dropped > EVENTS_INLINE;
+}
+
+static int close_record(struct task *t, struct err *e)
+{
+    struct job *j = OWNER(t, struct job, ended);
+
+    add_events(j);
+    j->outcome_json = record_outcome(&j->outcome);
+    j->row.outcome = dump(j->outcome_json);
+    if (!is_long(j))
+        j->row.events = dump(j->transcript.events);
+    if (!j->row.events || strlen(j->row.events) > EVENTS_INLINE)
+        t->step = packing;
+    return look_at_session(t, e);
+}
+
+static int pack(struct task *t, struct err *e)
+{
+    struct job *j = OWNER(t, struct job, ended);
+    AUTO_FREE char *text = j->row.events ? take_ptr(&j->row.events) : dump(j->transcript.events);
+    struct blob *b;
+    uint64_t size;
+
+    if (!text)
+        return err_set(e, ERR_HOST, "the events do not fit into memory");
+    if (strlen(text) <= EVENTS_INLINE) {
+        j->row.events = take_ptr(&text);
+        return 0;
+    }
+    b = blob_new(t->sv->store, UINT64_MAX, e);
+    if (!b)
+        return -1;
+    if (blob_write(b, str_of(text), e) < 0) {
+        blob_free(b);
+        return -1;
+    }
+    return blob_keep(b, false, j->row.events_hash, &size, e);
+}
+
+static int take_space(struct task *t, struct err *e)
+{
+    struct job *j = OWNER(t, struct job, ended);
+
+    /* Its sandbox has been closed, and what had changed was saved before. */
+    if (!j->live->session)
+        return 0;
+    return space_take(j->live, &j->space, e);
+}
+
+static int save_files(struct task *t, struct err *e)
+{
+    struct job *j = OWNER(t, struct job, ended);
+
+    if (j->space.dir < 0)
+        return 0;
+    return changes_save(&j->changes, t->sv->store, &j->space,
+                        j->live->env->config.limits.artifact_bytes, e);
+}
+
+static int write_end(struct task *t, struct db *db, struct err *e)
+{
+    struct job *j = OWNER(t, struct job, ended);
+
+    if (db_exec_put(db, &j->row, e) < 0)
+        return -1;
+    if (j->orphan)
+        return 0;
+    if (changes_write(&j->changes, db, j->row.session, e) < 0)
+        return -1;
+    return db_session_put(db, &j->session, e);
+}
+
+/* --- the end --- */
+
+static void count(struct job *j)
+{
+    struct service_counts *c = &j->sv->counts;
+
+    if (!j->ran)
+        return;
+    c->executions[j->outcome.status]++;
+    for (enum limit l = LIMIT_NONE + 1; l < LIMIT__COUNT; l++)
+        c->limits_hit[l] += (j->outcome.limits_hit & IN(l)) != 0;
+    if (j->kind == EXEC_CELL)
+        histogram_add(&c->cell, (uint64_t)(time_mono_us() - j->begun_us));
+}
+
+static void tell_files(struct job *j)
+{
+    for (size_t i = 0; i < j->changes.n; i++) {
+        const struct change *c = &j->changes.at[i];
+        struct event ev = change_event(c), problem;
+        if (j->watched && !c->unlisted)
+            j->watcher.on_event(j->arg, &ev);
+        if (j->watched && !c->unlisted && change_problem(c, &problem))
+            j->watcher.on_event(j->arg, &problem);
+    }
+}
+
+static void leave_session(struct job *j)
+{
+    struct live *l = j->live;
+    struct job **at = &l->jobs;
+
+    while (*at != j)
+        at = &(*at)->next;
+    *at = j->next;
+    l->job_count--;
+    table_drop(&j->sv->jobs, j->row.id);
+    live_rests(l);
+}
+
+static void tell_end(struct job *j)
+{
+    struct exec_info info = {.row = &j->row,
+                             .events = j->transcript.events,
+                             .outcome = j->outcome_json,
+                             .how = &j->outcome};
+
+    if (!j->watched)
+        return;
+    j->watched = false;
+    j->watcher.on_end(j->arg, &info, j->failed.kind ? &j->failed : NULL);
+}
+
+static void conclude(struct job *j)
+{
+    struct live *l = j->live;
+
+    count(j);
+    if (!j->failed.kind)
+        tell_files(j);
+    leave_session(j);
+    tell_end(j);
+    job_free(j);
+    job_pump(l);
+    live_drop(l);
+}
+
+static void conclude_later(void *arg)
+{
+    struct job *j = arg;
+
+    j->sv->pending--;
+    conclude(j);
+}
+
+static void on_recorded(struct task *t, const struct err *failed)
+{
+    struct job *j = OWNER(t, struct job, ended);
+
+    j->sv->store_failed = failed && failed->kind == ERR_HOST;
+    if (failed)
+        log_error("execution %s is not on record: %s", j->row.id, failed->text);
+    if (failed && j->failed.kind == ERR_NONE)
+        j->failed = *failed;
+    if (j->told_queued)
+        return conclude(j);
+    j->sv->pending++; /* one that failed at once may be here before its beginning is told */
+    loop_later(j->sv->loop, conclude_later, j);
+}
+
+void job_end(struct job *j)
+{
+    static const struct step plain[] = {{.loop = close_record}, {.store = write_end}, {0}};
+    static const struct step saving[] = {{.loop = take_space},
+                                         {.work = save_files},
+                                         {.loop = close_record},
+                                         {.store = write_end},
+                                         {0}};
+    bool has_files = changes_has_files(&j->changes);
+
+    j->state = JOB_ENDING;
+    j->row.ended_ms = time_now_ms();
+    free(j->row.status);
+    j->row.status = mem_strdup(outcome_status_name(j->outcome.status));
+    task_start(&j->ended, j->sv, has_files ? j->live : NULL, has_files ? saving : plain,
+               on_recorded);
+}

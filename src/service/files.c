@@ -1,0 +1,263 @@
+/* Files: uploaded once, used in many sessions. */
+#include "service/service_int.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define FILE_NAME_BYTES 255
+#define FILE_MIME_BYTES 127
+
+struct file_op {
+    struct task task;
+    struct service *sv;
+    char tenant[sizeof(((struct caller *)0)->tenant)];
+    char id[ID_MAX];
+    struct blob *blob; /* owned */
+    struct file_row row;
+    struct file_row *rows; /* owned */
+    size_t count;
+    struct page page;
+    int fd; /* owned */
+    bool own_name;
+    struct err failed;
+    file_fn *fn;
+    file_open_fn *open_fn;
+    files_fn *list_fn;
+    done_fn *done_fn;
+    void *arg;
+};
+
+static struct file_op *op_new(struct service *sv, const struct caller *c, struct str id, void *arg)
+{
+    struct file_op *op = mem_zalloc(sizeof(*op));
+
+    *op = (struct file_op){.sv = sv, .fd = -1, .arg = arg};
+    snprintf(op->tenant, sizeof(op->tenant), "%s", c->tenant);
+    if (!str_to_cstr(id, op->id, sizeof(op->id)))
+        op->id[0] = '\0'; /* which is nobody's */
+    return op;
+}
+
+static void op_free(struct file_op *op)
+{
+    blob_free(op->blob);
+    file_row_done(&op->row);
+    for (size_t i = 0; i < op->count; i++)
+        file_row_done(&op->rows[i]);
+    free(op->rows);
+    fd_closep(&op->fd);
+    free(op);
+}
+
+static void answer(struct file_op *op, const struct err *failed)
+{
+    size_t n = op->count < op->page.limit ? op->count : op->page.limit;
+
+    if (op->fn)
+        op->fn(op->arg, failed ? NULL : &op->row, failed);
+    else if (op->open_fn)
+        op->open_fn(op->arg, &op->fd, failed ? NULL : &op->row, failed);
+    else if (op->list_fn)
+        op->list_fn(op->arg, op->rows, failed ? 0 : n, op->count > n, failed);
+    else
+        op->done_fn(op->arg, failed);
+    op_free(op);
+}
+
+static void on_done(struct task *t, const struct err *failed)
+{
+    answer(OWNER(t, struct file_op, task), failed);
+}
+
+/* --- coming in --- */
+
+struct blob *service_blob_new(struct service *sv, const struct caller *c, struct err *e)
+{
+    (void)c;
+    return blob_new(sv->store, sv->config.file_bytes, e);
+}
+
+static int take_names(struct file_op *op, struct str name, struct str mime, struct err *e)
+{
+    if (name.n == 0 || name.n > FILE_NAME_BYTES || str_utf8_len(name) != name.n)
+        return err_set(e, ERR_CALLER, "a file's name is 1 to %d bytes of UTF-8 text",
+                       FILE_NAME_BYTES);
+    for (size_t i = 0; i < name.n; i++)
+        if ((unsigned char)name.p[i] < ' ' || name.p[i] == 0x7f || name.p[i] == '/')
+            return err_set(e, ERR_CALLER, "a file's name holds a slash or a control character");
+    for (size_t i = 0; i < mime.n; i++)
+        if (mime.n > FILE_MIME_BYTES || mime.p[i] <= ' ' || mime.p[i] >= 0x7f)
+            return err_set(e, ERR_CALLER, "a file's type is not one");
+    free(op->row.name);
+    free(op->row.mime);
+    op->row.name = mem_strndup(name);
+    op->row.mime = mime.n ? mem_strndup(mime) : mem_strdup(mime_of(name));
+    return 0;
+}
+
+static int keep(struct task *t, struct err *e)
+{
+    struct file_op *op = OWNER(t, struct file_op, task);
+
+    return blob_keep(take_ptr(&op->blob), true, op->row.hash, &op->row.size, e);
+}
+
+static int write_row(struct task *t, struct db *db, struct err *e)
+{
+    return db_file_put(db, &OWNER(t, struct file_op, task)->row, e);
+}
+
+static const struct step keeping[] = {{.work = keep}, {.store = write_row}, {0}};
+
+static void fill(struct file_op *op)
+{
+    id_make(op->row.id, "file_");
+    op->row.tenant = mem_strdup(op->tenant);
+    op->row.created_ms = time_now_ms();
+}
+
+static void refuse_later(void *arg)
+{
+    struct file_op *op = arg;
+
+    op->sv->pending--;
+    answer(op, &op->failed);
+}
+
+static void refuse(struct file_op *op)
+{
+    op->sv->pending++;
+    loop_later(op->sv->loop, refuse_later, op);
+}
+
+void service_file_create(struct service *sv, const struct caller *c, struct str name,
+                         struct str mime, struct blob *bytes, file_fn *fn, void *arg)
+{
+    struct file_op *op = op_new(sv, c, (struct str){0}, arg);
+
+    op->fn = fn;
+    op->blob = bytes;
+    fill(op);
+    if (take_names(op, name, mime, &op->failed) < 0)
+        refuse(op);
+    else
+        task_start(&op->task, sv, NULL, keeping, on_done);
+}
+
+static int on_bytes(void *arg, struct str bytes, struct err *e)
+{
+    return blob_write(((struct file_op *)arg)->blob, bytes, e);
+}
+
+static void on_fetched(void *arg, const struct fetch_result *r, const struct err *failed)
+{
+    struct file_op *op = arg;
+    struct err e = {0};
+
+    op->sv->pending--;
+    if (failed)
+        return answer(op, failed);
+    struct str name = str_of(op->own_name ? op->row.name : r->name);
+    AUTO_FREE char *copy = mem_strndup(name);
+    if (take_names(op, str_of(copy), str_of(r->mime), &e) < 0)
+        return answer(op, &e);
+    task_start(&op->task, op->sv, NULL, keeping, on_done);
+}
+
+void service_file_fetch(struct service *sv, const struct caller *c, struct str url, struct str name,
+                        file_fn *fn, void *arg)
+{
+    struct file_op *op = op_new(sv, c, (struct str){0}, arg);
+
+    op->fn = fn;
+    op->own_name = name.n > 0;
+    fill(op);
+    if (name.n > 0 && take_names(op, name, (struct str){0}, &op->failed) < 0)
+        return refuse(op);
+    if (!sv->fetcher) {
+        forbid(sv, &op->failed, 5, "the server is shutting down");
+        return refuse(op);
+    }
+    op->blob = blob_new(sv->store, sv->config.fetch_bytes, &op->failed);
+    if (!op->blob)
+        return refuse(op);
+    sv->pending++;
+    fetch_start(sv->fetcher, url, on_bytes, on_fetched, op);
+}
+
+/* --- there --- */
+
+static int read_row(struct task *t, struct db *db, struct err *e)
+{
+    struct file_op *op = OWNER(t, struct file_op, task);
+    int rc = db_file_get(db, op->tenant, op->id, &op->row, e);
+
+    return rc == 0 ? err_set(e, ERR_MISSING, "there is no such file") : rc;
+}
+
+void service_file_get(struct service *sv, const struct caller *c, struct str id, file_fn *fn,
+                      void *arg)
+{
+    static const struct step steps[] = {{.store = read_row}, {0}};
+    struct file_op *op = op_new(sv, c, id, arg);
+
+    op->fn = fn;
+    task_start(&op->task, sv, NULL, steps, on_done);
+}
+
+static int open_it(struct task *t, struct err *e)
+{
+    struct file_op *op = OWNER(t, struct file_op, task);
+
+    op->fd = blob_open(t->sv->store, op->row.hash, e);
+    return op->fd < 0 ? -1 : 0;
+}
+
+void service_file_open(struct service *sv, const struct caller *c, struct str id, file_open_fn *fn,
+                       void *arg)
+{
+    static const struct step steps[] = {{.store = read_row}, {.work = open_it}, {0}};
+    struct file_op *op = op_new(sv, c, id, arg);
+
+    op->open_fn = fn;
+    task_start(&op->task, sv, NULL, steps, on_done);
+}
+
+static int read_list(struct task *t, struct db *db, struct err *e)
+{
+    struct file_op *op = OWNER(t, struct file_op, task);
+    struct page page = op->page;
+
+    page.limit++;
+    return db_file_list(db, op->tenant, page, &op->rows, &op->count, e) < 0 ? -1 : 0;
+}
+
+void service_file_list(struct service *sv, const struct caller *c, struct page page, files_fn *fn,
+                       void *arg)
+{
+    static const struct step steps[] = {{.store = read_list}, {0}};
+    struct file_op *op = op_new(sv, c, str_of(page.after), arg);
+
+    op->list_fn = fn;
+    op->page.after = page.after ? op->id : NULL;
+    op->page.limit = page.limit && page.limit < PAGE_MAX ? page.limit : PAGE_MAX;
+    task_start(&op->task, sv, NULL, steps, on_done);
+}
+
+static int delete_row(struct task *t, struct db *db, struct err *e)
+{
+    struct file_op *op = OWNER(t, struct file_op, task);
+    int rc = db_file_delete(db, op->tenant, op->id, e);
+
+    return rc == 0 ? err_set(e, ERR_MISSING, "there is no such file") : rc;
+}
+
+void service_file_delete(struct service *sv, const struct caller *c, struct str id, done_fn *fn,
+                         void *arg)
+{
+    static const struct step steps[] = {{.store = delete_row}, {0}};
+    struct file_op *op = op_new(sv, c, id, arg);
+
+    op->done_fn = fn;
+    task_start(&op->task, sv, NULL, steps, on_done);
+}

@@ -1,0 +1,259 @@
+/* Files given with an execution: gathered while it waits, put into the workspace when it is its
+ * turn, and saved like any other file there. */
+#include "service/service_int.h"
+
+#include <stdlib.h>
+
+/* --- copied from the request --- */
+
+static int copy_one(struct input *in, const struct file_input *from, struct err *e)
+{
+    int sources = (from->file_id.n > 0) + (from->url.n > 0) + from->has_content;
+    char path[SPACE_PATH_MAX];
+
+    if (sources != 1)
+        return err_set(e, ERR_CALLER, "a file needs exactly one of id, url and content");
+    if (from->has_content && from->path.n == 0)
+        return err_set(e, ERR_CALLER, "a file with content needs a path");
+    if (from->path.n > 0) {
+        if (space_path_clean(from->path, path, e) < 0)
+            return -1;
+        in->path = mem_strdup(path);
+    }
+    if (from->file_id.n > 0) {
+        if (!id_is(from->file_id, "file_"))
+            return err_set(e, ERR_MISSING, "there is no such file");
+        in->file_id = mem_strndup(from->file_id);
+    } else if (from->url.n > 0) {
+        in->url = mem_strndup(from->url);
+    } else {
+        in->content = mem_strndup(from->content);
+        in->content_n = from->content.n;
+    }
+    return 0;
+}
+
+int inputs_copy(struct job *j, const struct exec_spec *spec, struct err *e)
+{
+    if (spec->file_count > INPUTS_MAX)
+        return err_set(e, ERR_LIMIT, "more than %d files", INPUTS_MAX);
+    j->inputs = mem_zalloc((spec->file_count + 1) * sizeof(*j->inputs));
+    for (size_t i = 0; i < spec->file_count; i++) {
+        j->inputs[i].job = j;
+        j->input_count++;
+        if (copy_one(&j->inputs[i], &spec->files[i], e) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+void inputs_free(struct job *j)
+{
+    for (size_t i = 0; i < j->input_count; i++) {
+        struct input *in = &j->inputs[i];
+        free(in->path);
+        free(in->file_id);
+        free(in->url);
+        free(in->content);
+        blob_free(in->blob);
+    }
+    free(j->inputs);
+}
+
+/* --- gathered --- */
+
+/* Its own name where the client gave none. */
+static int name_it(struct input *in, const char *name, struct err *e)
+{
+    const char *slash = strrchr(name, '/');
+    char path[SPACE_PATH_MAX];
+
+    if (in->path)
+        return 0;
+    if (space_path_clean(str_of(slash ? slash + 1 : name), path, e) < 0)
+        return err_wrap(e, "a file's own name cannot be used, give it a path");
+    in->path = mem_strdup(path);
+    return 0;
+}
+
+static void has_come(struct job *j, const struct err *failed)
+{
+    if (failed && j->failed.kind == ERR_NONE && j->state == JOB_WAITING) {
+        j->failed = *failed;
+        inputs_cancel(j);
+    }
+    if (--j->inputs_left == 0)
+        job_inputs_there(j);
+}
+
+static int look_up_one(struct input *in, struct db *db, const char *tenant, struct err *e)
+{
+    struct file_row row = {0};
+    int rc = db_file_get(db, tenant, in->file_id, &row, e);
+
+    if (rc == 0)
+        rc = err_set(e, ERR_MISSING, "there is no file '%s'", in->file_id);
+    else if (rc > 0)
+        rc = name_it(in, row.name, e);
+    memcpy(in->hash, row.hash, sizeof(in->hash));
+    in->size = row.size;
+    file_row_done(&row);
+    return rc;
+}
+
+static int look_up(struct task *t, struct db *db, struct err *e)
+{
+    struct job *j = OWNER(t, struct job, lookup);
+
+    for (size_t i = 0; i < j->input_count; i++)
+        if (j->inputs[i].file_id && look_up_one(&j->inputs[i], db, j->row.tenant, e) < 0)
+            return -1;
+    return 0;
+}
+
+static void on_looked_up(struct task *t, const struct err *failed)
+{
+    has_come(OWNER(t, struct job, lookup), failed);
+}
+
+static int on_bytes(void *arg, struct str bytes, struct err *e)
+{
+    return blob_write(((struct input *)arg)->blob, bytes, e);
+}
+
+static void on_fetched(void *arg, const struct fetch_result *r, const struct err *failed)
+{
+    struct input *in = arg;
+    struct err e = {0};
+
+    in->fetch = NULL;
+    if (failed)
+        e = *failed;
+    else
+        (void)!name_it(in, r->name, &e);
+    has_come(in->job, e.kind ? &e : NULL);
+}
+
+static void fetch(struct input *in)
+{
+    struct service *sv = in->job->sv;
+    struct err e = {0};
+
+    in->blob = blob_new(sv->store, sv->config.fetch_bytes, &e);
+    if (in->blob)
+        in->fetch = fetch_start(sv->fetcher, str_of(in->url), on_bytes, on_fetched, in);
+    else
+        has_come(in->job, &e);
+}
+
+void inputs_gather(struct job *j)
+{
+    static const struct step steps[] = {{.store = look_up}, {0}};
+    bool ids = false;
+
+    if (j->input_count == 0)
+        return;
+    j->inputs_left = 1; /* this loop: the last to come must not come before all are on their way */
+    for (size_t i = 0; i < j->input_count && j->failed.kind == ERR_NONE; i++) {
+        ids |= j->inputs[i].file_id != NULL;
+        j->inputs_left += j->inputs[i].url != NULL;
+        if (j->inputs[i].url)
+            fetch(&j->inputs[i]);
+    }
+    j->inputs_left += ids;
+    if (ids)
+        task_start(&j->lookup, j->sv, NULL, steps, on_looked_up);
+    has_come(j, NULL);
+}
+
+void inputs_cancel(struct job *j)
+{
+    for (size_t i = 0; i < j->input_count; i++)
+        if (j->inputs[i].fetch)
+            fetch_cancel(j->inputs[i].fetch);
+}
+
+/* --- placed --- */
+
+static bool brings(const struct task *t, struct str path)
+{
+    const struct job *j = OWNER(t, struct job, place);
+
+    for (size_t i = 0; i < j->input_count; i++)
+        if (str_is(path, j->inputs[i].path))
+            return true;
+    return false;
+}
+
+static int take_space(struct task *t, struct err *e)
+{
+    struct job *j = OWNER(t, struct job, place);
+
+    return space_take(j->live, &j->space, e);
+}
+
+static int make_blob(struct input *in, struct store *st, struct err *e)
+{
+    if (in->file_id)
+        return 0;
+    if (!in->blob) {
+        in->blob = blob_new(st, in->content_n, e);
+        if (!in->blob || blob_write(in->blob, (struct str){in->content, in->content_n}, e) < 0)
+            return -1;
+    }
+    return blob_keep(take_ptr(&in->blob), false, in->hash, &in->size, e);
+}
+
+static int place_all(struct task *t, struct err *e)
+{
+    struct job *j = OWNER(t, struct job, place);
+
+    for (size_t i = 0; i < j->input_count; i++) {
+        struct input *in = &j->inputs[i];
+        AUTO_CLOSE int fd = -1;
+        if (make_blob(in, t->sv->store, e) < 0)
+            return -1;
+        fd = blob_open(t->sv->store, in->hash, e);
+        if (fd < 0)
+            return -1;
+        in->mtime_ms = time_now_ms();
+        if (space_put(&j->space, str_of(in->path), fd, 0, in->mtime_ms, e) < 0)
+            return space_blame(e, in->path);
+    }
+    return 0;
+}
+
+static int write_rows(struct task *t, struct db *db, struct err *e)
+{
+    struct job *j = OWNER(t, struct job, place);
+
+    for (size_t i = 0; i < j->input_count; i++) {
+        struct input *in = &j->inputs[i];
+        struct space_row row = {
+            .path = in->path, .size = in->size, .mode = 0644, .mtime_ms = in->mtime_ms};
+        memcpy(row.hash, in->hash, sizeof(row.hash));
+        if (db_space_put(db, j->row.session, &row, e) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int note(struct task *t, struct err *e)
+{
+    struct job *j = OWNER(t, struct job, place);
+
+    (void)e;
+    for (size_t i = 0; i < j->input_count && j->live->session; i++)
+        workspace_note(j->live->session, str_of(j->inputs[i].path));
+    return 0;
+}
+
+void inputs_place(struct job *j, task_fn *done)
+{
+    static const struct step steps[] = {
+        {.loop = take_space},  {.work = place_all}, {.loop = task_session_there},
+        {.store = write_rows}, {.loop = note},      {0}};
+
+    j->place.brings = brings;
+    task_start(&j->place, j->sv, j->live, steps, done);
+}

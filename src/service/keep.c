@@ -1,0 +1,207 @@
+/*
+ * The workspace of a live session and its saved files, kept the same. What has changed
+ * in the sandbox is saved before anybody hears of it; a fresh sandbox gets what was
+ * saved. While something runs, what a look finds is saved at once and told when the
+ * execution ends.
+ */
+#include "service/service_int.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* --- news --- */
+
+bool space_is_ours(const struct live *l, struct str path)
+{
+    return l->tasks && l->tasks->brings && l->tasks->brings(l->tasks, path);
+}
+
+void space_news(struct live *l, const struct event *ev)
+{
+    if (ev->kind != EVENT_FILE || !space_is_ours(l, ev->file.path))
+        changes_put(&l->news, ev);
+}
+
+static void on_news(void *arg, const struct event *ev)
+{
+    space_news(arg, ev);
+}
+
+static void look(struct live *l)
+{
+    if (!l->session)
+        return;
+    workspace_scan(l->session, on_news, l);
+    l->news.old = l->news.n;
+}
+
+static bool is_running(const struct live *l)
+{
+    for (const struct job *j = l->jobs; j; j = j->next)
+        if (j->state == JOB_STARTED)
+            return true;
+    return false;
+}
+
+int space_take(struct live *l, struct space *ret, struct err *e)
+{
+    if (!l->session)
+        return err_set(e, ERR_HOST, "the sandbox is closed");
+    return workspace_dup(l->session, ret, e);
+}
+
+/* --- saving --- */
+
+struct syncing {
+    struct task task;
+    struct changes changes; /* owned */
+    struct space space;     /* owned */
+    done_fn *fn;
+    void *arg;
+};
+
+static int take_for_saving(struct task *t, struct err *e)
+{
+    return space_take(t->live, &OWNER(t, struct syncing, task)->space, e);
+}
+
+static int save(struct task *t, struct err *e)
+{
+    struct syncing *s = OWNER(t, struct syncing, task);
+
+    return changes_save(&s->changes, t->sv->store, &s->space,
+                        t->live->env->config.limits.artifact_bytes, e);
+}
+
+static int write_saved(struct task *t, struct db *db, struct err *e)
+{
+    return changes_write(&OWNER(t, struct syncing, task)->changes, db, t->live->row.id, e);
+}
+
+static void on_synced(struct task *t, const struct err *failed)
+{
+    struct syncing *s = OWNER(t, struct syncing, task);
+
+    s->fn(s->arg, failed);
+    space_close(&s->space);
+    changes_done(&s->changes);
+    free(s);
+}
+
+/* Also when nothing has changed it takes its turn: a save under way must be done first. */
+void space_sync(struct live *l, done_fn *fn, void *arg)
+{
+    static const struct step saving[] = {{.loop = take_for_saving},
+                                         {.work = save},
+                                         {.loop = task_session_there},
+                                         {.store = write_saved},
+                                         {0}};
+    static const struct step nothing[] = {{0}};
+    struct syncing *s = mem_zalloc(sizeof(*s));
+
+    *s = (struct syncing){.space.dir = -1, .fn = fn, .arg = arg};
+    look(l);
+    if (is_running(l)) {
+        s->changes = changes_copy(&l->news);
+    } else {
+        s->changes = l->news;
+        l->news = (struct changes){0};
+    }
+    task_start(&s->task, l->sv, l, changes_has_files(&s->changes) ? saving : nothing, on_synced);
+}
+
+/* --- putting back --- */
+
+struct restoring {
+    struct task task;
+    struct space_row *rows; /* owned */
+    size_t count, missing;
+    struct space space; /* owned */
+    done_fn *fn;
+    void *arg;
+};
+
+static int read_rows(struct task *t, struct db *db, struct err *e)
+{
+    struct restoring *r = OWNER(t, struct restoring, task);
+
+    return db_space_list(db, t->live->row.id, &r->rows, &r->count, e) < 0 ? -1 : 0;
+}
+
+static int take_for_restoring(struct task *t, struct err *e)
+{
+    return space_take(t->live, &OWNER(t, struct restoring, task)->space, e);
+}
+
+/* A file that cannot be put back is no reason to keep the others from their owner. */
+static int put_back(struct task *t, struct err *e)
+{
+    struct restoring *r = OWNER(t, struct restoring, task);
+
+    (void)e;
+    for (size_t i = 0; i < r->count; i++) {
+        const struct space_row *row = &r->rows[i];
+        struct err lost = {0};
+        AUTO_CLOSE int fd = blob_open(t->sv->store, row->hash, &lost);
+        if (fd >= 0 &&
+            space_put(&r->space, str_of(row->path), fd, row->mode, row->mtime_ms, &lost) >= 0)
+            continue;
+        r->missing++;
+        log_warn("session %s: a file is not put back: %s", t->live->row.id, lost.text);
+    }
+    return 0;
+}
+
+static void ignore(void *arg, const struct event *ev)
+{
+    (void)arg;
+    (void)ev;
+}
+
+static void on_put_back(struct task *t, const struct err *failed)
+{
+    struct restoring *r = OWNER(t, struct restoring, task);
+    struct live *l = t->live;
+    char note[96];
+
+    if (!failed && l->session && !l->gone)
+        workspace_scan(l->session, ignore, NULL); /* no code has run: all of it is ours */
+    if (r->missing) {
+        snprintf(note, sizeof(note), "%zu of %zu files could not be put back", r->missing,
+                 r->count);
+        free(l->note);
+        l->note = mem_strdup(note);
+    }
+    r->fn(r->arg, failed);
+    for (size_t i = 0; i < r->count; i++)
+        space_row_done(&r->rows[i]);
+    free(r->rows);
+    space_close(&r->space);
+    free(r);
+}
+
+void space_restore(struct live *l, done_fn *fn, void *arg)
+{
+    static const struct step steps[] = {
+        {.store = read_rows}, {.loop = take_for_restoring}, {.work = put_back}, {0}};
+    struct restoring *r = mem_zalloc(sizeof(*r));
+
+    *r = (struct restoring){.space.dir = -1, .fn = fn, .arg = arg};
+    task_start(&r->task, l->sv, l, steps, on_put_back);
+}
+
+/* --- what a failed put means --- */
+
+int space_blame(struct err *e, const char *path)
+{
+    static const int in_the_way[] = {ENOTDIR, EISDIR, EEXIST, ENOTEMPTY,
+                                     ELOOP,   EXDEV,  EACCES, EPERM};
+
+    if (e->sys == ENOSPC || e->sys == EDQUOT || e->sys == EFBIG)
+        return err_set(e, ERR_LIMIT, "'%s' does not fit into the workspace", path);
+    for (size_t i = 0; i < COUNT(in_the_way); i++)
+        if (e->sys == in_the_way[i])
+            return err_set(e, ERR_CONFLICT, "'%s' cannot be written: something else is there",
+                           path);
+    return -1;
+}

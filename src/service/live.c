@@ -1,0 +1,344 @@
+/*
+ * A session in memory. It is awake while it has a sandbox; asleep it is only here
+ * as long as something is under way, and otherwise a row in the store.
+ *
+ * Whoever needs it for longer than a callback holds it. It stays in the table until
+ * the last write about it is done, so a row read from the store before that write
+ * finds it there and is not taken for news.
+ */
+#include "service/service_int.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+const char live_lost_note[] =
+    "the interpreter was started anew; variables are gone, files are kept";
+
+/* --- states --- */
+
+static const char *const state_names[] = {
+    [SESSION_STARTING] = "starting", [SESSION_IDLE] = "idle",   [SESSION_RUNNING] = "running",
+    [SESSION_ASLEEP] = "asleep",     [SESSION_ENDED] = "ended",
+};
+
+static const unsigned edges[] = {
+    [SESSION_STARTING] =
+        IN(SESSION_IDLE) | IN(SESSION_RUNNING) | IN(SESSION_ASLEEP) | IN(SESSION_ENDED),
+    [SESSION_IDLE] = IN(SESSION_RUNNING) | IN(SESSION_ASLEEP) | IN(SESSION_ENDED),
+    [SESSION_RUNNING] = IN(SESSION_IDLE) | IN(SESSION_ASLEEP) | IN(SESSION_ENDED),
+    [SESSION_ASLEEP] = IN(SESSION_STARTING) | IN(SESSION_ENDED),
+    [SESSION_ENDED] = 0,
+};
+
+const char *session_state_name(enum session_state s)
+{
+    return state_names[s];
+}
+
+bool session_state_can(enum session_state from, enum session_state to)
+{
+    return edges[from] & IN(to);
+}
+
+static bool takes_room(enum session_state s)
+{
+    return s == SESSION_STARTING || s == SESSION_IDLE || s == SESSION_RUNNING;
+}
+
+static void count_tenant(struct service *sv, const char *name, int by)
+{
+    struct tenant *t = table_get(&sv->tenants, name);
+
+    if (!t) {
+        t = mem_zalloc(sizeof(*t));
+        snprintf(t->name, sizeof(t->name), "%s", name);
+        table_put(&sv->tenants, t->name, t);
+    }
+    t->awake += (unsigned)by;
+    if (t->awake == 0) {
+        table_drop(&sv->tenants, t->name);
+        free(t);
+    }
+}
+
+static void count_room(struct live *l, int by)
+{
+    l->env->awake += (unsigned)by;
+    count_tenant(l->sv, l->row.tenant, by);
+}
+
+void live_go(struct live *l, enum session_state to)
+{
+    bool before = takes_room(l->state), after = takes_room(to);
+
+    assert(session_state_can(l->state, to));
+    log_debug("session %s: %s -> %s", l->row.id, state_names[l->state], state_names[to]);
+    l->sv->counts.sessions[l->state]--;
+    if (to != SESSION_ENDED)
+        l->sv->counts.sessions[to]++;
+    if (before != after)
+        count_room(l, after ? 1 : -1);
+    l->state = to;
+    l->row.state = after ? SESSION_IDLE : to;
+}
+
+bool live_is_awake(const struct live *l)
+{
+    return (l->state == SESSION_IDLE || l->state == SESSION_RUNNING) && l->session && !l->gone;
+}
+
+/* --- in memory --- */
+
+/* Asleep ones are counted already. */
+struct live *live_enter(struct service *sv, struct environment *env, struct session_row *row,
+                        enum session_state state)
+{
+    struct live *l = mem_zalloc(sizeof(*l));
+
+    *l = (struct live){.sv = sv, .env = env, .row = *row, .state = state, .refs = 1};
+    *row = (struct session_row){0};
+    l->kept = state == SESSION_ASLEEP;
+    l->is_new = !l->kept;
+    if (l->row.env)
+        l->vars = json_loads(l->row.env, 0, NULL);
+    l->clock = timer_new(sv->loop, live_on_clock, l);
+    if (state == SESSION_STARTING) {
+        sv->counts.sessions[state]++;
+        count_room(l, 1);
+    }
+    l->row.state = takes_room(state) ? SESSION_IDLE : state;
+    table_put(&sv->sessions, l->row.id, l);
+    return l;
+}
+
+static void leave(struct live *l)
+{
+    assert(!l->jobs && !l->tasks && !l->session && !l->waiters);
+    table_drop(&l->sv->sessions, l->row.id);
+    timer_free(l->clock);
+    json_decref(l->vars);
+    changes_done(&l->news);
+    free(l->note);
+    session_row_done(&l->row);
+    free(l);
+}
+
+void live_hold(struct live *l)
+{
+    l->refs++;
+}
+
+void live_drop(struct live *l)
+{
+    assert(l->refs > 0);
+    if (--l->refs == 0 && !takes_room(l->state))
+        leave(l);
+}
+
+struct live *live_get(struct service *sv, const char *tenant, struct str id)
+{
+    char name[ID_MAX];
+    struct live *l;
+
+    if (!str_to_cstr(id, name, sizeof(name)))
+        return NULL;
+    l = table_get(&sv->sessions, name);
+    return l && l->state != SESSION_ENDED && strcmp(l->row.tenant, tenant) == 0 ? l : NULL;
+}
+
+struct live *live_adopt(struct service *sv, struct session_row *row)
+{
+    struct live *l = table_get(&sv->sessions, row->id);
+    struct environment *env = environment_find(sv, str_of(row->pool));
+
+    if (l) {
+        live_hold(l);
+        return l;
+    }
+    return env ? live_enter(sv, env, row, SESSION_ASLEEP) : NULL;
+}
+
+/* --- finding --- */
+
+struct finding {
+    struct task task;
+    char tenant[sizeof(((struct caller *)0)->tenant)];
+    char id[ID_MAX];
+    struct live *live; /* held: it was in memory, and may be asleep and about to leave */
+    bool found;
+    struct session_row row; /* owned */
+    live_fn *fn;
+    void *arg;
+};
+
+static int read_row(struct task *t, struct db *db, struct err *e)
+{
+    struct finding *f = OWNER(t, struct finding, task);
+    int rc = db_session_get(db, f->tenant, f->id, &f->row, e);
+
+    f->found = rc == 1;
+    return rc < 0 ? -1 : 0;
+}
+
+static void on_read(struct task *t, const struct err *failed)
+{
+    struct finding *f = OWNER(t, struct finding, task);
+    struct live *l = !failed && f->found ? live_adopt(t->sv, &f->row) : NULL;
+    struct err e = {0};
+
+    if (failed)
+        e = *failed;
+    else if (!l && f->found)
+        err_set(&e, ERR_CONFLICT, "the pool of this session is no longer there");
+    else if (!l || l->state == SESSION_ENDED)
+        err_set(&e, ERR_MISSING, "there is no such session");
+    f->fn(f->arg, e.kind ? NULL : l, e.kind ? &e : NULL);
+    if (l)
+        live_drop(l);
+    session_row_done(&f->row);
+    free(f);
+}
+
+static void answer_finding(void *arg)
+{
+    struct finding *f = arg;
+    struct live *l = f->live && f->live->state != SESSION_ENDED ? f->live : NULL;
+    struct err e;
+
+    f->task.sv->pending--;
+    err_set(&e, ERR_MISSING, "there is no such session");
+    f->fn(f->arg, l, l ? NULL : &e);
+    if (f->live)
+        live_drop(f->live);
+    free(f);
+}
+
+void live_find(struct service *sv, const char *tenant, struct str id, live_fn *fn, void *arg)
+{
+    static const struct step steps[] = {{.store = read_row}, {0}};
+    struct finding *f = mem_zalloc(sizeof(*f));
+
+    *f = (struct finding){.task.sv = sv, .fn = fn, .arg = arg};
+    snprintf(f->tenant, sizeof(f->tenant), "%s", tenant);
+    f->live = live_get(sv, tenant, id);
+    if (!f->live && id_is(id, "sess_") && str_to_cstr(id, f->id, sizeof(f->id)))
+        return task_start(&f->task, sv, NULL, steps, on_read);
+    if (f->live)
+        live_hold(f->live);
+    sv->pending++;
+    loop_later(sv->loop, answer_finding, f);
+}
+
+/* --- its row --- */
+
+struct keeping {
+    struct task task;
+    struct live *live;      /* held */
+    struct session_row row; /* strings borrowed from live */
+    bool is_new;
+};
+
+static int write_row(struct task *t, struct db *db, struct err *e)
+{
+    return db_session_put(db, &OWNER(t, struct keeping, task)->row, e);
+}
+
+static void on_kept(struct task *t, const struct err *failed)
+{
+    struct keeping *k = OWNER(t, struct keeping, task);
+    struct live *l = k->live;
+
+    if (failed)
+        log_warn("session %s is not on record: %s", l->row.id, failed->text);
+    if (k->is_new && failed && l->state != SESSION_ENDED) {
+        live_fail_start(l, failed);
+    } else if (k->is_new) {
+        l->kept = true;
+        live_answer_if_there(l);
+    }
+    live_drop(l);
+    free(k);
+}
+
+void live_keep(struct live *l, bool is_new)
+{
+    static const struct step steps[] = {{.store = write_row}, {0}};
+    struct keeping *k;
+
+    if (l->state == SESSION_ENDED)
+        return;
+    k = mem_zalloc(sizeof(*k));
+    *k = (struct keeping){.live = l, .row = l->row, .is_new = is_new};
+    live_hold(l);
+    task_start(&k->task, l->sv, NULL, steps, on_kept);
+}
+
+/* --- who waits for it to be made --- */
+
+struct waiter {
+    struct waiter *next;
+    session_fn *fn;
+    void *arg;
+    bool existed;
+    int64_t since_us;
+};
+
+static bool is_there(const struct live *l)
+{
+    return l->kept && l->state != SESSION_STARTING;
+}
+
+void live_answer(struct live *l, const struct err *failed)
+{
+    struct waiter *w;
+
+    while ((w = l->waiters)) {
+        struct session_info info = live_info(l);
+        info.existed = w->existed;
+        l->waiters = w->next;
+        if (!failed && !w->existed)
+            histogram_add(&l->sv->counts.create, (uint64_t)(time_mono_us() - w->since_us));
+        w->fn(w->arg, failed ? NULL : &info, failed);
+        free(w);
+    }
+}
+
+void live_answer_if_there(struct live *l)
+{
+    if (is_there(l))
+        live_answer(l, NULL);
+}
+
+void live_wait(struct live *l, session_fn *fn, void *arg, bool existed)
+{
+    struct waiter *w = mem_zalloc(sizeof(*w)), **at = &l->waiters;
+
+    *w = (struct waiter){.fn = fn, .arg = arg, .existed = existed, .since_us = time_mono_us()};
+    while (*at)
+        at = &(*at)->next;
+    *at = w;
+    /* One that sleeps and is woken by others at the moment is there all the same. */
+    if (is_there(l) || (l->kept && !l->is_new))
+        live_answer(l, NULL);
+}
+
+/* --- as others see it --- */
+
+const char *session_note(const struct session_row *row)
+{
+    return row->lost && row->executions > 0
+               ? "variables are gone, files are kept; the next execution has a new interpreter"
+               : NULL;
+}
+
+struct session_info live_info(struct live *l)
+{
+    struct session_info info = {.row = &l->row, .state = l->state};
+
+    if (live_is_awake(l))
+        info.sleeps_ms = time_now_ms() + (live_sleeps_us(l) - time_mono_us()) / 1000;
+    for (struct job *j = l->jobs; j; j = j->next)
+        info.queued += j->state == JOB_WAITING || j->state == JOB_PLACING;
+    info.note = session_note(&l->row);
+    return info;
+}

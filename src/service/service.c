@@ -1,0 +1,246 @@
+/* The service as a whole: its beginning and end, and what it does by the clock. */
+#include "service/service_int.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#define SWEEP_MS    30000
+#define SWEEP_FIRST 1000 /* after the start */
+#define LOOK_MS     2000 /* at the keys */
+#define SWEEP_ROWS  200  /* of each kind, at a time */
+#define BLOBS_EVERY 20   /* sweeps */
+
+int64_t time_now_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* --- by the clock --- */
+
+struct sweeping {
+    struct task task;
+    struct session_row *rows; /* owned */
+    size_t count;
+    bool blobs;
+};
+
+static int sweep(struct task *t, struct db *db, struct err *e)
+{
+    struct sweeping *w = OWNER(t, struct sweeping, task);
+    const struct service_config *c = &t->sv->config;
+    int64_t now = time_now_ms();
+
+    if (db_session_expired(db, now, SWEEP_ROWS, &w->rows, &w->count, e) < 0 ||
+        db_file_expire(db, now, SWEEP_ROWS, e) < 0)
+        return -1;
+    if (c->record_ms && db_exec_forget(db, now - (int64_t)c->record_ms, SWEEP_ROWS, e) < 0)
+        return -1;
+    if (w->blobs && blob_sweep(t->sv->store, db, e) < 0)
+        return -1;
+    return 0;
+}
+
+/* One that is in memory is in use, and what its row says will be written anew. */
+static void forget(struct service *sv, struct session_row *row)
+{
+    struct live *l;
+
+    if (table_get(&sv->sessions, row->id))
+        return;
+    /* Its own pool may be gone, and then any will do for this. */
+    l = live_enter(sv, &sv->environments[0], row, SESSION_ASLEEP);
+    log_info("session %s: its time is over", l->row.id);
+    live_end(l, NULL, NULL);
+    live_drop(l);
+}
+
+static void on_swept(struct task *t, const struct err *failed)
+{
+    struct sweeping *w = OWNER(t, struct sweeping, task);
+    struct service *sv = t->sv;
+
+    sv->sweeping = false;
+    if (failed)
+        log_warn("cleaning up: %s", failed->text);
+    for (size_t i = 0; i < w->count; i++) {
+        if (!failed && !sv->closing)
+            forget(sv, &w->rows[i]);
+        session_row_done(&w->rows[i]);
+    }
+    free(w->rows);
+    free(w);
+}
+
+static void on_sweep(void *arg)
+{
+    static const struct step steps[] = {{.store = sweep}, {0}};
+    struct service *sv = arg;
+    struct sweeping *w;
+
+    timer_set(sv->sweep, SWEEP_MS);
+    if (sv->sweeping)
+        return;
+    sv->sweeping = true;
+    w = mem_zalloc(sizeof(*w));
+    w->blobs = ++sv->sweeps % BLOBS_EVERY == 0;
+    task_start(&w->task, sv, NULL, steps, on_swept);
+}
+
+static void on_look(void *arg)
+{
+    struct service *sv = arg;
+
+    timer_set(sv->look, LOOK_MS);
+    service_reload(sv);
+}
+
+/* --- the beginning --- */
+
+struct starting {
+    struct service *sv;
+    struct key_row *keys;
+    size_t key_count, asleep;
+};
+
+/* A process before this one may have died in the middle of anything. */
+static int take_over(struct db *db, void *arg, struct err *e)
+{
+    struct starting *s = arg;
+    struct session_row *rows = NULL;
+
+    if (db_session_all_asleep(db, SESSION_IDLE, SESSION_ASLEEP, e) < 0 ||
+        db_exec_all_lost(db, time_now_ms(), e) < 0 ||
+        db_session_expired(db, INT64_MAX, INT32_MAX, &rows, &s->asleep, e) < 0)
+        return -1;
+    for (size_t i = 0; i < s->asleep; i++) /* all of them: only how many is of interest */
+        session_row_done(&rows[i]);
+    free(rows);
+    return db_key_list(db, &s->keys, &s->key_count, e) < 0 ? -1 : 0;
+}
+
+static int start(struct service *sv, struct engine *en, const struct service_config *config,
+                 struct err *e)
+{
+    struct starting s = {.sv = sv};
+    struct fetch_config fetch = {.max_bytes = config->fetch_bytes,
+                                 .max_ms = config->fetch_ms,
+                                 .allow_private = config->fetch_private};
+
+    if (store_call(sv->store, take_over, &s, e) < 0)
+        return -1;
+    keys_take(sv, s.keys, s.key_count);
+    sv->counts.sessions[SESSION_ASLEEP] = s.asleep;
+    sv->fetcher = fetcher_new(sv->loop, &fetch, e);
+    if (!sv->fetcher || environments_start(sv, en, config, e) < 0)
+        return -1;
+    sv->sweep = timer_new(sv->loop, on_sweep, sv);
+    sv->look = timer_new(sv->loop, on_look, sv);
+    timer_set(sv->sweep, SWEEP_FIRST);
+    timer_set(sv->look, LOOK_MS);
+    return 0;
+}
+
+struct service *service_new(struct loop *l, struct engine *en, struct store *st,
+                            const struct service_config *config, struct err *e)
+{
+    struct service *sv = mem_zalloc(sizeof(*sv));
+
+    *sv = (struct service){.loop = l, .store = st, .config = *config};
+    sv->config.pools = NULL;
+    json_object_seed(0); /* before there is more than one thread that makes objects */
+    if (start(sv, en, config, e) == 0)
+        return sv;
+    service_free(sv);
+    return NULL;
+}
+
+bool service_is_ready(struct service *sv, const char **ret_why)
+{
+    *ret_why = NULL;
+    if (sv->draining || sv->closing)
+        *ret_why = "the server is shutting down";
+    else if (sv->store_failed)
+        *ret_why = "the last execution could not be put on record";
+    return !*ret_why && pool_is_up(sv->environments[0].pool, ret_why);
+}
+
+/* --- the end --- */
+
+static void tell_empty(void *arg)
+{
+    struct service *sv = arg;
+    loop_fn *fn = sv->on_empty;
+
+    sv->pending--;
+    sv->on_empty = NULL;
+    if (fn)
+        fn(sv->on_empty_arg);
+}
+
+void service_check_empty(struct service *sv)
+{
+    if (!sv->draining || sv->foreground > 0 || !sv->on_empty)
+        return;
+    sv->pending++;
+    loop_later(sv->loop, tell_empty, sv);
+}
+
+void service_drain(struct service *sv, loop_fn *on_empty, void *arg)
+{
+    sv->draining = true;
+    sv->on_empty = on_empty;
+    sv->on_empty_arg = arg;
+    service_check_empty(sv);
+}
+
+static void close_all(struct service *sv)
+{
+    AUTO_FREE void **all = table_all(&sv->sessions);
+    size_t n = sv->sessions.n;
+
+    for (size_t i = 0; i < n; i++)
+        live_hold(all[i]);
+    for (size_t i = 0; i < n; i++) {
+        live_sleep(all[i], SLEEP_CLOSING);
+        live_drop(all[i]);
+    }
+}
+
+static void stop(void *arg)
+{
+    loop_stop(arg);
+}
+
+/* Turns the loop until everything that is under way has been answered. */
+static void settle(struct service *sv)
+{
+    struct timer *tick = timer_new(sv->loop, stop, sv->loop);
+
+    while (sv->pending || sv->job_count) {
+        timer_set(tick, 1);
+        loop_run(sv->loop);
+    }
+    timer_free(tick);
+}
+
+void service_free(struct service *sv)
+{
+    if (!sv)
+        return;
+    sv->draining = sv->closing = true;
+    fetcher_free(take_ptr(&sv->fetcher));
+    timer_free(sv->sweep);
+    timer_free(sv->look);
+    close_all(sv);
+    settle(sv);
+    assert(sv->sessions.n == 0 && sv->jobs.n == 0);
+    environments_free(sv);
+    keys_free(sv->keys, sv->key_count);
+    table_done(&sv->sessions);
+    table_done(&sv->jobs);
+    table_done(&sv->tenants);
+    free(sv);
+}

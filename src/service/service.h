@@ -1,0 +1,302 @@
+/*
+ * service: what outlives a sandbox. Tenants and keys, sessions that sleep and wake
+ * up, executions on record, files kept, limits of the house.
+ *
+ * Touches: the engine, the store, the loop, files by URL through fetch. Never
+ * touches: HTTP or any other wire format; a door turns bytes into these calls and
+ * these answers into bytes.
+ *
+ * A caller is made by service_authorise(), the one place where a key becomes a
+ * tenant; every other call takes it and sees nothing of another tenant: what is
+ * not the caller's is ERR_MISSING. All calls return at once; the answer comes from
+ * the loop, exactly once, never from inside the call. What a callback is given is
+ * borrowed and valid during the callback only.
+ *
+ * The truth about a workspace is what the store has: uploads, and what each
+ * execution changed, are saved before the client hears of them. A live sandbox
+ * holds a copy. So a session can lose its sandbox at any time (idle, lifetime,
+ * crash) and go on with its files; its next execution says that variables are
+ * gone.
+ */
+#pragma once
+
+#include "engine/engine.h"
+#include "loop/loop.h"
+#include "store/store.h"
+
+#include <jansson.h>
+
+struct service;
+
+/* --- settings --- */
+
+enum egress_mode { EGRESS_NONE, EGRESS_ALLOW_LIST };
+
+struct service_pool {
+    char *name;    /* owned by the config */
+    char *python;  /* NULL: the default */
+    char *preload; /* NULL: none */
+    char *text;    /* one line for people and models, or NULL */
+    struct limits limits;
+    uint64_t ready;        /* sandboxes kept parked */
+    uint64_t max_sessions; /* live at a time */
+    uint64_t idle_ms, lifetime_ms, recycle_ms;
+    enum egress_mode egress;
+    char *egress_hosts; /* comma-separated: "pypi.org, *.example.com:443"; or NULL */
+};
+
+struct service_config {
+    const struct service_pool *pools; /* borrowed during service_new(); the first is the default */
+    size_t pool_count;
+    uint64_t tenant_sessions;       /* live at a time, per tenant */
+    uint64_t retention_ms;          /* a workspace after its last use */
+    uint64_t record_ms;             /* an execution record; 0: for ever */
+    uint64_t file_bytes;            /* of one upload */
+    uint64_t fetch_bytes, fetch_ms; /* of one URL */
+    bool fetch_private;             /* private addresses may be fetched from */
+};
+
+struct service *service_new(struct loop *l, struct engine *en, struct store *st,
+                            const struct service_config *config, struct err *e);
+/* No new sessions or executions (ERR_BUSY); on_empty when the last foreground execution ended. */
+void service_drain(struct service *sv, loop_fn *on_empty, void *arg);
+/* Saves and closes what is live, and answers what is under way. Turns the loop for that, so not
+ * from one of its callbacks. */
+void service_free(struct service *sv);
+/* Reads the keys again (SIGHUP; also done every few seconds when the database changed). */
+void service_reload(struct service *sv);
+/* The first pool's interpreter is up. *ret_why when not, or when something is broken. */
+bool service_is_ready(struct service *sv, const char **ret_why);
+
+/* --- who asks --- */
+
+struct caller {
+    char tenant[64];
+    char key[ID_MAX];     /* "" without a key */
+    char request[ID_MAX]; /* "req_...": in every answer and log line */
+    const char *door;     /* static: "rest", ... */
+    bool admin;
+};
+
+/* Whether any key has been created: from then on none may be left out. */
+bool service_has_keys(struct service *sv);
+/* secret empty: no key was given. local: the request came over loopback or a Unix socket. False
+ * when the caller may not come in; ret is then empty. Constant time in the secret. */
+bool service_authorise(struct service *sv, struct str secret, bool local, struct caller *ret);
+
+/* --- sessions --- */
+
+enum session_state {
+    SESSION_STARTING,
+    SESSION_IDLE,
+    SESSION_RUNNING,
+    SESSION_ASLEEP,
+    SESSION_ENDED
+};
+const char *
+session_state_name(enum session_state s); /* "starting", "idle", "running", "asleep", "ended" */
+
+struct session_info {
+    const struct session_row *row;
+    enum session_state state;
+    int64_t sleeps_ms; /* when the interpreter goes if nothing happens; 0 when asleep */
+    size_t queued;     /* executions waiting */
+    const char *note;  /* a plain sentence the client should see, or NULL */
+    bool existed;      /* when created by name: it was there already */
+};
+
+struct env_var {
+    struct str name, value;
+};
+
+struct session_spec {
+    struct str pool;        /* empty: the first */
+    struct str name;        /* empty: none. Given and there already: that session is the answer */
+    const json_t *metadata; /* object or NULL */
+    const struct env_var *env;
+    size_t env_count;
+    uint64_t idle_ms, lifetime_ms; /* 0: the pool's; at most the pool's */
+};
+
+typedef void session_fn(void *arg, const struct session_info *info, const struct err *failed);
+typedef void sessions_fn(void *arg, const struct session_info *infos, size_t count, bool more,
+                         const struct err *failed);
+typedef void done_fn(void *arg, const struct err *failed);
+
+void service_session_create(struct service *sv, const struct caller *c,
+                            const struct session_spec *spec, session_fn *fn, void *arg);
+void service_session_get(struct service *sv, const struct caller *c, struct str id, session_fn *fn,
+                         void *arg);
+void service_session_list(struct service *sv, const struct caller *c, struct page page,
+                          sessions_fn *fn, void *arg);
+/* Starts the idle clock anew; idle_ms 0: with the time it has, else with this one. */
+void service_session_extend(struct service *sv, const struct caller *c, struct str id,
+                            uint64_t idle_ms, session_fn *fn, void *arg);
+/* The running cell gets SIGINT, then the kill after the grace. Nothing running is no error. */
+void service_session_interrupt(struct service *sv, const struct caller *c, struct str id,
+                               session_fn *fn, void *arg);
+/* A fresh interpreter; files are kept. What runs or waits is ended. */
+void service_session_restart(struct service *sv, const struct caller *c, struct str id,
+                             session_fn *fn, void *arg);
+void service_session_delete(struct service *sv, const struct caller *c, struct str id, done_fn *fn,
+                            void *arg);
+
+/* --- executions --- */
+
+/* A file to be there before the code runs: exactly one of the sources. */
+struct file_input {
+    struct str path;    /* in the workspace; empty: the file's own name */
+    struct str file_id; /* of an uploaded file */
+    struct str url;     /* http, https or data */
+    struct str content; /* bytes, already decoded */
+    bool has_content;
+};
+
+struct exec_spec {
+    struct str session; /* empty: a new one of this pool, put to sleep when the code has run */
+    struct str pool;    /* of a one-shot; empty: the first */
+    enum exec_kind kind;
+    struct str code;
+    uint64_t wall_ms;          /* 0: the pool's limit, which is also the most */
+    const struct env_var *env; /* for this execution only; never on record */
+    size_t env_count;
+    const struct file_input *files;
+    size_t file_count;
+    bool background; /* goes on when nobody watches */
+};
+
+/* An execution in hand or on record. */
+struct exec_info {
+    const struct exec_row *row;
+    json_t *events;            /* borrowed: array, what there is so far */
+    json_t *outcome;           /* borrowed, or NULL while it runs */
+    const struct outcome *how; /* or NULL: while it runs, or read from the store */
+};
+
+struct exec_watcher {
+    /* It has an id, and a place in its session's queue. First, unless on_end says why not. */
+    void (*on_queued)(void *arg, const struct exec_info *info);
+    /* EVENT_FILE comes after the file has been saved. */
+    void (*on_event)(void *arg, const struct event *ev);
+    /* Last. failed: nothing was executed. */
+    void (*on_end)(void *arg, const struct exec_info *info, const struct err *failed);
+};
+
+struct job; /* an execution somebody waits for; valid until on_end */
+
+struct job *service_execute(struct service *sv, const struct caller *c,
+                            const struct exec_spec *spec, const struct exec_watcher *w, void *arg);
+/* The watcher is gone and hears no more; a foreground execution is interrupted. */
+void job_leave(struct job *j);
+/* The watcher does not keep up: the code waits with its output until this is taken back. */
+void job_hold(struct job *j, bool hold);
+
+typedef void exec_fn(void *arg, const struct exec_info *info, const struct err *failed);
+typedef void execs_fn(void *arg, const struct exec_info *infos, size_t count, bool more,
+                      const struct err *failed);
+
+/* Also one that runs now: with what it has said so far. */
+void service_exec_get(struct service *sv, const struct caller *c, struct str id, exec_fn *fn,
+                      void *arg);
+void service_exec_list(struct service *sv, const struct caller *c, const struct exec_filter *f,
+                       struct page page, bool whole, execs_fn *fn, void *arg);
+void service_exec_interrupt(struct service *sv, const struct caller *c, struct str id, exec_fn *fn,
+                            void *arg);
+
+/* --- files of a workspace --- */
+
+struct space_file {
+    struct str path;
+    uint64_t size;
+    const char *mime;
+    int64_t mtime_ms;
+    const char *hash;
+};
+
+typedef void space_fn(void *arg, const struct space_file *files, size_t count,
+                      const struct err *failed);
+/* fd: for reading, the callback's to take (set *fd to -1). */
+typedef void open_fn(void *arg, int *fd, const struct space_file *file, const struct err *failed);
+
+/* What the code left in a live sandbox is saved first, so these are up to date. */
+void service_space_list(struct service *sv, const struct caller *c, struct str session,
+                        space_fn *fn, void *arg);
+void service_space_open(struct service *sv, const struct caller *c, struct str session,
+                        struct str path, open_fn *fn, void *arg);
+/* Takes the blob in any case. In the store and, where one is live, in the sandbox, or neither. */
+void service_space_put(struct service *sv, const struct caller *c, struct str session,
+                       struct str path, struct blob *bytes, space_fn *fn, void *arg);
+void service_space_delete(struct service *sv, const struct caller *c, struct str session,
+                          struct str path, done_fn *fn, void *arg);
+/* The path as it is kept, in ret: relative, without "." and "//"; a leading /workspace/ or
+ * /mnt/data/ is taken off. ERR_CALLER for "..", NUL, too long or too deep. */
+#define SPACE_PATH_MAX 1024
+int space_path_clean(struct str path, char ret[SPACE_PATH_MAX], struct err *e) MUST_CHECK;
+
+/* --- files --- */
+
+typedef void file_fn(void *arg, const struct file_row *file, const struct err *failed);
+typedef void files_fn(void *arg, const struct file_row *files, size_t count, bool more,
+                      const struct err *failed);
+typedef void file_open_fn(void *arg, int *fd, const struct file_row *file,
+                          const struct err *failed);
+
+/* An upload on its way in: at most file_bytes, or what is left for this tenant. */
+struct blob *service_blob_new(struct service *sv, const struct caller *c, struct err *e);
+/* Takes the blob in any case. */
+void service_file_create(struct service *sv, const struct caller *c, struct str name,
+                         struct str mime, struct blob *bytes, file_fn *fn, void *arg);
+void service_file_fetch(struct service *sv, const struct caller *c, struct str url, struct str name,
+                        file_fn *fn, void *arg);
+void service_file_get(struct service *sv, const struct caller *c, struct str id, file_fn *fn,
+                      void *arg);
+void service_file_open(struct service *sv, const struct caller *c, struct str id, file_open_fn *fn,
+                       void *arg);
+void service_file_list(struct service *sv, const struct caller *c, struct page page, files_fn *fn,
+                       void *arg);
+void service_file_delete(struct service *sv, const struct caller *c, struct str id, done_fn *fn,
+                         void *arg);
+
+/* --- pools --- */
+
+struct pool_info {
+    const struct service_pool *pool;
+    const char *python; /* "3.11.2", "" until it is known */
+    json_t *packages;   /* borrowed: {"numpy": "1.24.2", ...}, or NULL until known */
+    unsigned parked, live;
+    bool up;
+    const char *why; /* when it is not up */
+};
+size_t service_pool_count(struct service *sv);
+void service_pool_get(struct service *sv, size_t i, struct pool_info *ret);
+
+/* --- keys (an admin's, or anybody's on loopback while there are none) --- */
+
+typedef void key_fn(void *arg, const struct key_row *key, const char *secret,
+                    const struct err *failed);
+typedef void keys_fn(void *arg, const struct key_row *keys, size_t count, const struct err *failed);
+void service_key_create(struct service *sv, const struct caller *c, struct str tenant,
+                        struct str name, bool admin, key_fn *fn, void *arg);
+void service_key_list(struct service *sv, const struct caller *c, keys_fn *fn, void *arg);
+void service_key_revoke(struct service *sv, const struct caller *c, struct str id, done_fn *fn,
+                        void *arg);
+
+/* --- counted for /metrics --- */
+
+#define LATENCY_BUCKETS 16
+struct histogram {
+    uint64_t bucket[LATENCY_BUCKETS + 1]; /* upper bounds: histogram_bound_us(i); the last: above */
+    uint64_t count, sum_us;
+};
+uint64_t histogram_bound_us(size_t i);
+void histogram_add(struct histogram *h, uint64_t us);
+
+struct service_counts {
+    uint64_t sessions[SESSION_ENDED + 1]; /* by state, now */
+    uint64_t sessions_created, pool_hits, pool_misses, resumed;
+    uint64_t executions[OUTCOME_SESSION_LOST + 1]; /* by outcome */
+    uint64_t limits_hit[LIMIT__COUNT];
+    uint64_t refused_busy, refused_auth;
+    struct histogram create, cell;
+};
+const struct service_counts *service_counts(struct service *sv);

@@ -1,0 +1,331 @@
+/* Private to the room: service > environment, live > job. */
+#pragma once
+
+#include "service/service.h"
+
+#include "egress/egress.h"
+#include "fetch/fetch.h"
+#include "loop/loop.h"
+#include "record/record.h"
+
+#define JOBS_MAX         64 /* executions in one session, waiting and running */
+#define INPUTS_MAX       64 /* files given with one execution */
+#define PAGE_MAX         1000
+#define SESSION_NAME_MAX 256
+#define METADATA_MAX     (16 * KiB)
+#define EVENTS_INLINE    (32 * KiB) /* longer ones are a blob */
+
+#define OWNER(p, type, member) ((type *)((char *)(p)-offsetof(type, member)))
+
+struct environment;
+struct live;
+struct job;
+struct task;
+
+int64_t time_now_ms(void); /* since 1970 */
+/* A new session of this pool, with the pool's times. */
+void session_row_fill(struct session_row *ret, const struct environment *env, const char *tenant);
+/* ERR_BUSY, counted. */
+int forbid(struct service *sv, struct err *e, int retry_s, const char *text);
+
+/* --- table: by a string that lives in the value --- */
+
+struct table {
+    struct link **at; /* owned */
+    size_t cap, n;
+};
+
+void table_done(struct table *t); /* the values are the caller's */
+void *table_get(const struct table *t, const char *key);
+void table_put(struct table *t, const char *key, void *value);
+void table_drop(struct table *t, const char *key);
+/* Every value, in an array of t->n that is the caller's to free. */
+void **table_all(const struct table *t);
+
+/* --- task: steps one after the other, each where it may be done --- */
+
+/* One of the three. -1 ends the task. */
+struct step {
+    int (*work)(struct task *t, struct err *e);                 /* on a worker */
+    int (*store)(struct task *t, struct db *db, struct err *e); /* in a transaction */
+    int (*loop)(struct task *t, struct err *e);                 /* here, and may change t->step */
+};
+
+typedef void task_fn(struct task *t, const struct err *failed);
+
+/* Embedded in what it works on. */
+struct task {
+    struct service *sv; /* borrowed */
+    struct live *live;  /* held: in whose queue, or NULL */
+    struct task *next;
+    const struct step *step; /* the next one; an empty row is the end */
+    task_fn *done;           /* last, from the loop; frees what it is embedded in */
+    /* Whether this path in the workspace is its doing and no news. Or NULL. */
+    bool (*brings)(const struct task *t, struct str path);
+    struct err err;
+};
+
+/* Tasks of a session touch its workspace and its saved files: one at a time, in this order. A first
+ * step on the loop may run at once. */
+void task_start(struct task *t, struct service *sv, struct live *l, const struct step *steps,
+                task_fn *done);
+/* A step for tasks of a session: its rows must not come back after they were deleted. */
+int task_session_there(struct task *t, struct err *e);
+
+/* --- the service --- */
+
+/* A pool and what is kept about it here. */
+struct environment {
+    struct service *sv;           /* borrowed */
+    struct service_pool config;   /* its strings are owned */
+    struct pool *pool;            /* borrowed: the engine's */
+    struct egress_policy *policy; /* owned, or NULL */
+    json_t *packages;             /* owned, or NULL */
+    unsigned awake;               /* sessions with a sandbox, or about to have one */
+};
+
+struct tenant {
+    char name[sizeof(((struct caller *)0)->tenant)];
+    unsigned awake;
+};
+
+struct service {
+    struct loop *loop;                /* borrowed */
+    struct store *store;              /* borrowed */
+    struct fetcher *fetcher;          /* owned */
+    struct service_config config;     /* pools: see environments */
+    struct environment *environments; /* owned */
+    size_t environment_count;
+    struct table sessions; /* struct live by id: awake, or with something under way */
+    struct table jobs;     /* struct job by id */
+    struct table tenants;  /* struct tenant by name: with sessions awake */
+    struct key_row *keys;  /* owned: as last read */
+    size_t key_count;
+    struct timer *sweep, *look; /* owned */
+    unsigned sweeps;
+    bool sweeping, reading_keys;
+    bool draining, closing;
+    loop_fn *on_empty; /* until called */
+    void *on_empty_arg;
+    size_t foreground; /* jobs somebody waits for */
+    size_t job_count;  /* all of them, also those without a session yet */
+    size_t pending;    /* tasks and sandboxes on their way */
+    bool store_failed; /* the last record could not be written */
+    struct service_counts counts;
+};
+
+void service_check_empty(struct service *sv); /* a foreground execution has gone */
+
+/* pools.c */
+int environments_start(struct service *sv, struct engine *en, const struct service_config *config,
+                       struct err *e) MUST_CHECK;
+void environments_free(struct service *sv);
+/* NULL when there is no such pool; empty: the first. */
+struct environment *environment_find(struct service *sv, struct str name);
+
+/* keys.c */
+void keys_take(struct service *sv, struct key_row *keys, size_t count);
+void keys_free(struct key_row *keys, size_t count);
+
+/* --- changes: what happened in a workspace and is to be saved and told --- */
+
+struct change {
+    bool is_note; /* path is a sentence */
+    enum file_change change;
+    char *path; /* owned */
+    uint64_t size;
+    const char *mime; /* static */
+    bool too_large, unlisted;
+    bool saved; /* with the next three */
+    char hash[HASH_HEX];
+    uint32_t mode;
+    int64_t mtime_ms;
+    char *problem; /* owned, or NULL: why it was not saved */
+};
+
+struct changes {
+    struct change *at; /* owned */
+    size_t n, cap;
+    size_t old; /* those from before the last look: a path may come again */
+};
+
+void changes_done(struct changes *c);
+void changes_put(struct changes *c, const struct event *ev);
+struct changes changes_copy(const struct changes *c);
+bool changes_has_files(const struct changes *c);
+/* Reads each file of the workspace into a blob. On a worker. */
+int changes_save(struct changes *c, struct store *st, const struct space *sp, uint64_t max,
+                 struct err *e) MUST_CHECK;
+int changes_write(const struct changes *c, struct db *db, const char *session,
+                  struct err *e) MUST_CHECK;
+/* The event a change is told by; and, when true, the one that follows it. */
+struct event change_event(const struct change *c);
+bool change_problem(const struct change *c, struct event *ret);
+
+/* --- live: a session in memory --- */
+
+enum sleep_why { SLEEP_IDLE, SLEEP_LIFETIME, SLEEP_ONCE, SLEEP_LOST, SLEEP_CLOSING };
+
+struct live {
+    struct service *sv;      /* borrowed */
+    struct environment *env; /* borrowed */
+    struct session_row row;  /* row.state is what a reader of the database should see */
+    json_t *vars;            /* owned, or NULL: environment variables of every execution */
+    enum session_state state;
+    unsigned refs;
+    struct session *session; /* owned: while awake */
+    struct egress *egress;   /* owned, or NULL */
+    bool gone;               /* the sandbox has ended by itself */
+    bool sleeping;           /* about to sleep: nothing new is started */
+    enum sleep_why why;
+    bool is_new;      /* has never been up */
+    bool once;        /* sleeps after its execution */
+    bool kept;        /* its row is in the store */
+    char *note;       /* owned, or NULL: to be told by the next execution */
+    struct job *jobs; /* in order; each holds this session */
+    size_t job_count;
+    struct task *tasks;     /* in order: the first is under way */
+    bool at_work;           /* one is, or has just ended */
+    struct changes news;    /* seen while something ran, for its end to tell */
+    struct waiter *waiters; /* owned: for its creation */
+    struct timer *clock;    /* owned: idle and lifetime */
+    int64_t used_us, woke_us;
+};
+
+extern const char live_lost_note[];
+
+void live_hold(struct live *l);
+void live_drop(struct live *l);
+/* Moves between states: the only place where room in the house is counted. */
+void live_go(struct live *l, enum session_state to);
+/* Into memory, held; takes the row. */
+struct live *live_enter(struct service *sv, struct environment *env, struct session_row *row,
+                        enum session_state state);
+/* Writes its row as it is now. is_new: whoever waits for it hears when it is kept. */
+void live_keep(struct live *l, bool is_new);
+void live_answer(struct live *l, const struct err *failed); /* those who wait for it */
+void live_answer_if_there(struct live *l);
+/* The caller's session where it is in memory, else NULL. */
+struct live *live_get(struct service *sv, const char *tenant, struct str id);
+/* Of a row from the store, which is taken; asleep, unless it is in memory already. NULL when its
+ * pool is no more. Held. */
+struct live *live_adopt(struct service *sv, struct session_row *row);
+typedef void live_fn(void *arg, struct live *l, const struct err *failed);
+/* Answers from the loop; ERR_MISSING. */
+void live_find(struct service *sv, const char *tenant, struct str id, live_fn *fn, void *arg);
+bool live_is_awake(const struct live *l); /* has a sandbox that can be used */
+/* Room in the pool and for the tenant? ERR_BUSY. */
+int live_room(struct service *sv, const struct environment *env, const char *tenant,
+              struct err *e) MUST_CHECK;
+/* A new session: takes the row, opens a sandbox and writes the row at once. */
+struct live *live_begin(struct service *sv, struct environment *env, struct session_row *row);
+void live_wait(struct live *l, session_fn *fn, void *arg, bool existed);
+void live_wake(struct live *l);
+void live_sleep(struct live *l, enum sleep_why why);
+/* Closed and deleted; done (may be NULL) when the rows are gone. */
+void live_end(struct live *l, done_fn *done, void *arg);
+void live_used(struct live *l);  /* something was asked of it: the clocks start anew */
+void live_rests(struct live *l); /* a job has gone */
+struct session_info live_info(struct live *l);
+const char *session_note(const struct session_row *row);
+bool session_state_can(enum session_state from, enum session_state to);
+/* sleep.c */
+int64_t live_sleeps_us(const struct live *l);
+bool live_is_old(const struct live *l); /* its interpreter has lived its lifetime */
+void live_on_clock(void *arg);
+void live_fail_start(struct live *l, const struct err *why);
+
+/* keep.c: saving and putting back */
+/* Looks for changes, saves them, then fn from the loop. Jobs that run still tell them at their end.
+ */
+void space_sync(struct live *l, done_fn *fn, void *arg);
+/* Puts the saved files into a fresh sandbox. */
+void space_restore(struct live *l, done_fn *fn, void *arg);
+/* For workspace_scan() and executions: a file has changed, or a note about files. */
+void space_news(struct live *l, const struct event *ev);
+/* A step's: the workspace for other threads; closed by the caller. */
+int space_take(struct live *l, struct space *ret, struct err *e) MUST_CHECK;
+/* Is this path what a task under way has put there? */
+bool space_is_ours(const struct live *l, struct str path);
+/* What a failed put means for the caller. */
+int space_blame(struct err *e, const char *path);
+
+/* --- job: an execution --- */
+
+enum job_state {
+    JOB_FINDING, /* its session */
+    JOB_WAITING, /* for its turn, its session to wake, its files to come */
+    JOB_PLACING, /* its files */
+    JOB_STARTED,
+    JOB_DROPPED, /* given up, but files are still on their way */
+    JOB_ENDING,  /* being saved and recorded */
+};
+
+struct input {
+    struct job *job;               /* borrowed */
+    char *path;                    /* owned: as it is kept, or NULL until known */
+    char *file_id, *url, *content; /* owned: one of them */
+    size_t content_n;
+    struct blob *blob; /* owned: being fetched */
+    struct fetch *fetch;
+    char hash[HASH_HEX]; /* "" until it is a blob of ours */
+    uint64_t size;
+    int64_t mtime_ms;
+};
+
+struct job {
+    struct job *next;   /* in its session */
+    struct service *sv; /* borrowed */
+    struct live *live;  /* held, NULL while JOB_FINDING */
+    struct task begun, ended, lookup, place;
+    enum job_state state;
+    enum exec_kind kind;
+    uint64_t wall_ms;
+    json_t *vars; /* owned: of this execution */
+    struct input *inputs;
+    size_t input_count, inputs_left;
+    struct space space; /* while placing or saving */
+    bool background, watched, held, told_queued;
+    bool placed;     /* its files are there */
+    bool dropped;    /* to be given up as soon as it can be */
+    bool note;       /* to be told that variables are gone */
+    bool tells_lost; /* its outcome says so, too */
+    bool ran;        /* the engine has had it */
+    struct err failed;
+    struct exec_watcher watcher;
+    void *arg;
+    struct exec *exec;
+    struct exec_row row, first; /* first: as written at its beginning; strings borrowed */
+    struct exec_row shown;      /* the same, for who asks while it runs */
+    struct session_row session; /* as written with its end; strings borrowed */
+    bool orphan;                /* its session was deleted */
+    struct transcript transcript;
+    struct outcome outcome;
+    json_t *outcome_json; /* owned, once it has ended */
+    struct changes changes;
+    int64_t begun_us;
+};
+
+/* execute.c */
+void job_pump(struct live *l);                         /* starts what can be started */
+void job_fail(struct job *j, const struct err *why);   /* nothing was executed */
+void job_interrupt(struct job *j);                     /* wherever it is */
+void jobs_fail(struct live *l, const struct err *why); /* all that have not begun */
+void job_free(struct job *j);
+const char *job_status(const struct job *j);
+/* ending.c */
+void job_end(struct job *j);
+/* records.c: as it is now, with events that are the caller's to drop */
+struct exec_info job_info(struct job *j);
+/* inputs.c */
+int inputs_copy(struct job *j, const struct exec_spec *spec, struct err *e) MUST_CHECK;
+void inputs_gather(struct job *j);
+void inputs_place(struct job *j, task_fn *done);
+void inputs_cancel(struct job *j);
+void inputs_free(struct job *j);
+void job_inputs_there(struct job *j); /* execute.c: all have come, or one has failed */
+
+/* --- environment variables: vars.c --- */
+
+/* An object of strings, NULL for none. */
+int vars_from(const struct env_var *env, size_t count, json_t **ret, struct err *e) MUST_CHECK;

@@ -1,0 +1,351 @@
+/*
+ * How a session wakes, sleeps and ends. Awake it has a sandbox, opened from its pool
+ * and filled with the saved files. It sleeps when nobody has used it for its idle
+ * time, when its interpreter has lived its lifetime, after a one-shot execution, when
+ * the sandbox is lost, and when the server closes: what has changed is saved first,
+ * then the sandbox is closed. Lifetime counts from the start of the interpreter.
+ */
+#include "service/service_int.h"
+
+#include <stdlib.h>
+
+#define AGAIN_MS   30000 /* saving failed: later */
+#define NEXT_MAX_S 60
+
+/* --- room in the house --- */
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+int64_t live_sleeps_us(const struct live *l)
+{
+    return earlier(l->used_us + l->row.idle_ms * 1000, l->woke_us + l->row.lifetime_ms * 1000);
+}
+
+/* When the next one that rests goes to sleep; only asked when the house is full. */
+static int next_free_s(struct service *sv, const struct environment *env, const char *tenant)
+{
+    AUTO_FREE void **all = table_all(&sv->sessions);
+    int64_t now = time_mono_us(), soonest = now + (int64_t)NEXT_MAX_S * 1000000;
+
+    for (size_t i = 0; i < sv->sessions.n; i++) {
+        struct live *l = all[i];
+        bool counts = tenant ? strcmp(l->row.tenant, tenant) == 0 : l->env == env;
+        if (l->state == SESSION_IDLE && counts)
+            soonest = earlier(soonest, live_sleeps_us(l));
+    }
+    return soonest <= now ? 1 : (int)((soonest - now) / 1000000) + 1;
+}
+
+int forbid(struct service *sv, struct err *e, int retry_s, const char *text)
+{
+    sv->counts.refused_busy++;
+    err_set(e, ERR_BUSY, "%s", text);
+    e->retry_s = retry_s;
+    return -1;
+}
+
+int live_room(struct service *sv, const struct environment *env, const char *tenant, struct err *e)
+{
+    struct tenant *t = table_get(&sv->tenants, tenant);
+
+    if (sv->draining || sv->closing)
+        return forbid(sv, e, 5, "the server is shutting down");
+    if (t && t->awake >= sv->config.tenant_sessions)
+        return forbid(sv, e, next_free_s(sv, env, tenant),
+                      "as many sessions are live as one tenant may have");
+    if (env->awake >= env->config.max_sessions)
+        return forbid(sv, e, next_free_s(sv, env, NULL),
+                      "as many sessions are live as the pool may have");
+    return 0;
+}
+
+/* --- the clock --- */
+
+static void set_clock(struct live *l)
+{
+    int64_t left_us = live_sleeps_us(l) - time_mono_us();
+
+    timer_set(l->clock, left_us > 0 ? (uint64_t)(left_us + 999) / 1000 : 0);
+}
+
+bool live_is_old(const struct live *l)
+{
+    return time_mono_us() >= l->woke_us + l->row.lifetime_ms * 1000;
+}
+
+/* While something runs nothing is due: live_rests() sets the clock anew. */
+void live_on_clock(void *arg)
+{
+    struct live *l = arg;
+
+    if (!live_is_awake(l) || l->sleeping || l->jobs)
+        return;
+    if (time_mono_us() < live_sleeps_us(l))
+        return set_clock(l);
+    live_sleep(l, live_is_old(l) ? SLEEP_LIFETIME : SLEEP_IDLE);
+}
+
+void live_used(struct live *l)
+{
+    int64_t now = time_now_ms();
+
+    l->row.used_ms = now;
+    l->row.expires_ms = now + (int64_t)l->sv->config.retention_ms;
+    l->used_us = time_mono_us();
+    if (live_is_awake(l) && !l->jobs && !l->sleeping)
+        set_clock(l);
+}
+
+void live_rests(struct live *l)
+{
+    live_used(l);
+    if (l->state == SESSION_RUNNING && !l->jobs)
+        live_go(l, SESSION_IDLE);
+    if (!live_is_awake(l) || l->sleeping)
+        return;
+    if (l->once && !l->jobs)
+        live_sleep(l, SLEEP_ONCE);
+    else if (live_is_old(l) && !l->jobs)
+        live_sleep(l, SLEEP_LIFETIME);
+}
+
+/* --- the sandbox --- */
+
+static void on_lost(void *arg, const char *why)
+{
+    struct live *l = arg;
+
+    log_info("session %s: its sandbox has ended: %s", l->row.id, why);
+    l->gone = true;
+    if (l->state == SESSION_IDLE || l->state == SESSION_RUNNING)
+        live_sleep(l, SLEEP_LOST);
+}
+
+static void on_egress(void *arg, const char *line)
+{
+    log_info("session %s: egress: %s", (const char *)arg, line);
+}
+
+static void take_sandbox(struct live *l, struct session *s)
+{
+    int listener;
+
+    l->session = s;
+    l->gone = false;
+    session_on_lost(s, on_lost, l);
+    listener = l->env->policy ? session_take_listener(s) : -1;
+    if (listener >= 0)
+        l->egress = egress_open(l->sv->loop, l->env->policy, listener, on_egress, l->row.id);
+}
+
+static void close_sandbox(struct live *l)
+{
+    struct session *s = take_ptr(&l->session);
+    struct egress *g = take_ptr(&l->egress);
+
+    timer_clear(l->clock);
+    l->gone = true; /* its end tells outcomes, and nothing may be started from there */
+    if (g)
+        egress_close(g);
+    if (s)
+        session_close(s);
+    changes_done(&l->news);
+}
+
+/* --- waking up --- */
+
+static void is_up(struct live *l)
+{
+    l->is_new = false;
+    l->woke_us = l->used_us = time_mono_us();
+    live_go(l, l->jobs ? SESSION_RUNNING : SESSION_IDLE);
+    set_clock(l);
+    live_answer_if_there(l);
+    job_pump(l);
+}
+
+/* One that was asleep stays so; one that was never there is deleted. */
+void live_fail_start(struct live *l, const struct err *why)
+{
+    struct err e = *why;
+
+    live_hold(l);
+    close_sandbox(l);
+    if (l->kept && !l->is_new)
+        live_go(l, SESSION_ASLEEP);
+    live_answer(l, &e);
+    jobs_fail(l, &e);
+    if (l->state != SESSION_ASLEEP)
+        live_end(l, NULL, NULL);
+    live_drop(l);
+}
+
+static void on_restored(void *arg, const struct err *failed)
+{
+    struct live *l = arg;
+    struct err e = {0};
+
+    if (failed)
+        e = *failed;
+    else if (l->gone)
+        err_set(&e, ERR_HOST, "the sandbox ended while the files were put back");
+    if (l->state == SESSION_ENDED)
+        ;
+    else if (e.kind)
+        live_fail_start(l, &e);
+    else
+        is_up(l);
+    live_drop(l);
+}
+
+static void on_open(void *arg, struct session *s, const struct err *failed)
+{
+    struct live *l = arg;
+    struct err e = {0};
+    const char *why;
+
+    l->sv->pending--;
+    if (failed && !pool_is_up(l->env->pool, &why))
+        forbid(l->sv, &e, 1, failed->text); /* it is started again by itself */
+    else if (failed)
+        e = *failed;
+    else if (l->sv->closing)
+        forbid(l->sv, &e, 5, "the server is shutting down");
+    if (s && (e.kind || l->state == SESSION_ENDED))
+        session_close(s);
+    if (l->state == SESSION_ENDED) {
+        live_drop(l);
+    } else if (e.kind) {
+        live_fail_start(l, &e);
+        live_drop(l);
+    } else if (l->is_new) {
+        take_sandbox(l, s);
+        is_up(l);
+        live_drop(l);
+    } else {
+        take_sandbox(l, s);
+        l->sv->counts.resumed++;
+        space_restore(l, on_restored, l); /* which lets go of it */
+    }
+}
+
+static void open_sandbox(struct live *l)
+{
+    if (pool_parked(l->env->pool) > 0)
+        l->sv->counts.pool_hits++;
+    else
+        l->sv->counts.pool_misses++;
+    l->sv->pending++;
+    live_hold(l);
+    session_open(l->env->pool, on_open, l);
+}
+
+struct live *live_begin(struct service *sv, struct environment *env, struct session_row *row)
+{
+    struct live *l = live_enter(sv, env, row, SESSION_STARTING);
+
+    sv->counts.sessions_created++;
+    live_used(l);
+    open_sandbox(l);
+    live_keep(l, true);
+    return l;
+}
+
+void live_wake(struct live *l)
+{
+    struct err e;
+
+    if (live_room(l->sv, l->env, l->row.tenant, &e) < 0)
+        return jobs_fail(l, &e);
+    live_go(l, SESSION_STARTING);
+    open_sandbox(l);
+    live_keep(l, false);
+}
+
+/* --- falling asleep --- */
+
+static void on_saved(void *arg, const struct err *failed)
+{
+    struct live *l = arg;
+    /* Somebody came at the last moment. */
+    bool spared = l->jobs && (l->why == SLEEP_IDLE || l->why == SLEEP_ONCE);
+
+    l->sleeping = false;
+    if (failed)
+        log_warn("session %s: not all of its files are saved: %s", l->row.id, failed->text);
+    if (l->state == SESSION_ENDED) {
+        live_drop(l);
+        return;
+    }
+    if (!l->gone && !l->sv->closing && (spared || failed)) {
+        timer_set(l->clock, AGAIN_MS);
+        job_pump(l);
+        live_drop(l);
+        return;
+    }
+    close_sandbox(l);
+    l->row.lost = l->row.executions > 0;
+    live_go(l, SESSION_ASLEEP);
+    live_keep(l, false);
+    job_pump(l);
+    live_drop(l);
+}
+
+void live_sleep(struct live *l, enum sleep_why why)
+{
+    if (l->sleeping && why == SLEEP_LOST)
+        l->why = why;
+    if (l->sleeping || !l->session)
+        return;
+    l->sleeping = true;
+    l->why = why;
+    live_hold(l);
+    space_sync(l, on_saved, l);
+}
+
+/* --- the end --- */
+
+struct ending {
+    struct task task;
+    struct live *live; /* held */
+    done_fn *done;
+    void *arg;
+};
+
+static int delete_rows(struct task *t, struct db *db, struct err *e)
+{
+    struct live *l = OWNER(t, struct ending, task)->live;
+
+    return db_session_delete(db, l->row.tenant, l->row.id, e) < 0 ? -1 : 0;
+}
+
+static void on_deleted(struct task *t, const struct err *failed)
+{
+    struct ending *n = OWNER(t, struct ending, task);
+
+    if (failed)
+        log_warn("session %s is not deleted: %s", n->live->row.id, failed->text);
+    if (n->done)
+        n->done(n->arg, failed);
+    live_drop(n->live);
+    free(n);
+}
+
+void live_end(struct live *l, done_fn *done, void *arg)
+{
+    static const struct step steps[] = {{.store = delete_rows}, {0}};
+    struct ending *n = mem_zalloc(sizeof(*n));
+    struct err e;
+
+    *n = (struct ending){.live = l, .done = done, .arg = arg};
+    live_hold(l);
+    live_go(l, SESSION_ENDED);
+    close_sandbox(l);
+    err_set(&e, ERR_MISSING, "the session has been deleted");
+    live_answer(l, &e);
+    jobs_fail(l, &e);
+    task_start(&n->task, l->sv, NULL, steps, on_deleted);
+}

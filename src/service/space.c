@@ -1,0 +1,338 @@
+/* Files of a workspace: listed, read, put and deleted by clients, awake or asleep. */
+#include "service/service_int.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* One request about one file, or all of them. */
+struct space_op {
+    struct task task;
+    struct service *sv;
+    struct live *live; /* held once found */
+    void (*found)(struct space_op *op);
+    char path[SPACE_PATH_MAX];
+    struct blob *blob;  /* owned */
+    struct space space; /* owned */
+    int fd;             /* owned */
+    struct space_row row;
+    struct space_row *rows; /* owned */
+    size_t count;
+    bool in_sandbox, is_there;
+    struct err failed;
+    space_fn *on_files;
+    open_fn *on_open;
+    done_fn *on_done;
+    void *arg;
+};
+
+static struct space_file file_of(const struct space_row *r)
+{
+    return (struct space_file){.path = str_of(r->path),
+                               .size = r->size,
+                               .mime = mime_of(str_of(r->path)),
+                               .mtime_ms = r->mtime_ms,
+                               .hash = r->hash};
+}
+
+static void answer_files(struct space_op *op, const struct err *failed)
+{
+    AUTO_FREE struct space_file *files = mem_zalloc((op->count + 1) * sizeof(*files));
+
+    for (size_t i = 0; i < op->count; i++)
+        files[i] = file_of(&op->rows[i]);
+    if (op->row.path)
+        files[op->count++] = file_of(&op->row);
+    op->on_files(op->arg, failed ? NULL : files, failed ? 0 : op->count, failed);
+    if (op->row.path)
+        op->count--;
+}
+
+static void answer_open(struct space_op *op, const struct err *failed)
+{
+    struct space_file file = failed ? (struct space_file){0} : file_of(&op->row);
+
+    op->on_open(op->arg, &op->fd, failed ? NULL : &file, failed);
+}
+
+static void op_end(struct space_op *op, const struct err *failed)
+{
+    if (op->on_files)
+        answer_files(op, failed);
+    else if (op->on_open)
+        answer_open(op, failed);
+    else
+        op->on_done(op->arg, failed);
+    if (op->live)
+        live_drop(op->live);
+    blob_free(op->blob);
+    space_close(&op->space);
+    fd_closep(&op->fd);
+    space_row_done(&op->row);
+    for (size_t i = 0; i < op->count; i++)
+        space_row_done(&op->rows[i]);
+    free(op->rows);
+    free(op);
+}
+
+static void on_ended(struct task *t, const struct err *failed)
+{
+    op_end(OWNER(t, struct space_op, task), failed);
+}
+
+static void on_found(void *arg, struct live *l, const struct err *failed)
+{
+    struct space_op *op = arg;
+
+    if (!l)
+        return op_end(op, failed);
+    live_hold(l);
+    op->live = l;
+    op->found(op);
+}
+
+static void refuse_later(void *arg)
+{
+    struct space_op *op = arg;
+
+    op->sv->pending--;
+    op_end(op, &op->failed);
+}
+
+static void op_start(struct space_op *op, const struct caller *c, struct str session,
+                     struct str path)
+{
+    if (path.p && space_path_clean(path, op->path, &op->failed) < 0) {
+        op->sv->pending++;
+        return loop_later(op->sv->loop, refuse_later, op);
+    }
+    live_find(op->sv, c->tenant, session, on_found, op);
+}
+
+static struct space_op *op_new(struct service *sv, void *arg)
+{
+    struct space_op *op = mem_zalloc(sizeof(*op));
+
+    *op = (struct space_op){.sv = sv, .space.dir = -1, .fd = -1, .arg = arg};
+    return op;
+}
+
+/* --- list and open: after what is in the sandbox has been saved --- */
+
+static int read_list(struct task *t, struct db *db, struct err *e)
+{
+    struct space_op *op = OWNER(t, struct space_op, task);
+
+    return db_space_list(db, op->live->row.id, &op->rows, &op->count, e) < 0 ? -1 : 0;
+}
+
+static int read_one(struct task *t, struct db *db, struct err *e)
+{
+    struct space_op *op = OWNER(t, struct space_op, task);
+    int rc = db_space_get(db, op->live->row.id, str_of(op->path), &op->row, e);
+
+    return rc == 0 ? err_set(e, ERR_MISSING, "there is no such file in the workspace") : rc;
+}
+
+static int open_blob(struct task *t, struct err *e)
+{
+    struct space_op *op = OWNER(t, struct space_op, task);
+
+    op->fd = blob_open(t->sv->store, op->row.hash, e);
+    return op->fd < 0 ? -1 : 0;
+}
+
+static void on_synced(void *arg, const struct err *failed)
+{
+    static const struct step list[] = {{.store = read_list}, {0}};
+    static const struct step one[] = {{.store = read_one}, {.work = open_blob}, {0}};
+    struct space_op *op = arg;
+
+    if (failed)
+        return op_end(op, failed);
+    task_start(&op->task, op->sv, NULL, op->on_open ? one : list, on_ended);
+}
+
+static void sync_and_read(struct space_op *op)
+{
+    if (live_is_awake(op->live) || op->live->tasks)
+        space_sync(op->live, on_synced, op);
+    else
+        on_synced(op, NULL);
+}
+
+void service_space_list(struct service *sv, const struct caller *c, struct str session,
+                        space_fn *fn, void *arg)
+{
+    struct space_op *op = op_new(sv, arg);
+
+    op->on_files = fn;
+    op->found = sync_and_read;
+    op_start(op, c, session, (struct str){0});
+}
+
+void service_space_open(struct service *sv, const struct caller *c, struct str session,
+                        struct str path, open_fn *fn, void *arg)
+{
+    struct space_op *op = op_new(sv, arg);
+
+    op->on_open = fn;
+    op->found = sync_and_read;
+    op_start(op, c, session, (struct str){path.p ? path.p : "", path.n});
+}
+
+/* --- put --- */
+
+static bool brings(const struct task *t, struct str path)
+{
+    return str_is(path, OWNER(t, struct space_op, task)->path);
+}
+
+/* When it is this one's turn: is there a sandbox to be kept the same? */
+static int take_space(struct task *t, struct err *e)
+{
+    struct space_op *op = OWNER(t, struct space_op, task);
+
+    if (task_session_there(t, e) < 0)
+        return -1;
+    op->in_sandbox = live_is_awake(op->live);
+    return op->in_sandbox ? space_take(op->live, &op->space, e) : 0;
+}
+
+static int keep_bytes(struct task *t, struct err *e)
+{
+    struct space_op *op = OWNER(t, struct space_op, task);
+    AUTO_CLOSE int fd = -1;
+
+    if (blob_keep(take_ptr(&op->blob), true, op->row.hash, &op->row.size, e) < 0)
+        return -1;
+    op->row.mode = 0644;
+    op->row.mtime_ms = time_now_ms();
+    if (!op->in_sandbox)
+        return 0;
+    fd = blob_open(t->sv->store, op->row.hash, e);
+    if (fd < 0)
+        return -1;
+    if (space_put(&op->space, str_of(op->path), fd, 0, op->row.mtime_ms, e) < 0)
+        return space_blame(e, op->path);
+    return 0;
+}
+
+static bool is_below(const char *path, const char *dir)
+{
+    size_t n = strlen(dir);
+
+    return strncmp(path, dir, n) == 0 && path[n] == '/';
+}
+
+/* Asleep, the rows must be what a sandbox could hold. */
+static int check_asleep(struct space_op *op, struct db *db, struct err *e)
+{
+    uint64_t sum = op->row.size;
+
+    if (db_space_list(db, op->live->row.id, &op->rows, &op->count, e) < 0)
+        return -1;
+    for (size_t i = 0; i < op->count; i++) {
+        const char *other = op->rows[i].path;
+        if (is_below(other, op->path) || is_below(op->path, other))
+            return err_set(e, ERR_CONFLICT, "'%s' cannot be written: something else is there",
+                           op->path);
+        sum += strcmp(other, op->path) == 0 ? 0 : op->rows[i].size;
+        space_row_done(&op->rows[i]);
+        op->rows[i] = (struct space_row){0};
+    }
+    op->count = 0;
+    if (sum > op->live->env->config.limits.disk_bytes)
+        return err_set(e, ERR_LIMIT, "'%s' does not fit into the workspace", op->path);
+    return 0;
+}
+
+static int write_put(struct task *t, struct db *db, struct err *e)
+{
+    struct space_op *op = OWNER(t, struct space_op, task);
+
+    op->row.path = mem_strdup(op->path);
+    if (!op->in_sandbox && check_asleep(op, db, e) < 0)
+        return -1;
+    return db_space_put(db, op->live->row.id, &op->row, e);
+}
+
+static void on_put(struct task *t, const struct err *failed)
+{
+    struct space_op *op = OWNER(t, struct space_op, task);
+
+    if (op->in_sandbox && live_is_awake(op->live) && !failed)
+        workspace_note(op->live->session, str_of(op->path));
+    if (!failed && op->live->state != SESSION_ENDED)
+        live_used(op->live);
+    if (!failed && op->live->state == SESSION_ASLEEP)
+        live_keep(op->live, false);
+    op_end(op, failed);
+}
+
+static void put(struct space_op *op)
+{
+    static const struct step steps[] = {{.loop = take_space},
+                                        {.work = keep_bytes},
+                                        {.loop = task_session_there},
+                                        {.store = write_put},
+                                        {0}};
+
+    op->task.brings = brings;
+    task_start(&op->task, op->sv, op->live, steps, on_put);
+}
+
+void service_space_put(struct service *sv, const struct caller *c, struct str session,
+                       struct str path, struct blob *bytes, space_fn *fn, void *arg)
+{
+    struct space_op *op = op_new(sv, arg);
+
+    op->on_files = fn;
+    op->blob = bytes;
+    op->found = put;
+    op_start(op, c, session, (struct str){path.p ? path.p : "", path.n});
+}
+
+/* --- delete --- */
+
+static int delete_file(struct task *t, struct err *e)
+{
+    struct space_op *op = OWNER(t, struct space_op, task);
+    int rc = op->in_sandbox ? space_delete(&op->space, str_of(op->path), e) : 0;
+
+    op->is_there = rc == 1;
+    return rc < 0 ? space_blame(e, op->path) : 0;
+}
+
+static int write_delete(struct task *t, struct db *db, struct err *e)
+{
+    struct space_op *op = OWNER(t, struct space_op, task);
+    int rc = db_space_get(db, op->live->row.id, str_of(op->path), &op->row, e);
+
+    if (rc < 0)
+        return -1;
+    if (rc == 0 && !op->is_there)
+        return err_set(e, ERR_MISSING, "there is no such file in the workspace");
+    return db_space_drop(db, op->live->row.id, str_of(op->path), e) < 0 ? -1 : 0;
+}
+
+static void delete (struct space_op *op)
+{
+    static const struct step steps[] = {{.loop = take_space},
+                                        {.work = delete_file},
+                                        {.loop = task_session_there},
+                                        {.store = write_delete},
+                                        {0}};
+
+    op->task.brings = brings;
+    task_start(&op->task, op->sv, op->live, steps, on_put);
+}
+
+void service_space_delete(struct service *sv, const struct caller *c, struct str session,
+                          struct str path, done_fn *fn, void *arg)
+{
+    struct space_op *op = op_new(sv, arg);
+
+    op->on_done = fn;
+    op->found = delete;
+    op_start(op, c, session, (struct str){path.p ? path.p : "", path.n});
+}

@@ -1,0 +1,136 @@
+/*
+ * The service from the inside of its own API, on real sandboxes and a real store, with
+ * no door in front of it. A scene reads top to bottom: each call here turns the loop
+ * until the answer has come.
+ */
+#pragma once
+
+#include "loop/loop.h"
+#include "service/service.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define TEXT_MAX 8192
+
+#define CHECK(what)                                                                                \
+    do {                                                                                           \
+        if (!(what)) {                                                                             \
+            fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #what);                     \
+            exit(1);                                                                               \
+        }                                                                                          \
+    } while (0)
+
+extern struct loop *loop;
+extern struct service *service;
+extern struct caller alice, bob;
+
+struct setting {
+    const char *guest_dir, *data_dir;
+    uint64_t idle_ms, lifetime_ms, ready, max_sessions, tenant_sessions, retention_ms;
+    uint64_t disk_bytes;
+};
+void stage_up(const struct setting *s);
+void stage_down(void);
+
+void wait_for(const bool *flag, const char *what);
+void pause_ms(uint64_t ms);
+
+/* --- answers --- */
+
+struct answer {
+    bool done;
+    struct err err; /* ERR_NONE: it went well */
+    char id[ID_MAX];
+    enum session_state state;
+    bool existed, has_note;
+    int64_t executions;
+    size_t count;
+    char text[TEXT_MAX]; /* of a file, or of a list: "path:size path:size" */
+};
+
+void on_session(void *arg, const struct session_info *info, const struct err *failed);
+void on_done(void *arg, const struct err *failed);
+
+/* Each must succeed. */
+void create(struct answer *a, const struct session_spec *spec);
+const char *new_session(void); /* its id, valid until the next call */
+enum session_state state_of(const char *id);
+void wait_state(const char *id, enum session_state s);
+void get_session(struct answer *a, const struct caller *c, const char *id);
+void delete_session(struct answer *a, const struct caller *c, const char *id);
+struct blob *blob_of(const char *text);
+void put_file(struct answer *a, const char *id, const char *path, const char *text);
+void list_files(struct answer *a, const struct caller *c, const char *id);
+void read_file(struct answer *a, const struct caller *c, const char *id, const char *path);
+
+/* --- executions --- */
+
+struct run {
+    struct job *job;
+    bool queued, done;
+    unsigned order; /* 1 for the first end of the scene */
+    struct err err;
+    char id[ID_MAX], session[ID_MAX];
+    enum outcome_status status;
+    bool state_lost;
+    uint64_t engine_us;   /* of its time, in the engine */
+    char text[TEXT_MAX];  /* stdout and result */
+    char notes[TEXT_MAX]; /* status events */
+    char files[TEXT_MAX]; /* "path " each */
+    bool leave_when_queued;
+    void (*on_end)(struct run *r); /* or when it is left; or NULL */
+};
+
+void start(struct run *r, const struct caller *c, const struct exec_spec *spec);
+void finish(struct run *r);
+/* Runs a cell that must end well and returns what it said. */
+const char *run(const char *session, const char *code);
+void run_into(struct run *r, const char *session, const char *code);
+
+/* --- records --- */
+
+struct record {
+    bool done;
+    enum err_kind failed;
+    char status[32], text[TEXT_MAX];
+    bool has_outcome;
+};
+void get_record(struct record *r, const struct caller *c, const char *id);
+
+/* A copy of a few ids. */
+char *keep(const char *s);
+
+/* --- the scenes --- */
+
+void scene_sleeps_and_wakes(void);
+void scene_sleeps_without_loss(void);
+void scene_lifetime_ends(void);
+void scene_what_came_late_is_saved(void);
+void scene_lost_sandbox(void);
+void scene_restart_keeps_files(void);
+void scene_named_sessions(void);
+void scene_expired_sessions_go(void);
+void scene_one_shot(void);
+void scene_cells_keep_their_order(void);
+void scene_leaving_interrupts(void);
+void scene_background_goes_on(void);
+void scene_long_output_is_on_record(void);
+void scene_variables_of_the_environment(void);
+void scene_commands_run_beside(void);
+void scene_uploads(void);
+void scene_deleted_files_stay_away(void);
+void scene_looking_while_it_runs(void);
+void scene_disk_is_limited(void);
+void scene_files_given_with_code(void);
+void scene_busy_limits(void);
+void scene_tenants_apart(void);
+void scene_draining(void);
+void scene_closed_in_the_middle(void);
+void scene_after_the_closing(void);
+void scene_until_killed(void);
+void scene_after_the_kill(void);
+void scene_speed(void);
+void scene_left_behind(void);
+void scene_crowd(void);
+void scene_crowd_is_closed(void);
