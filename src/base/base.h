@@ -52,14 +52,18 @@ size_t str_utf8_len(struct str s);
 
 enum err_kind {
     ERR_NONE,
-    ERR_CALLER, /* the request is wrong */
-    ERR_LIMIT,  /* the house is full, or something is too long */
-    ERR_HOST,   /* the kernel, the disk, or our own bug */
+    ERR_CALLER,   /* the request is wrong */
+    ERR_LIMIT,    /* something is too long or too large */
+    ERR_MISSING,  /* there is no such thing, or it is not the caller's */
+    ERR_CONFLICT, /* it is there already, or in the wrong state */
+    ERR_BUSY,     /* the house is full: later it may work */
+    ERR_HOST,     /* the kernel, the disk, or our own bug */
 };
 
 struct err {
     enum err_kind kind;
-    int sys; /* errno, or 0 */
+    int sys;     /* errno, or 0 */
+    int retry_s; /* ERR_BUSY: when to try again; 0: unknown */
     char text[512];
 };
 
@@ -110,10 +114,12 @@ ssize_t fd_read_file_at(int dir, const char *path, char *ret, size_t size) MUST_
 int fd_write_file_at(int dir, const char *path, struct str s) MUST_CHECK;
 int fd_set_nonblock(int fd) MUST_CHECK;
 
-/* --- log: one line per call on stderr --- */
+/* --- log: one line per call on stderr, whatever it quotes; from any thread --- */
 
 enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
+enum log_format { LOG_TEXT, LOG_JSON }; /* {"ts":"2024-...Z","level":"info","pid":1,"msg":"..."} */
 void log_set_level(enum log_level level);
+void log_set_format(enum log_format format);
 void log_line(enum log_level level, const char *fmt, ...) PRINTF(2, 3);
 #define log_error(...) log_line(LOG_ERROR, __VA_ARGS__)
 #define log_warn(...)  log_line(LOG_WARN, __VA_ARGS__)
@@ -123,6 +129,23 @@ void log_line(enum log_level level, const char *fmt, ...) PRINTF(2, 3);
 /* The number that stands at place n (from 0) in a line of words, as in /proc; 0 if there is none.
  */
 uint64_t text_number_at(const char *text, unsigned n);
+
+/* --- text: bytes made fit to be shown --- */
+
+#define NAME_SHOWN 200
+#define SIZE_SHOWN 16
+
+/* A name on one line: control characters, backslashes and what is not UTF-8 escaped, the middle
+ * left out when it is long. Returns ret. */
+const char *name_show(char ret[NAME_SHOWN], struct str name);
+/* "12.3 kB". Returns ret. */
+const char *size_show(char ret[SIZE_SHOWN], uint64_t bytes);
+/* Bytes at the end of s that begin a UTF-8 sequence and do not finish it. */
+size_t utf8_torn(struct str s);
+/* Puts s with everything that is not UTF-8 replaced by U+FFFD. */
+int utf8_put(struct buf *b, struct str s, struct err *e) MUST_CHECK;
+/* Length of the character at the start of s (not empty), or 0 when it is not UTF-8. */
+size_t utf8_char(struct str s);
 
 /* --- time --- */
 

@@ -27,7 +27,37 @@ static const struct command doctor = {
     .main = doctor_main,
 };
 
-static const struct command *const commands[] = {&run, &doctor};
+const struct command command_serve = {
+    .name = "serve",
+    .id = COMMAND_SERVE,
+    .configured = true,
+    .args = "[OPTION]...",
+    .text = "Serve sessions over HTTP.",
+    .notes =
+        "Every option but --config, --check-config and --help is also a line \"name = value\" of\n"
+        "the file, and RETORT_NAME in the environment. Those of pools and limits are what every\n"
+        "pool has that does not say otherwise in its section [pool NAME] of the file.\n"
+        "SIZE is a number with K, M, G or T; S and TIME are seconds, or a number with m, h or d.\n"
+        "SIGTERM ends it when what runs has ended, SIGHUP reads keys and settings again.\n"
+        "Exit status: 0 ended when told to, 2 usage or settings, 3 retort failed, 130 ended at\n"
+        "once.\n",
+    .main = serve_main,
+};
+
+static const struct command keys = {
+    .name = "keys",
+    .id = COMMAND_KEYS,
+    .takes_words = true,
+    .configured = true,
+    .args = "(create --tenant NAME | list | revoke ID) [OPTION]...",
+    .text = "Make, list and revoke the keys of a server.",
+    .notes =
+        "Works while the server runs, and takes effect within seconds. As soon as there is a key,\n"
+        "no request goes without one.\n",
+    .main = keys_main,
+};
+
+static const struct command *const commands[] = {&run, &command_serve, &keys, &doctor};
 
 static int usage(const char *fmt, ...) PRINTF(1, 2);
 static int usage(const char *fmt, ...)
@@ -64,6 +94,18 @@ static int print_help(const struct command *c)
     return status;
 }
 
+static int print_page(void)
+{
+    struct buf text;
+    int status;
+
+    buf_init(&text, HELP_MAX);
+    help_page(&command_serve, &text);
+    status = print(&text);
+    buf_done(&text);
+    return status;
+}
+
 static const struct command *find(const char *name)
 {
     for (size_t i = 0; i < COUNT(commands); i++)
@@ -92,7 +134,7 @@ static int run_command(const struct command *c, int argc, char **argv)
     int status;
 
     settings_init(&s);
-    if (settings_parse(&s, c, argc, (const char *const *)argv, &e) < 0) {
+    if (settings_load(&s, c, argc, (const char *const *)argv, &e) < 0) {
         status = usage("%s", e.text);
     } else if (s.help) {
         status = print_help(c);
@@ -113,6 +155,8 @@ int cli_main(int argc, char **argv)
         return run_command(c, argc - 2, argv + 2);
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
         return print_help(NULL);
+    if (strcmp(name, "help") == 0 && argc > 2 && strcmp(argv[2], "configuration") == 0)
+        return print_page();
     if (strcmp(name, "help") == 0)
         return print_help(argc > 2 ? find(argv[2]) : NULL);
     if (strcmp(name, "--version") == 0)

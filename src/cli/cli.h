@@ -1,15 +1,16 @@
 /*
  * cli: the command line. Arguments become settings, settings become one command.
  *
- * Touches: the terminal, files named on the command line, the engine. Never
- * touches: guests, the warden, any rule of the house.
+ * Touches: the terminal, files named on the command line, listening sockets, the
+ * state directory; starts the engine and the rooms around it. Never touches:
+ * guests, the warden, any rule of the house.
  *
  * main() calls cli_main(). A new flag is one row in options.c, a new command one
  * row in cli.c; parsing, --help and the error sentences follow from the rows.
  */
 #pragma once
 
-#include "engine/engine.h"
+#include "service/service.h"
 
 enum exit_status {
     EXIT_OK = 0,
@@ -35,22 +36,65 @@ struct list {
     size_t count;
 };
 
+/* What only `serve` has. */
+struct serve_settings {
+    struct list listen;
+    uint64_t socket_mode;
+    char *user; /* owned; NULL: found by server_user_find() */
+    enum { FLOOR_SEALED, FLOOR_ALL } floor;
+    uint64_t drain_ms;
+    enum log_level log_level;
+    enum log_format log_format;
+    bool check_config;
+
+    bool plain_http;
+    char *tls_cert, *tls_key; /* owned: files; both or neither */
+    char *hosts, *origins;    /* owned, or NULL */
+    uint64_t max_connections, max_per_address, header_ms;
+
+    uint64_t tenant_sessions, retention_ms, record_ms, file_bytes;
+    uint64_t fetch_bytes, fetch_ms;
+    bool fetch_private;
+};
+#define LISTEN_DEFAULT "127.0.0.1:8000"
+
+/* What only `keys` has. */
+struct keys_settings {
+    char *tenant, *name; /* owned, or NULL */
+    bool admin, quiet;
+};
+
+/* Where a setting was given; a later one of these wins. */
+enum source_kind { SOURCE_DEFAULT, SOURCE_FILE, SOURCE_ENV, SOURCE_FLAG };
+
+#define OPTIONS_MAX 80
+
 /* Everything that can be set. Rows of options.c point into it. */
 struct settings {
-    struct limits limits;
-    char *python;  /* owned; NULL: python3 from PATH */
-    char *preload; /* owned; NULL: nothing */
-    char *out;     /* owned; NULL: artifacts are named, not kept */
+    struct serve_settings serve;
+    struct keys_settings keys;
+    struct service_pool pool;   /* of run: the one; of serve: what every pool has at first */
+    struct service_pool *pools; /* owned: the [pool NAME] sections, each of them complete */
+    size_t pool_count;
+    char *config; /* owned; NULL: CONFIG_DEFAULT where there is one */
+    char *state;  /* owned; once settings_load() has run, never NULL */
+    char *out;    /* owned; NULL: artifacts are named, not kept */
     struct list files;
     struct {
         struct work *item; /* owned */
         size_t count;
-    } work; /* in the order given */
+    } work;            /* in the order given */
+    struct list words; /* arguments of `keys` that are no options */
     bool json;
     bool keep_going;
     bool verbose;
     bool help;
+    unsigned char from[OPTIONS_MAX]; /* an enum source_kind for each row of options.c */
+    int argc;                        /* what SIGHUP reads again */
+    const char *const *argv;         /* borrowed */
 };
+#define CONFIG_DEFAULT  "/etc/retort.ini"
+#define PRELOAD_DEFAULT "numpy, pandas, matplotlib.pyplot"
 
 void settings_init(struct settings *s); /* every default */
 void settings_done(struct settings *s);
@@ -59,6 +103,8 @@ void settings_done(struct settings *s);
 int cli_main(int argc, char **argv);
 int run_main(const struct settings *s);
 int doctor_main(const struct settings *s);
+int serve_main(const struct settings *s);
+int keys_main(const struct settings *s);
 
 /* The folder that holds retort_guest/ and _retort.abi3.so: beside the program in a build tree,
  * below

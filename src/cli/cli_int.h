@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cli/cli.h"
+#include "record/record.h"
 
 #include <jansson.h>
 
@@ -12,17 +13,31 @@ enum option_type {
     OPTION_TEXT,    /* char *; may be empty */
     OPTION_PATH,    /* char *; may not */
     OPTION_SIZE,    /* uint64_t, bytes; K, M, G, T */
-    OPTION_SECONDS, /* uint64_t, milliseconds; decimals */
+    OPTION_SECONDS, /* uint64_t, milliseconds; decimals; m, h, d */
     OPTION_CORES,   /* uint64_t, percent of one core; decimals */
     OPTION_COUNT,   /* uint64_t */
+    OPTION_MODE,    /* uint64_t, octal */
+    OPTION_CHOICE,  /* an enum, by its word in option.choices */
     OPTION_LIST,    /* struct list: may be given again */
+    OPTION_WORDS,   /* struct list: separated by commas, and may be given again */
     OPTION_WORK,    /* settings.work: what to execute */
 };
 
-enum option_group { GROUP_WORK, GROUP_FILES, GROUP_LIMITS, GROUP_OTHER, GROUP__COUNT };
+enum option_group {
+    GROUP_WORK,
+    GROUP_FILES,
+    GROUP_KEY,
+    GROUP_SERVER,
+    GROUP_ACCESS,
+    GROUP_HOUSE,
+    GROUP_POOL,
+    GROUP_LIMITS,
+    GROUP_OTHER,
+    GROUP__COUNT
+};
 
 /* Bits of option.commands. */
-enum command_id { COMMAND_RUN, COMMAND_DOCTOR };
+enum command_id { COMMAND_RUN, COMMAND_DOCTOR, COMMAND_SERVE, COMMAND_KEYS };
 
 struct option {
     const char *name;
@@ -34,7 +49,9 @@ struct option {
     uint64_t min, max; /* of a number, in the unit it is kept in */
     enum work_kind work;
     const char *metavar; /* NULL: takes no value */
-    const char *unset;   /* shown as the default where struct settings has none to show */
+    const char *choices; /* OPTION_CHOICE: "text|json", in the order of the enum */
+    unsigned not_from;   /* IN(SOURCE_*) that cannot set it */
+    const char *unset;   /* the default in words, where a value would say less or is not there */
     const char *text;    /* one sentence */
 };
 
@@ -50,27 +67,82 @@ const char *option_nearest(struct str name, unsigned commands);
 /* Number of single-letter edits between two names, transpositions counted as two. */
 unsigned edit_distance(struct str a, struct str b);
 
+/* Whether each pool has its own. */
+bool option_is_pools(const struct option *o);
+/* The row's place in struct settings.from. */
+size_t option_index(const struct option *o);
+
 /* Sets one option from text. origin names where the text came from ("--memory"). */
 int option_set(const struct option *o, struct settings *s, const char *origin, const char *value,
                struct err *e) MUST_CHECK;
+/* Everything in it is the copy's own. */
+void pool_copy(struct service_pool *to, const struct service_pool *from);
+void pool_done(struct service_pool *p);
+void list_add(struct list *l, const char *value);
+void list_done(struct list *l);
 void work_add(struct settings *s, enum work_kind kind, const char *arg);
+/* The same for a setting that several sources may give: what a later one says replaces what an
+ * earlier one said. */
+int setting_set(const struct option *o, struct settings *s, enum source_kind source,
+                const char *origin, const char *value, struct err *e) MUST_CHECK;
+int pool_set(const struct option *o, struct service_pool *p, const char *origin, const char *value,
+             struct err *e) MUST_CHECK;
 /* The value in s as the user would write it; empty when it is not set. */
 void option_show(const struct option *o, const struct settings *s, char *ret, size_t size);
+
+/* The default as --help tells it; empty when there is nothing to tell. */
+void option_show_default(const struct option *o, const struct settings *defaults, char *ret,
+                         size_t size);
 
 struct command {
     const char *name;
     enum command_id id;
-    bool takes_work; /* arguments that are no options are scripts to run */
+    bool takes_work;  /* arguments that are no options are scripts to run */
+    bool takes_words; /* they are words for the command to read */
+    bool configured;  /* settings come from the environment and the file, too */
     const char *args;
     const char *text;
     const char *notes; /* printed below the options; or NULL */
     int (*main)(const struct settings *s);
 };
 
+extern const struct command command_serve;
+
 /* Arguments after the command's name, into settings. */
 int settings_parse(struct settings *s, const struct command *c, int argc, const char *const *argv,
                    struct err *e) MUST_CHECK;
 
+/* Everything: file, environment, arguments, each before the next, then checked together. */
+int settings_load(struct settings *s, const struct command *c, int argc, const char *const *argv,
+                  struct err *e) MUST_CHECK;
+/* The file that settings_load() read, in ret; empty when there is none. */
+void config_path(const struct settings *s, char *ret, size_t size);
+/* RETORT_..., the environment's name of an option. */
+#define ENV_NAME_MAX 64
+void option_env_name(const struct option *o, char ret[ENV_NAME_MAX]);
+/* What is effective, in the words of a file. */
+void config_show(const struct settings *s, struct buf *ret);
+/* Names of the settings that differ, separated by commas; those in `but` left out. */
+void config_differences(const struct settings *a, const struct settings *b, const char *const *but,
+                        struct buf *ret);
+
+/* --- the file: name = value below [section] --- */
+
+struct ini_entry {
+    char *section, *name, *value; /* owned; name "" where a section begins */
+    unsigned line;
+};
+
+struct ini {
+    struct ini_entry *item; /* owned */
+    size_t count;
+};
+
+int ini_load(struct ini *ret, const char *path, struct err *e) MUST_CHECK;
+void ini_done(struct ini *ini);
+
+const char *help_heading(enum option_group g);
+void help_page(const struct command *c, struct buf *ret); /* docs/configuration.md */
 void help_command(const struct command *c, struct buf *ret);
 void help_program(const struct command *const *commands, size_t count, struct buf *ret);
 
@@ -104,23 +176,6 @@ struct inputs {
 
 int inputs_open(struct inputs *ret, const struct settings *s, struct err *e) MUST_CHECK;
 void inputs_done(struct inputs *in);
-
-/* --- text: bytes made fit to be shown --- */
-
-#define NAME_SHOWN 200
-#define SIZE_SHOWN 16
-
-/* A name on one line: control characters, backslashes and what is not UTF-8 escaped, the middle
- * left out when it is long. Returns ret. */
-const char *name_show(char ret[NAME_SHOWN], struct str name);
-/* "12.3 kB". Returns ret. */
-const char *size_show(char ret[SIZE_SHOWN], uint64_t bytes);
-/* Bytes at the end of s that begin a UTF-8 sequence and do not finish it. */
-size_t utf8_torn(struct str s);
-/* Puts s with everything that is not UTF-8 replaced by U+FFFD. */
-int utf8_put(struct buf *b, struct str s, struct err *e) MUST_CHECK;
-/* Length of the character at the start of s (not empty), or 0 when it is not UTF-8. */
-size_t utf8_char(struct str s);
 
 /* --- outbox: bytes that our output streams have not taken yet --- */
 
@@ -225,13 +280,9 @@ void show_event(struct show *sh, const struct event *ev, const char *figure);
 void show_outcome(struct show *sh, const struct outcome *o);
 
 struct doc {
-    json_t *root;       /* owned */
-    json_t *executions; /* borrowed from root */
-    json_t *events;     /* borrowed: of the execution in hand */
-    struct stream {
-        struct buf text;
-        bool late;
-    } stream[2]; /* output not yet an event: stdout, stderr */
+    json_t *root;                 /* owned */
+    json_t *executions;           /* borrowed from root */
+    struct transcript transcript; /* of the execution in hand */
 };
 
 void doc_init(struct doc *d);

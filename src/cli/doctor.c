@@ -274,8 +274,8 @@ int doctor_main(const struct settings *s)
     buf_init(&f.weaker, LIST_MAX);
     report_begin(&report, s->json);
     try_layers(&f);
-    try_python(&f, s->python);
-    try_cell(&f, s->python);
+    try_python(&f, s->pool.python);
+    try_cell(&f, s->pool.python);
     status = conclude(&f);
     buf_done(&f.missing);
     buf_done(&f.weaker);

@@ -8,9 +8,19 @@
 static const char *const headings[GROUP__COUNT] = {
     [GROUP_WORK] = "What to run",
     [GROUP_FILES] = "Files",
+    [GROUP_KEY] = "A new key",
+    [GROUP_SERVER] = "Server",
+    [GROUP_ACCESS] = "Who may come in",
+    [GROUP_HOUSE] = "What is kept, and how much",
+    [GROUP_POOL] = "Pools",
     [GROUP_LIMITS] = "Limits",
     [GROUP_OTHER] = "Other",
 };
+
+const char *help_heading(enum option_group g)
+{
+    return headings[g];
+}
 
 /* The buffer is ours and far larger than any help text. */
 static void put(struct buf *b, const char *fmt, ...) PRINTF(2, 3);
@@ -36,7 +46,7 @@ static void put_option(struct buf *b, const struct option *o, const struct setti
                   : snprintf(flag, sizeof(flag), "    ");
     snprintf(flag + n, sizeof(flag) - (size_t)n, "--%s%s%s", o->name, o->metavar ? " " : "",
              o->metavar ? o->metavar : "");
-    option_show(o, defaults, value, sizeof(value));
+    option_show_default(o, defaults, value, sizeof(value));
     put(b, "  %-*s  %s%s%s%s\n", HELP_COLUMN, flag, o->text, *value ? " [" : "", value,
         *value ? "]" : "");
 }

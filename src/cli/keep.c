@@ -30,7 +30,7 @@ int keep_open(struct keep *k, const struct settings *s, struct err *e)
 {
     char shown[NAME_SHOWN];
 
-    *k = (struct keep){.dir = -1, .out = s->out, .max = s->limits.artifact_bytes};
+    *k = (struct keep){.dir = -1, .out = s->out, .max = s->pool.limits.artifact_bytes};
     if (!s->out)
         return 0;
     make_dirs(s->out);

@@ -2,11 +2,19 @@
 #include "cli/cli_int.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #define AT(field) offsetof(struct settings, field)
 #define RUN       IN(COMMAND_RUN)
-#define BOTH      (IN(COMMAND_RUN) | IN(COMMAND_DOCTOR))
-#define DAY_MS    (24ull * 60 * 60 * 1000)
+#define DOCTOR    IN(COMMAND_DOCTOR)
+#define SERVE     IN(COMMAND_SERVE)
+#define KEYS      IN(COMMAND_KEYS)
+#define FLAG_ONLY (IN(SOURCE_FILE) | IN(SOURCE_ENV))
+#define SECOND_MS 1000ull
+#define MINUTE_MS (60 * SECOND_MS)
+#define HOUR_MS   (60 * MINUTE_MS)
+#define DAY_MS    (24 * HOUR_MS)
+#define YEARS_MS  (3650 * DAY_MS)
 #define TiB       (1024 * GiB)
 
 /* The least values are those with which a bare interpreter still comes up. */
@@ -24,47 +32,153 @@ const struct option options[] = {
     {"out",  'o', OPTION_PATH, GROUP_FILES, RUN, AT(out), .metavar = "DIR",
      .text = "Keep the files and figures that the code makes in DIR."},
 
-    {"timeout",       0, OPTION_SECONDS, GROUP_LIMITS, RUN, AT(limits.wall_ms),
-     10, DAY_MS, .metavar = "S", .text = "Wall time of one execution."},
-    {"cpu-time",      0, OPTION_SECONDS, GROUP_LIMITS, RUN, AT(limits.cpu_ms),
-     0, DAY_MS, .metavar = "S", .text = "CPU time of one execution; 0 for no limit."},
-    {"cpus",          0, OPTION_CORES,   GROUP_LIMITS, RUN, AT(limits.cpu_percent),
-     1, 102400, .metavar = "N", .text = "Cores the session may keep busy, such as 0.5 or 2."},
-    {"memory",        0, OPTION_SIZE,    GROUP_LIMITS, RUN, AT(limits.memory_bytes),
-     32 * MiB, 64 * TiB, .metavar = "SIZE", .text = "Memory of the session, its files included."},
-    {"pids",          0, OPTION_COUNT,   GROUP_LIMITS, RUN, AT(limits.pids),
-     8, 32768, .metavar = "N", .text = "Processes and threads of the session."},
-    {"disk",          0, OPTION_SIZE,    GROUP_LIMITS, RUN, AT(limits.disk_bytes),
-     64 * KiB, 64 * TiB, .metavar = "SIZE", .text = "Size of /workspace."},
-    {"tmp",           0, OPTION_SIZE,    GROUP_LIMITS, RUN, AT(limits.tmp_bytes),
-     64 * KiB, 64 * TiB, .metavar = "SIZE", .text = "Size of /tmp, and of /dev/shm."},
-    {"open-files",    0, OPTION_COUNT,   GROUP_LIMITS, RUN, AT(limits.open_files),
-     32, 1048576, .metavar = "N", .text = "Open files of one process."},
-    {"output",        0, OPTION_SIZE,    GROUP_LIMITS, RUN, AT(limits.output_bytes),
-     1 * KiB, 1 * GiB, .metavar = "SIZE",
-     .text = "Output kept of one execution: its beginning and its end."},
-    {"artifacts",     0, OPTION_COUNT,   GROUP_LIMITS, RUN, AT(limits.artifact_count),
-     0, 100000, .metavar = "N", .text = "Files reported of one execution."},
-    {"artifact-size", 0, OPTION_SIZE,    GROUP_LIMITS, RUN, AT(limits.artifact_bytes),
-     1, 64 * TiB, .metavar = "SIZE", .text = "Size of one file that is handed out."},
-    {"grace",         0, OPTION_SECONDS, GROUP_LIMITS, RUN, AT(limits.grace_ms),
-     0, DAY_MS, .metavar = "S", .text = "Time between the interrupt and the kill."},
+    {"tenant", 't', OPTION_PATH, GROUP_KEY, KEYS, AT(keys.tenant), .metavar = "NAME",
+     .not_from = FLAG_ONLY, .text = "Whose key it is: tenants see nothing of each other."},
+    {"name",   'n', OPTION_TEXT, GROUP_KEY, KEYS, AT(keys.name), .metavar = "TEXT",
+     .not_from = FLAG_ONLY, .text = "What it is for, in your own words."},
+    {"admin",  0,   OPTION_BOOL, GROUP_KEY, KEYS, AT(keys.admin),
+     .not_from = FLAG_ONLY, .text = "It may manage keys and read every tenant's audit log."},
+    {"quiet",  'q', OPTION_BOOL, GROUP_KEY, KEYS, AT(keys.quiet),
+     .not_from = FLAG_ONLY, .text = "Print the secret and nothing else."},
 
-    {"python",  0,   OPTION_PATH, GROUP_OTHER, BOTH, AT(python), .metavar = "PATH",
+    {"listen",          0, OPTION_WORDS, GROUP_SERVER, SERVE, AT(serve.listen), .metavar = "ADDR",
+     .unset = LISTEN_DEFAULT,
+     .text = "PORT, HOST:PORT, [IPV6]:PORT or unix:PATH; may be given again."},
+    {"socket-mode",     0, OPTION_MODE, GROUP_SERVER, SERVE, AT(serve.socket_mode),
+     0, 0777, .metavar = "MODE", .text = "Permissions of a Unix socket that it makes."},
+    {"config",          0, OPTION_PATH, GROUP_SERVER, SERVE | KEYS, AT(config), .metavar = "FILE",
+     .not_from = IN(SOURCE_FILE), .unset = CONFIG_DEFAULT " where there is one",
+     .text = "Read settings from FILE."},
+    {"check-config",    0, OPTION_BOOL, GROUP_SERVER, SERVE, AT(serve.check_config),
+     .not_from = FLAG_ONLY, .text = "Print the settings that are effective, and end."},
+    {"state",           0, OPTION_PATH, GROUP_SERVER, SERVE | KEYS, AT(state), .metavar = "DIR",
+     .unset = "/var/lib/retort, or ~/.local/state/retort",
+     .text = "Keep sessions, files, records and keys in DIR."},
+    {"user",            0, OPTION_PATH, GROUP_SERVER, SERVE, AT(serve.user), .metavar = "NAME",
+     .unset = "retort where there is one, else 1879048191",
+     .text = "Started by root: serve as this user."},
+    {"isolation-floor", 0, OPTION_CHOICE, GROUP_SERVER, SERVE, AT(serve.floor),
+     .metavar = "WHAT", .choices = "namespaces+seccomp|all",
+     .text = "Do not start where fewer layers of isolation hold."},
+    {"drain",           0, OPTION_SECONDS, GROUP_SERVER, SERVE, AT(serve.drain_ms),
+     0, DAY_MS, .metavar = "S", .text = "Time for what still runs when the server is to end."},
+    {"log-level",       0, OPTION_CHOICE, GROUP_SERVER, SERVE, AT(serve.log_level),
+     .metavar = "LEVEL", .choices = "error|warn|info|debug", .text = "What is logged on stderr."},
+    {"log-format",      0, OPTION_CHOICE, GROUP_SERVER, SERVE, AT(serve.log_format),
+     .metavar = "FORMAT", .choices = "text|json", .text = "Lines for people, or for programs."},
+
+    {"tls-cert",        0, OPTION_PATH, GROUP_ACCESS, SERVE, AT(serve.tls_cert), .metavar = "FILE",
+     .unset = "none", .text = "Speak TLS with the certificates of this PEM file."},
+    {"tls-key",         0, OPTION_PATH, GROUP_ACCESS, SERVE, AT(serve.tls_key), .metavar = "FILE",
+     .unset = "none", .text = "The private key that belongs to it."},
+    {"plain-http",      0, OPTION_BOOL, GROUP_ACCESS, SERVE, AT(serve.plain_http), .unset = "no",
+     .text = "Serve other machines without TLS, such as a proxy that has it."},
+    {"hosts",           0, OPTION_TEXT, GROUP_ACCESS, SERVE, AT(serve.hosts), .metavar = "NAMES",
+     .unset = "none", .text = "Further Host names that need no key while there is none."},
+    {"origins",         0, OPTION_TEXT, GROUP_ACCESS, SERVE, AT(serve.origins), .metavar = "URLS",
+     .unset = "none", .text = "Web pages that may call, such as https://app.example."},
+    {"max-connections", 0, OPTION_COUNT, GROUP_ACCESS, SERVE, AT(serve.max_connections),
+     1, 1000000, .metavar = "N", .text = "Connections at a time."},
+    {"max-per-address", 0, OPTION_COUNT, GROUP_ACCESS, SERVE, AT(serve.max_per_address),
+     0, 1000000, .metavar = "N", .text = "Of these, from one address; 0 for no limit."},
+    {"header-timeout",  0, OPTION_SECONDS, GROUP_ACCESS, SERVE, AT(serve.header_ms),
+     100, HOUR_MS, .metavar = "S",
+     .text = "Time for the head of a request, and between pieces of its body."},
+
+    {"tenant-sessions", 0, OPTION_COUNT, GROUP_HOUSE, SERVE, AT(serve.tenant_sessions),
+     1, 1000000, .metavar = "N", .text = "Live sessions of one tenant."},
+    {"retention",       0, OPTION_SECONDS, GROUP_HOUSE, SERVE, AT(serve.retention_ms),
+     SECOND_MS, YEARS_MS, .metavar = "TIME", .text = "How long a workspace outlives its last use."},
+    {"records",         0, OPTION_SECONDS, GROUP_HOUSE, SERVE, AT(serve.record_ms),
+     0, YEARS_MS, .metavar = "TIME", .text = "How long an execution stays on record; 0 for ever."},
+    {"file-size",       0, OPTION_SIZE, GROUP_HOUSE, SERVE, AT(serve.file_bytes),
+     1, 64 * TiB, .metavar = "SIZE", .text = "Size of one upload."},
+    {"fetch-size",      0, OPTION_SIZE, GROUP_HOUSE, SERVE, AT(serve.fetch_bytes),
+     1, 64 * TiB, .metavar = "SIZE", .text = "Size of one file that is fetched by its URL."},
+    {"fetch-timeout",   0, OPTION_SECONDS, GROUP_HOUSE, SERVE, AT(serve.fetch_ms),
+     SECOND_MS, HOUR_MS, .metavar = "S", .text = "Time for it."},
+    {"fetch-private",   0, OPTION_BOOL, GROUP_HOUSE, SERVE, AT(serve.fetch_private), .unset = "no",
+     .text = "Fetch from private addresses, too."},
+
+    {"description",  0, OPTION_TEXT, GROUP_POOL, SERVE, AT(pool.text), .metavar = "TEXT",
+     .unset = "none", .text = "What the pool is for, in one line."},
+    {"ready",        0, OPTION_COUNT, GROUP_POOL, SERVE, AT(pool.ready),
+     0, 10000, .metavar = "N", .unset = "two for each core",
+     .text = "Sandboxes kept ready for the next sessions."},
+    {"max-sessions", 0, OPTION_COUNT, GROUP_POOL, SERVE, AT(pool.max_sessions),
+     1, 30000, .metavar = "N", .text = "Live sessions."},
+    {"idle-timeout", 0, OPTION_SECONDS, GROUP_POOL, SERVE, AT(pool.idle_ms),
+     SECOND_MS, YEARS_MS, .metavar = "TIME",
+     .text = "Unused for this long a session goes to sleep: variables go, files stay."},
+    {"lifetime",     0, OPTION_SECONDS, GROUP_POOL, SERVE, AT(pool.lifetime_ms),
+     SECOND_MS, YEARS_MS, .metavar = "TIME", .text = "So it does at this age at the latest."},
+    {"recycle",      0, OPTION_SECONDS, GROUP_POOL, SERVE, AT(pool.recycle_ms),
+     0, YEARS_MS, .metavar = "TIME",
+     .text = "Age at which the interpreter behind the pool is replaced; 0 for never."},
+    {"egress",       0, OPTION_CHOICE, GROUP_POOL, SERVE, AT(pool.egress),
+     .metavar = "WHAT", .choices = "none|allow-list",
+     .text = "Whether code reaches the network, and what of it."},
+    {"egress-hosts", 0, OPTION_TEXT, GROUP_POOL, SERVE, AT(pool.egress_hosts), .metavar = "HOSTS",
+     .unset = "none", .text = "The allow-list, such as pypi.org, *.pythonhosted.org, host:8443."},
+    {"python",       0, OPTION_PATH, GROUP_POOL, SERVE, AT(pool.python), .metavar = "PATH",
      .unset = "/usr/bin/python3, else from PATH",
      .text = "The Python to run, such as that of a virtual environment."},
-    {"preload", 0,   OPTION_TEXT, GROUP_OTHER, RUN, AT(preload), .metavar = "NAMES",
+    {"preload",      0, OPTION_TEXT, GROUP_POOL, SERVE, AT(pool.preload), .metavar = "NAMES",
+     .unset = "of " PRELOAD_DEFAULT ", those there are",
+     .text = "Modules to import beforehand."},
+
+    {"timeout",       0, OPTION_SECONDS, GROUP_LIMITS, RUN | SERVE, AT(pool.limits.wall_ms),
+     10, DAY_MS, .metavar = "S", .text = "Wall time of one execution."},
+    {"cpu-time",      0, OPTION_SECONDS, GROUP_LIMITS, RUN | SERVE, AT(pool.limits.cpu_ms),
+     0, DAY_MS, .metavar = "S", .text = "CPU time of one execution; 0 for no limit."},
+    {"cpus",          0, OPTION_CORES,   GROUP_LIMITS, RUN | SERVE, AT(pool.limits.cpu_percent),
+     1, 102400, .metavar = "N", .text = "Cores the session may keep busy, such as 0.5 or 2."},
+    {"memory",        0, OPTION_SIZE,    GROUP_LIMITS, RUN | SERVE, AT(pool.limits.memory_bytes),
+     32 * MiB, 64 * TiB, .metavar = "SIZE", .text = "Memory of the session, its files included."},
+    {"pids",          0, OPTION_COUNT,   GROUP_LIMITS, RUN | SERVE, AT(pool.limits.pids),
+     8, 32768, .metavar = "N", .text = "Processes and threads of the session."},
+    {"disk",          0, OPTION_SIZE,    GROUP_LIMITS, RUN | SERVE, AT(pool.limits.disk_bytes),
+     64 * KiB, 64 * TiB, .metavar = "SIZE", .text = "Size of /workspace."},
+    {"tmp",           0, OPTION_SIZE,    GROUP_LIMITS, RUN | SERVE, AT(pool.limits.tmp_bytes),
+     64 * KiB, 64 * TiB, .metavar = "SIZE", .text = "Size of /tmp, and of /dev/shm."},
+    {"open-files",    0, OPTION_COUNT,   GROUP_LIMITS, RUN | SERVE, AT(pool.limits.open_files),
+     32, 1048576, .metavar = "N", .text = "Open files of one process."},
+    {"output",        0, OPTION_SIZE,    GROUP_LIMITS, RUN | SERVE, AT(pool.limits.output_bytes),
+     1 * KiB, 1 * GiB, .metavar = "SIZE",
+     .text = "Output kept of one execution: its beginning and its end."},
+    {"artifacts",     0, OPTION_COUNT,   GROUP_LIMITS, RUN | SERVE, AT(pool.limits.artifact_count),
+     0, 100000, .metavar = "N", .text = "Files reported of one execution."},
+    {"artifact-size", 0, OPTION_SIZE,    GROUP_LIMITS, RUN | SERVE, AT(pool.limits.artifact_bytes),
+     1, 64 * TiB, .metavar = "SIZE", .text = "Size of one file that is handed out."},
+    {"grace",         0, OPTION_SECONDS, GROUP_LIMITS, RUN | SERVE, AT(pool.limits.grace_ms),
+     0, DAY_MS, .metavar = "S", .text = "Time between the interrupt and the kill."},
+
+    {"python",  0,   OPTION_PATH, GROUP_OTHER, RUN | DOCTOR, AT(pool.python), .metavar = "PATH",
+     .unset = "/usr/bin/python3, else from PATH",
+     .text = "The Python to run, such as that of a virtual environment."},
+    {"preload", 0,   OPTION_TEXT, GROUP_OTHER, RUN, AT(pool.preload), .metavar = "NAMES",
      .unset = "none", .text = "Modules to import beforehand, separated by commas."},
-    {"json",    0,   OPTION_BOOL, GROUP_OTHER, BOTH, AT(json),
-     .text = "Print one JSON document in place of text."},
-    {"verbose", 'v', OPTION_BOOL, GROUP_OTHER, BOTH, AT(verbose),
-     .text = "Tell on stderr what goes on behind the scenes."},
-    {"help",    'h', OPTION_BOOL, GROUP_OTHER, BOTH, AT(help),
-     .text = "Print this text."},
+    {"json",    0,   OPTION_BOOL, GROUP_OTHER, RUN | DOCTOR | KEYS, AT(json),
+     .not_from = FLAG_ONLY, .text = "Print one JSON document in place of text."},
+    {"verbose", 'v', OPTION_BOOL, GROUP_OTHER, RUN | DOCTOR | KEYS, AT(verbose),
+     .not_from = FLAG_ONLY, .text = "Tell on stderr what goes on behind the scenes."},
+    {"help",    'h', OPTION_BOOL, GROUP_OTHER, RUN | DOCTOR | SERVE | KEYS, AT(help),
+     .not_from = FLAG_ONLY, .text = "Print this text."},
 };
 // clang-format on
 
 const size_t options_count = COUNT(options);
+static_assert(COUNT(options) <= OPTIONS_MAX, "struct settings.from has a place for each");
+
+bool option_is_pools(const struct option *o)
+{
+    return o->at >= AT(pool) && o->at < AT(pool) + sizeof(struct service_pool);
+}
+
+size_t option_index(const struct option *o)
+{
+    return (size_t)(o - options);
+}
 
 const struct option *option_by_name(struct str name, unsigned commands)
 {
@@ -123,22 +237,85 @@ unsigned edit_distance(struct str a, struct str b)
 
 /* --- settings --- */
 
+static uint64_t ready_default(void)
+{
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+
+    return cores > 0 ? 2 * (uint64_t)cores : 2;
+}
+
 void settings_init(struct settings *s)
 {
     *s = (struct settings){0};
-    limits_default(&s->limits);
+    s->pool = (struct service_pool){
+        .ready = ready_default(),
+        .max_sessions = 1000,
+        .idle_ms = 15 * MINUTE_MS,
+        .lifetime_ms = 12 * HOUR_MS,
+        .recycle_ms = 12 * HOUR_MS,
+    };
+    s->serve = (struct serve_settings){
+        .socket_mode = 0600,
+        .drain_ms = 30 * SECOND_MS,
+        .log_level = LOG_INFO,
+        .max_connections = 10000,
+        .header_ms = 30 * SECOND_MS,
+        .tenant_sessions = 1000,
+        .retention_ms = 30 * DAY_MS,
+        .record_ms = 90 * DAY_MS,
+        .file_bytes = 4 * GiB,
+        .fetch_bytes = 1 * GiB,
+        .fetch_ms = 2 * MINUTE_MS,
+    };
+    limits_default(&s->pool.limits);
+}
+
+void pool_copy(struct service_pool *to, const struct service_pool *from)
+{
+    char *const *in[] = {&from->name, &from->python, &from->preload, &from->text,
+                         &from->egress_hosts};
+    char **out[] = {&to->name, &to->python, &to->preload, &to->text, &to->egress_hosts};
+
+    *to = *from;
+    for (size_t i = 0; i < COUNT(in); i++)
+        *out[i] = *in[i] ? mem_strdup(*in[i]) : NULL;
+}
+
+void pool_done(struct service_pool *p)
+{
+    free(p->name);
+    free(p->python);
+    free(p->preload);
+    free(p->text);
+    free(p->egress_hosts);
+    *p = (struct service_pool){0};
+}
+
+void list_done(struct list *l)
+{
+    for (size_t i = 0; i < l->count; i++)
+        free(l->item[i]);
+    free(l->item);
+    *l = (struct list){0};
 }
 
 void settings_done(struct settings *s)
 {
-    for (size_t i = 0; i < s->files.count; i++)
-        free(s->files.item[i]);
+    char *texts[] = {
+        s->out,           s->config,      s->state,         s->serve.user,  s->serve.tls_cert,
+        s->serve.tls_key, s->serve.hosts, s->serve.origins, s->keys.tenant, s->keys.name};
+    struct list *lists[] = {&s->files, &s->words, &s->serve.listen};
+
+    for (size_t i = 0; i < COUNT(texts); i++)
+        free(texts[i]);
+    for (size_t i = 0; i < COUNT(lists); i++)
+        list_done(lists[i]);
     for (size_t i = 0; i < s->work.count; i++)
         free(s->work.item[i].arg);
-    free(s->files.item);
     free(s->work.item);
-    free(s->python);
-    free(s->preload);
-    free(s->out);
+    for (size_t i = 0; i < s->pool_count; i++)
+        pool_done(&s->pools[i]);
+    free(s->pools);
+    pool_done(&s->pool);
     *s = (struct settings){0};
 }

@@ -21,7 +21,7 @@ static int take(struct settings *s, const struct option *o, const char *origin,
             return err_set(e, ERR_CALLER, "%s needs a value: %s %s", origin, origin, o->metavar);
         attached = a->argv[a->at++];
     }
-    return option_set(o, s, origin, attached, e);
+    return setting_set(o, s, SOURCE_FLAG, origin, attached, e);
 }
 
 static int unknown(const struct command *c, const char *dashes, struct str name, struct err *e)
@@ -73,6 +73,10 @@ static int parse_plain(struct settings *s, const struct command *c, const char *
 {
     char shown[NAME_SHOWN];
 
+    if (c->takes_words) {
+        list_add(&s->words, arg);
+        return 0;
+    }
     if (!c->takes_work)
         return err_set(e, ERR_CALLER, "%s takes no argument; what is '%s'?", c->name,
                        name_show(shown, str_of(arg)));

@@ -133,7 +133,7 @@ static void on_event(void *arg, const struct event *ev)
     char figure[NAME_SHOWN] = "";
     struct err e;
 
-    if (r->finished)
+    if (r->finished || (ev->kind == EVENT_FILE && ev->file.unlisted))
         return;
     if (ev->kind == EVENT_FILE && keep_file(&r->keep, r->session, ev, &e) < 0)
         complain(r, &e);
@@ -268,7 +268,7 @@ static int check_python(const char *python, struct err *e)
 static int prepare(struct run *r, struct err *e)
 {
     if (sources_load(&r->sources, r->s, e) < 0 || inputs_open(&r->inputs, r->s, e) < 0 ||
-        check_python(r->s->python, e) < 0 || keep_open(&r->keep, r->s, e) < 0) {
+        check_python(r->s->pool.python, e) < 0 || keep_open(&r->keep, r->s, e) < 0) {
         e->kind = ERR_CALLER;
         return -1;
     }
@@ -280,9 +280,9 @@ static int start(struct run *r, struct err *e)
     const struct engine_config engine = {.guest_dir = r->guest_dir};
     const struct pool_config pool = {
         .name = "run",
-        .python = r->s->python,
-        .preload = r->s->preload,
-        .limits = r->s->limits,
+        .python = r->s->pool.python,
+        .preload = r->s->pool.preload,
+        .limits = r->s->pool.limits,
     };
 
     r->loop = loop_new();

@@ -177,7 +177,7 @@ static int open_input(struct input *ret, const char *path, uint64_t *room, struc
 
 int inputs_open(struct inputs *ret, const struct settings *s, struct err *e)
 {
-    uint64_t room = s->limits.disk_bytes;
+    uint64_t room = s->pool.limits.disk_bytes;
     char shown[NAME_SHOWN];
 
     *ret = (struct inputs){.item = mem_zalloc(s->files.count * sizeof(*ret->item))};

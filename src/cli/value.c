@@ -56,11 +56,26 @@ static bool read_size(const char *text, uint64_t *ret)
     return scale != 0 && read_decimal(text, scale, scale > 1, ret) == suffix;
 }
 
+/* The longest first: a time is shown in the longest unit that it has several of. */
+static const struct {
+    char suffix;
+    uint64_t ms;
+} time_units[] = {
+    {'d', 24ull * 60 * 60 * 1000},
+    {'h', 60ull * 60 * 1000     },
+    {'m', 60ull * 1000          },
+    {'s', 1000                  },
+};
+
 static bool read_seconds(const char *text, uint64_t *ret)
 {
-    const char *end = read_decimal(text, 1000, true, ret);
+    const char *end = text + strspn(text, "0123456789.");
+    uint64_t scale = *end == '\0' ? 1000 : 0;
 
-    return end && (*end == '\0' || strcmp(end, "s") == 0);
+    for (size_t i = 0; i < COUNT(time_units); i++)
+        if (end[0] == time_units[i].suffix && end[1] == '\0')
+            scale = time_units[i].ms;
+    return scale != 0 && read_decimal(text, scale, true, ret) == end;
 }
 
 static bool read_cores(const char *text, uint64_t *ret)
@@ -75,6 +90,14 @@ static bool read_count(const char *text, uint64_t *ret)
     const char *end = read_decimal(text, 1, false, ret);
 
     return end && *end == '\0';
+}
+
+static bool read_mode(const char *text, uint64_t *ret)
+{
+    char *end;
+
+    *ret = strtoull(text, &end, 8);
+    return *text >= '0' && *text <= '7' && *end == '\0' && end - text <= 4;
 }
 
 static void show_size(uint64_t v, char *ret, size_t size)
@@ -104,6 +127,13 @@ static void show_decimal(uint64_t v, uint64_t scale, int digits, char *ret, size
 
 static void show_seconds(uint64_t v, char *ret, size_t size)
 {
+    for (size_t i = 0; i < COUNT(time_units); i++) {
+        uint64_t unit = time_units[i].ms;
+        if (unit > 1000 && v >= 2 * unit && v % unit == 0) {
+            snprintf(ret, size, "%" PRIu64 "%c", v / unit, time_units[i].suffix);
+            return;
+        }
+    }
     show_decimal(v, 1000, 3, ret, size);
 }
 
@@ -117,6 +147,11 @@ static void show_count(uint64_t v, char *ret, size_t size)
     snprintf(ret, size, "%" PRIu64, v);
 }
 
+static void show_mode(uint64_t v, char *ret, size_t size)
+{
+    snprintf(ret, size, "%04" PRIo64, v);
+}
+
 /* The types that are kept as a number. */
 static const struct number {
     bool (*read)(const char *text, uint64_t *ret);
@@ -127,6 +162,7 @@ static const struct number {
     [OPTION_SECONDS] = {read_seconds, show_seconds, "a number of seconds such as 30 or 0.5"},
     [OPTION_CORES] = {read_cores,   show_cores,   "a number of cores such as 1 or 0.5"   },
     [OPTION_COUNT] = {read_count,   show_count,   "a whole number"                       },
+    [OPTION_MODE] = {read_mode,    show_mode,    "a mode in octal such as 0660"         },
 };
 
 static const struct number *number_of(enum option_type t)
@@ -175,10 +211,63 @@ void work_add(struct settings *s, enum work_kind kind, const char *arg)
     s->work.item[s->work.count++] = (struct work){kind, mem_strdup(arg)};
 }
 
-static void list_add(struct list *l, const char *value)
+void list_add(struct list *l, const char *value)
 {
     l->item = mem_realloc(l->item, (l->count + 1) * sizeof(*l->item));
     l->item[l->count++] = mem_strdup(value);
+}
+
+/* "a, b": each word without the spaces around it. */
+static int add_words(struct list *l, const char *origin, const char *value, struct err *e)
+{
+    for (const char *p = value, *end; p; p = *end ? end + 1 : NULL) {
+        AUTO_FREE char *word = NULL;
+        p += strspn(p, " \t");
+        end = strchrnul(p, ',');
+        size_t n = (size_t)(end - p);
+        while (n > 0 && (p[n - 1] == ' ' || p[n - 1] == '\t'))
+            n--;
+        if (n == 0)
+            return err_set(e, ERR_CALLER, "%s: something is missing beside a comma", origin);
+        word = mem_strndup((struct str){p, n});
+        list_add(l, word);
+    }
+    return 0;
+}
+
+/* The n-th of "a|b|c"; empty past the last. */
+static struct str choice_word(const char *choices, unsigned n)
+{
+    for (; n > 0; n--) {
+        choices = strchr(choices, '|');
+        if (!choices)
+            return (struct str){0};
+        choices++;
+    }
+    return (struct str){choices, (size_t)(strchrnul(choices, '|') - choices)};
+}
+
+static int set_choice(const struct option *o, unsigned *field, const char *origin,
+                      const char *value, struct err *e)
+{
+    char name[NAME_SHOWN], all[128] = "";
+    struct str word;
+    size_t at = 0;
+
+    for (unsigned i = 0; (word = choice_word(o->choices, i)).n > 0; i++) {
+        if (str_is(word, value)) {
+            *field = i;
+            return 0;
+        }
+        bool last = choice_word(o->choices, i + 1).n == 0;
+        at += (size_t)snprintf(all + at, sizeof(all) - at, "%s%.*s",
+                               i == 0 ? ""
+                               : last ? " nor "
+                                      : ", ",
+                               (int)word.n, word.p);
+    }
+    return err_set(e, ERR_CALLER, "%s: '%s' is neither %s", origin, name_show(name, str_of(value)),
+                   all);
 }
 
 static void set_text(char **field, const char *value)
@@ -196,8 +285,12 @@ int option_set(const struct option *o, struct settings *s, const char *origin, c
         return set_number(o, field, origin, value, e);
     if (o->type == OPTION_BOOL)
         return set_bool(field, origin, value, e);
-    if (*value == '\0' && (o->type == OPTION_PATH || o->type == OPTION_LIST))
+    if (o->type == OPTION_CHOICE)
+        return set_choice(o, field, origin, value, e);
+    if (*value == '\0' && o->type != OPTION_TEXT && o->type != OPTION_WORK)
         return err_set(e, ERR_CALLER, "%s: %s must not be empty", origin, o->metavar);
+    if (o->type == OPTION_WORDS)
+        return add_words(field, origin, value, e);
     if (o->type == OPTION_LIST)
         list_add(field, value);
     else if (o->type == OPTION_WORK)
@@ -207,14 +300,64 @@ int option_set(const struct option *o, struct settings *s, const char *origin, c
     return 0;
 }
 
+int setting_set(const struct option *o, struct settings *s, enum source_kind source,
+                const char *origin, const char *value, struct err *e)
+{
+    unsigned char *from = &s->from[option_index(o)];
+
+    if (o->type == OPTION_WORDS && *from < source)
+        list_done((void *)((char *)s + o->at));
+    *from = (unsigned char)source;
+    return option_set(o, s, origin, value, e);
+}
+
+/* Rows point into struct settings, so a pool borrows one for a moment. */
+int pool_set(const struct option *o, struct service_pool *p, const char *origin, const char *value,
+             struct err *e)
+{
+    struct settings s = {.pool = *p};
+    int rc;
+
+    assert(option_is_pools(o));
+    rc = option_set(o, &s, origin, value, e);
+    *p = s.pool;
+    return rc;
+}
+
+static void show_list(const struct list *l, char *ret, size_t size)
+{
+    size_t at = 0;
+
+    for (size_t i = 0; i < l->count && at < size; i++)
+        at += (size_t)snprintf(ret + at, size - at, "%s%s", i ? ", " : "", l->item[i]);
+}
+
 void option_show(const struct option *o, const struct settings *s, char *ret, size_t size)
 {
-    const char *field = (const char *)s + o->at;
+    const void *field = (const char *)s + o->at;
     const struct number *n = number_of(o->type);
 
     *ret = '\0';
-    if (n)
-        n->show(*(const uint64_t *)(const void *)field, ret, size);
-    else if (o->unset)
-        snprintf(ret, size, "%s", o->unset);
+    if (n) {
+        n->show(*(const uint64_t *)field, ret, size);
+    } else if (o->type == OPTION_BOOL) {
+        snprintf(ret, size, "%s", *(const bool *)field ? "yes" : "no");
+    } else if (o->type == OPTION_CHOICE) {
+        struct str word = choice_word(o->choices, *(const unsigned *)field);
+        snprintf(ret, size, "%.*s", (int)word.n, word.p);
+    } else if (o->type == OPTION_WORDS) {
+        show_list(field, ret, size);
+    } else if (o->type == OPTION_TEXT || o->type == OPTION_PATH) {
+        const char *text = *(char *const *)field;
+        snprintf(ret, size, "%s", text ? text : "");
+    }
+}
+
+void option_show_default(const struct option *o, const struct settings *defaults, char *ret,
+                         size_t size)
+{
+    if (o->unset || o->type == OPTION_BOOL)
+        snprintf(ret, size, "%s", o->unset ? o->unset : "");
+    else
+        option_show(o, defaults, ret, size);
 }

@@ -9,6 +9,13 @@ import retort
 
 LIMITS = ["timeout", "cpu-time", "cpus", "memory", "pids", "disk", "tmp", "open-files", "output",
           "artifacts", "artifact-size", "grace"]
+SERVE = ["listen", "socket-mode", "config", "check-config", "state", "user", "isolation-floor", "drain",
+         "log-level", "log-format", "tls-cert", "tls-key", "plain-http", "hosts", "origins",
+         "max-connections", "max-per-address", "header-timeout", "tenant-sessions", "retention",
+         "records", "file-size", "fetch-size", "fetch-timeout", "fetch-private", "description", "ready",
+         "max-sessions", "idle-timeout", "lifetime", "recycle", "egress", "egress-hosts", "python",
+         "preload", *LIMITS, "help"]
+KEYS = ["tenant", "name", "admin", "quiet", "config", "state", "json", "verbose", "help"]
 RUN = ["code", "shell", "keep-going", "file", "out", *LIMITS, "python", "preload", "json", "verbose",
        "help"]
 
@@ -36,6 +43,13 @@ def test_of_run(args):
         assert re.search(rf"\b{status}\b", text)
 
 
+def test_of_serve_and_keys():
+    for command, options in (("serve", SERVE), ("keys", KEYS)):
+        text = shown(command, "--help")
+        assert text.startswith(f"usage: retort {command}")
+        assert re.findall(r"^  .{4}--([a-z-]+)", text, re.M) == options
+
+
 def test_of_doctor():
     text = shown("doctor", "--help")
     assert text.startswith("usage: retort doctor")
@@ -45,11 +59,12 @@ def test_of_doctor():
 def test_every_option_of_the_source_is_shown():
     source = (retort.REPO / "src/cli/options.c").read_text()
     table = source[source.index("options[] = {"):source.index("options_count")]
-    assert set(re.findall(r'^    \{"([a-z-]+)"', table, re.M)) == set(RUN)
+    assert set(re.findall(r'^    \{"([a-z-]+)"', table, re.M)) == {*RUN, *SERVE, *KEYS}
 
 
 def test_lines_fit_a_wide_terminal():
-    for args in (("--help",), ("run", "--help"), ("doctor", "--help")):
+    for args in (("--help",), ("run", "--help"), ("doctor", "--help"), ("serve", "--help"),
+                 ("keys", "--help")):
         assert max(map(len, shown(*args).splitlines())) <= 120
 
 

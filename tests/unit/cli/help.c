@@ -5,7 +5,9 @@ static const struct command run = {
     .name = "run", .id = COMMAND_RUN, .args = "ARGS", .text = "Runs.", .notes = "The end.\n"};
 static const struct command doctor = {
     .name = "doctor", .id = COMMAND_DOCTOR, .args = "", .text = "Looks."};
-static const struct command *const commands[] = {&run, &doctor};
+static const struct command serve = {
+    .name = "serve", .id = COMMAND_SERVE, .args = "", .text = "Serves."};
+static const struct command *const commands[] = {&run, &serve, &doctor};
 
 /* Every option of a command, with its value and its sentence, and none of another command. */
 static void test_every_option_is_told(void **state)
@@ -24,7 +26,7 @@ static void test_every_option_is_told(void **state)
             if (options[i].commands & IN(commands[c]->id)) {
                 assert_has(b.p, flag);
                 assert_has(b.p, options[i].text);
-            } else {
+            } else if (!option_by_name(str_of(options[i].name), IN(commands[c]->id))) {
                 assert_null(strstr(b.p, flag));
             }
         }
@@ -45,7 +47,9 @@ static void test_defaults_are_told(void **state)
     assert_int_equal(buf_put(&b, (struct str){"", 1}, &e), 0);
     for (size_t i = 0; i < options_count; i++) {
         char value[64], want[512];
-        option_show(&options[i], &s, value, sizeof(value));
+        if (!(options[i].commands & IN(COMMAND_RUN)))
+            continue;
+        option_show_default(&options[i], &s, value, sizeof(value));
         snprintf(want, sizeof(want), "%s [%s]\n", options[i].text, value);
         if (*value)
             assert_has(b.p, want);
@@ -53,6 +57,32 @@ static void test_defaults_are_told(void **state)
     assert_has(b.p, "The end.\n");
     buf_done(&b);
     settings_done(&s);
+}
+
+/* The page has a row for each setting of serve, and its name in the environment. */
+static void test_page(void **state)
+{
+    struct buf b;
+    struct err e;
+
+    (void)state;
+    buf_init(&b, 64 * KiB);
+    help_page(&serve, &b);
+    assert_int_equal(buf_put(&b, (struct str){"", 1}, &e), 0);
+    for (size_t i = 0; i < options_count; i++) {
+        char want[128], env[ENV_NAME_MAX];
+        if (!(options[i].commands & IN(COMMAND_SERVE)) || strcmp(options[i].name, "help") == 0)
+            continue;
+        option_env_name(&options[i], env);
+        if (options[i].not_from & IN(SOURCE_ENV))
+            snprintf(want, sizeof(want), "| `%s` | flag only |", options[i].name);
+        else
+            snprintf(want, sizeof(want), "| `%s` | `%s` |", options[i].name, env);
+        assert_has(b.p, want);
+        assert_has(b.p, options[i].text);
+    }
+    assert_has(b.p, "`RETORT_IDLE_TIMEOUT`");
+    buf_done(&b);
 }
 
 static void test_program(void **state)
@@ -75,6 +105,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_option_is_told),
         cmocka_unit_test(test_defaults_are_told),
+        cmocka_unit_test(test_page),
         cmocka_unit_test(test_program),
     };
 

@@ -29,7 +29,7 @@ static int open_house(void **state)
 {
     static struct house h;
 
-    h = (struct house){.k.dir = -1, .s.limits.artifact_bytes = 100};
+    h = (struct house){.k.dir = -1, .s.pool.limits.artifact_bytes = 100};
     buf_init(&h.line, 4096);
     *state = &h;
     return scratch_open(&h.session.space) < 0 || scratch_open(&h.out) < 0 ? -1 : 0;
@@ -61,7 +61,7 @@ static int report(struct house *h, enum file_change change, const char *path, ui
     ev.file.path = str_of(path);
     ev.file.size = size;
     ev.file.mime = "text/csv";
-    ev.file.too_large = size > h->s.limits.artifact_bytes;
+    ev.file.too_large = size > h->s.pool.limits.artifact_bytes;
     return keep_file(&h->k, &h->session, &ev, &h->e);
 }
 

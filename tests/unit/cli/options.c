@@ -52,7 +52,10 @@ static void test_table_is_sound(void **state)
         assert_true(o->min <= o->max);
         assert_true((o->metavar == NULL) == (o->type == OPTION_BOOL));
         assert_true(strlen(o->text) > 10 && o->text[strlen(o->text) - 1] == '.');
+        assert_true((o->choices == NULL) == (o->type != OPTION_CHOICE));
         for (size_t j = 0; j < i; j++) {
+            if (!(o->commands & options[j].commands))
+                continue;
             assert_string_not_equal(o->name, options[j].name);
             assert_true(o->letter == 0 || o->letter != options[j].letter);
         }
@@ -74,7 +77,7 @@ static void test_defaults_are_in_range(void **state)
         if (option_set(&options[i], &p->s, options[i].name, value, &p->e) < 0)
             fail_msg("%s", p->e.text);
     }
-    assert_memory_equal(&p->s.limits, &defaults.limits, sizeof(defaults.limits));
+    assert_memory_equal(&p->s.pool.limits, &defaults.pool.limits, sizeof(defaults.pool.limits));
     settings_done(&defaults);
 }
 
@@ -84,8 +87,8 @@ static void test_both_ways_to_write_a_value(void **state)
 
     assert_int_equal(
         parse(p, &run, "--timeout", "1.5", "--memory=64M", "-fa", "-f", "b", "--file=c"), 0);
-    assert_int_equal(p->s.limits.wall_ms, 1500);
-    assert_int_equal(p->s.limits.memory_bytes, 64 * MiB);
+    assert_int_equal(p->s.pool.limits.wall_ms, 1500);
+    assert_int_equal(p->s.pool.limits.memory_bytes, 64 * MiB);
     assert_int_equal(p->s.files.count, 3);
     assert_string_equal(p->s.files.item[0], "a");
     assert_string_equal(p->s.files.item[1], "b");
@@ -138,7 +141,7 @@ static void test_last_value_counts(void **state)
 
     assert_int_equal(parse(p, &run, "--out", "a", "--out=b", "--pids=20", "--pids", "30"), 0);
     assert_string_equal(p->s.out, "b");
-    assert_int_equal(p->s.limits.pids, 30);
+    assert_int_equal(p->s.pool.limits.pids, 30);
 }
 
 static void test_help_ends_the_reading(void **state)
@@ -169,7 +172,7 @@ static void test_mistakes(void **state)
         {{"--memory", "1M"},     "--memory: 1M is too little; the least is 32M"                },
         {{"--timeout", "0"},     "--timeout: 0 is too little; the least is 0.01"               },
         {{"--timeout", "-1"},    "--timeout: '-1' is not a number of seconds such as 30 or 0.5"},
-        {{"--timeout", "86401"}, "--timeout: 86401 is too much; the most is 86400"             },
+        {{"--timeout", "86401"}, "--timeout: 86401 is too much; the most is 24h"               },
         {{"--pids", "-1"},       "--pids: '-1' is not a whole number"                          },
         {{"--pids", "1.5"},      "--pids: '1.5' is not a whole number"                         },
         {{"--cpus", "0"},        "--cpus: 0 is too little; the least is 0.01"                  },

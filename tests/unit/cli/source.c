@@ -14,7 +14,7 @@ static int open_desk(void **state)
 {
     static struct desk d;
 
-    d = (struct desk){.s.limits.disk_bytes = 1 * MiB};
+    d = (struct desk){.s.pool.limits.disk_bytes = 1 * MiB};
     *state = &d;
     return scratch_open(&d.dir);
 }
@@ -177,7 +177,7 @@ static void test_files_must_fit(void **state)
 {
     struct desk *d = *state;
 
-    d->s.limits.disk_bytes = 10;
+    d->s.pool.limits.disk_bytes = 10;
     add_file(d, scratch_put(&d->dir, "a", STR("123456")));
     assert_int_equal(open_inputs(d), 0);
     add_file(d, scratch_put(&d->dir, "b", STR("12345")));

@@ -18,13 +18,13 @@ static void check(enum option_type type, const struct row *rows, size_t count)
     settings_init(&s);
     for (size_t i = 0; i < count; i++) {
         int got;
-        s.limits.wall_ms = 42;
-        o.at = offsetof(struct settings, limits.wall_ms);
+        s.pool.limits.wall_ms = 42;
+        o.at = offsetof(struct settings, pool.limits.wall_ms);
         got = option_set(&o, &s, "--x", rows[i].text, &e);
-        if (rows[i].value == BAD ? got == 0 || s.limits.wall_ms != 42
-                                 : got < 0 || s.limits.wall_ms != rows[i].value)
+        if (rows[i].value == BAD ? got == 0 || s.pool.limits.wall_ms != 42
+                                 : got < 0 || s.pool.limits.wall_ms != rows[i].value)
             fail_msg("'%s' gives %d and %llu", rows[i].text, got,
-                     (unsigned long long)s.limits.wall_ms);
+                     (unsigned long long)s.pool.limits.wall_ms);
     }
     settings_done(&s);
 }
@@ -73,25 +73,30 @@ static void test_sizes(void **state)
 static void test_seconds(void **state)
 {
     static const struct row rows[] = {
-        {"0",                    0    },
-        {"30",                   30000},
-        {"0.5",                  500  },
-        {"0.001",                1    },
-        {"0.0009",               0    },
-        {"1.2345",               1234 },
-        {"10s",                  10000},
-        {"",                     BAD  },
-        {"s",                    BAD  },
-        {"1m",                   BAD  },
-        {"1,5",                  BAD  },
-        {"-1",                   BAD  },
-        {"nan",                  BAD  },
-        {"1e3",                  BAD  },
-        {"1.",                   BAD  },
-        {"1.5x",                 BAD  },
-        {".5",                   BAD  },
-        {"99999999999999999999", BAD  },
-        {"18446744073709552",    BAD  },
+        {"0",                    0        },
+        {"30",                   30000    },
+        {"0.5",                  500      },
+        {"0.001",                1        },
+        {"0.0009",               0        },
+        {"1.2345",               1234     },
+        {"10s",                  10000    },
+        {"1m",                   60000    },
+        {"1.5h",                 5400000  },
+        {"2d",                   172800000},
+        {"",                     BAD      },
+        {"s",                    BAD      },
+        {"1ms",                  BAD      },
+        {"1w",                   BAD      },
+        {"m",                    BAD      },
+        {"1,5",                  BAD      },
+        {"-1",                   BAD      },
+        {"nan",                  BAD      },
+        {"1e3",                  BAD      },
+        {"1.",                   BAD      },
+        {"1.5x",                 BAD      },
+        {".5",                   BAD      },
+        {"99999999999999999999", BAD      },
+        {"18446744073709552",    BAD      },
     };
 
     (void)state;
@@ -119,6 +124,66 @@ static void test_cores_and_counts(void **state)
     check(OPTION_COUNT, counts, COUNT(counts));
 }
 
+static void test_modes(void **state)
+{
+    static const struct row rows[] = {
+        {"0600",  0600},
+        {"660",   0660},
+        {"0",     0   },
+        {"0888",  BAD },
+        {"",      BAD },
+        {"-1",    BAD },
+        {" 600",  BAD },
+        {"0o600", BAD },
+    };
+
+    (void)state;
+    check(OPTION_MODE, rows, COUNT(rows));
+}
+
+static void test_choices(void **state)
+{
+    const struct option o = {.type = OPTION_CHOICE,
+                             .metavar = "WORD",
+                             .choices = "none|some|allow-list",
+                             .at = offsetof(struct settings, pool.egress)};
+    struct settings s;
+    struct err e;
+    char text[32];
+
+    (void)state;
+    settings_init(&s);
+    assert_int_equal(option_set(&o, &s, "--egress", "allow-list", &e), 0);
+    assert_int_equal(s.pool.egress, 2);
+    option_show(&o, &s, text, sizeof(text));
+    assert_string_equal(text, "allow-list");
+    assert_int_equal(option_set(&o, &s, "--egress", "allow", &e), -1);
+    assert_string_equal(e.text, "--egress: 'allow' is neither none, some nor allow-list");
+    assert_int_equal(option_set(&o, &s, "--egress", "", &e), -1);
+    assert_int_equal(s.pool.egress, 2);
+    settings_done(&s);
+}
+
+static void test_words(void **state)
+{
+    const struct option *o = option_by_name(STR("listen"), IN(COMMAND_SERVE));
+    struct settings s;
+    struct err e;
+
+    (void)state;
+    settings_init(&s);
+    assert_int_equal(setting_set(o, &s, SOURCE_FILE, "f:1", "1 ,\t2", &e), 0);
+    assert_int_equal(setting_set(o, &s, SOURCE_FLAG, "--listen", "3", &e), 0);
+    assert_int_equal(setting_set(o, &s, SOURCE_FLAG, "--listen", " 4", &e), 0);
+    assert_int_equal(s.serve.listen.count, 2); /* flags replace the file and add to each other */
+    assert_string_equal(s.serve.listen.item[0], "3");
+    assert_string_equal(s.serve.listen.item[1], "4");
+    assert_int_equal(setting_set(o, &s, SOURCE_FLAG, "--listen", "5,,6", &e), -1);
+    assert_string_equal(e.text, "--listen: something is missing beside a comma");
+    assert_int_equal(setting_set(o, &s, SOURCE_FLAG, "--listen", "", &e), -1);
+    settings_done(&s);
+}
+
 /* A value is shown as it may be written. */
 static void test_shown(void **state)
 {
@@ -137,6 +202,12 @@ static void test_shown(void **state)
         {OPTION_SECONDS, 500,        "0.5"  },
         {OPTION_SECONDS, 1,          "0.001"},
         {OPTION_SECONDS, 0,          "0"    },
+        {OPTION_SECONDS, 60000,      "60"   },
+        {OPTION_SECONDS, 900000,     "15m"  },
+        {OPTION_SECONDS, 901000,     "901"  },
+        {OPTION_SECONDS, 86400000,   "24h"  },
+        {OPTION_SECONDS, 2592000000, "30d"  },
+        {OPTION_MODE,    0600,       "0600" },
         {OPTION_CORES,   100,        "1"    },
         {OPTION_CORES,   5,          "0.05" },
         {OPTION_COUNT,   64,         "64"   },
@@ -146,8 +217,8 @@ static void test_shown(void **state)
 
     (void)state;
     for (size_t i = 0; i < COUNT(rows); i++) {
-        struct option o = {.type = rows[i].type, .at = offsetof(struct settings, limits.pids)};
-        s.limits.pids = rows[i].value;
+        struct option o = {.type = rows[i].type, .at = offsetof(struct settings, pool.limits.pids)};
+        s.pool.limits.pids = rows[i].value;
         option_show(&o, &s, text, sizeof(text));
         assert_string_equal(text, rows[i].text);
     }
@@ -159,6 +230,9 @@ int main(void)
         cmocka_unit_test(test_sizes),
         cmocka_unit_test(test_seconds),
         cmocka_unit_test(test_cores_and_counts),
+        cmocka_unit_test(test_modes),
+        cmocka_unit_test(test_choices),
+        cmocka_unit_test(test_words),
         cmocka_unit_test(test_shown),
     };
 

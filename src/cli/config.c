@@ -1,0 +1,332 @@
+/*
+ * Settings from four places: the defaults, the file, the environment, the
+ * arguments. Each replaces what the one before said; all of them go through the
+ * rows of options.c. What [pool NAME] says comes last, because it is about that
+ * pool alone.
+ */
+#include "cli/cli_int.h"
+
+#include "cli/listen.h"
+#include "cli/state.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define ORIGIN_MAX    700
+#define POOL_NAME_MAX 32
+#define POOLS_MAX     64
+
+extern char **environ;
+
+void option_env_name(const struct option *o, char ret[ENV_NAME_MAX])
+{
+    int n = snprintf(ret, ENV_NAME_MAX, "RETORT_%s", o->name);
+
+    assert(n < ENV_NAME_MAX);
+    for (char *p = ret; *p; p++) {
+        if (*p == '-')
+            *p = '_';
+        else
+            *p = (char)toupper((unsigned char)*p);
+    }
+}
+
+void config_path(const struct settings *s, char *ret, size_t size)
+{
+    const char *path = s->config                           ? s->config
+                       : access(CONFIG_DEFAULT, F_OK) == 0 ? CONFIG_DEFAULT
+                                                           : "";
+
+    snprintf(ret, size, "%s", path);
+}
+
+/* --- the environment --- */
+
+static int load_env(struct settings *s, struct err *e)
+{
+    for (size_t i = 0; i < options_count; i++) {
+        const struct option *o = &options[i];
+        char name[ENV_NAME_MAX];
+        const char *value;
+        if (!(o->commands & IN(COMMAND_SERVE)) || (o->not_from & IN(SOURCE_ENV)))
+            continue;
+        option_env_name(o, name);
+        value = getenv(name);
+        if (value && setting_set(o, s, SOURCE_ENV, name, value, e) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Not an error: the variable may be somebody else's. A slip is told. */
+static void warn_of_slips(void)
+{
+    for (char **v = environ; *v; v++) {
+        struct str name = {*v, (size_t)(strchrnul(*v, '=') - *v)};
+        char best[ENV_NAME_MAX] = "", own[ENV_NAME_MAX];
+        unsigned least = 3;
+        if (strncmp(*v, "RETORT_", 7) != 0 || name.n >= ENV_NAME_MAX)
+            continue;
+        for (size_t i = 0; i < options_count && least > 0; i++) {
+            if (!(options[i].commands & IN(COMMAND_SERVE)))
+                continue;
+            option_env_name(&options[i], own);
+            unsigned d = edit_distance((struct str){name.p + 7, name.n - 7}, str_of(own + 7));
+            if (d < least) {
+                least = d;
+                snprintf(best, sizeof(best), "%s", own);
+            }
+        }
+        if (*best && least > 0)
+            log_warn("%.*s is no setting; did you mean %s?", (int)name.n, name.p, best);
+    }
+}
+
+/* --- the file --- */
+
+static bool is_pool(const struct ini_entry *n)
+{
+    return strncmp(n->section, "pool ", 5) == 0;
+}
+
+static const char *pool_name(const struct ini_entry *n)
+{
+    return n->section + 5 + strspn(n->section + 5, " \t");
+}
+
+static bool is_pool_name(const char *name)
+{
+    size_t n = strlen(name);
+
+    return n > 0 && n <= POOL_NAME_MAX &&
+           strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-_.") == n &&
+           strchr("-_.", name[0]) == NULL;
+}
+
+/* Before the first section, too, it is the server's. */
+static const char *section_of(const struct ini_entry *n)
+{
+    return *n->section ? n->section : "server";
+}
+
+static int check_section(const struct ini_entry *n, const char *path, struct err *e)
+{
+    char shown[NAME_SHOWN];
+
+    if (strcmp(n->section, "server") == 0)
+        return 0;
+    if (!is_pool(n))
+        return err_set(e, ERR_CALLER,
+                       "%s:%u: there is no section [%s]; there are [server] and [pool NAME]", path,
+                       n->line, name_show(shown, str_of(n->section)));
+    if (!is_pool_name(pool_name(n)))
+        return err_set(e, ERR_CALLER,
+                       "%s:%u: '%s' is no name for a pool: up to %d of a-z, 0-9, '-', '_', '.'",
+                       path, n->line, name_show(shown, str_of(pool_name(n))), POOL_NAME_MAX);
+    return 0;
+}
+
+static int check_twice(const struct ini *ini, size_t at, const char *path, struct err *e)
+{
+    const struct ini_entry *n = &ini->item[at];
+
+    for (size_t i = 0; i < at; i++) {
+        const struct ini_entry *had = &ini->item[i];
+        if (strcmp(section_of(had), section_of(n)) == 0 && strcmp(had->name, n->name) == 0)
+            return err_set(e, ERR_CALLER, "%s:%u: %s%s%s is there already, in line %u", path,
+                           n->line, *n->name ? n->name : "[", *n->name ? "" : n->section,
+                           *n->name ? "" : "]", had->line);
+    }
+    return 0;
+}
+
+static const struct option *row_of(const struct ini_entry *n, const char *path, struct err *e)
+{
+    const struct option *o = option_by_name(str_of(n->name), IN(COMMAND_SERVE));
+    const char *nearest = option_nearest(str_of(n->name), IN(COMMAND_SERVE));
+    char shown[NAME_SHOWN];
+
+    name_show(shown, str_of(n->name));
+    if (!o) {
+        err_set(e, ERR_CALLER, "%s:%u: there is no setting %s%s%s%s", path, n->line, shown,
+                nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
+        return NULL;
+    }
+    if (o->not_from & IN(SOURCE_FILE)) {
+        err_set(e, ERR_CALLER, "%s:%u: %s cannot be set in a file, only by --%s", path, n->line,
+                shown, o->name);
+        return NULL;
+    }
+    if (is_pool(n) && !option_is_pools(o)) {
+        err_set(e, ERR_CALLER, "%s:%u: %s is not a pool's own; it belongs to [server]", path,
+                n->line, shown);
+        return NULL;
+    }
+    return o;
+}
+
+static int check_file(const struct ini *ini, const char *path, struct err *e)
+{
+    for (size_t i = 0; i < ini->count; i++) {
+        const struct ini_entry *n = &ini->item[i];
+        if (n->name[0] == '\0' && check_section(n, path, e) < 0)
+            return -1;
+        if (check_twice(ini, i, path, e) < 0 || (n->name[0] && !row_of(n, path, e)))
+            return -1;
+    }
+    return 0;
+}
+
+static void origin_of(const struct ini_entry *n, const char *path, char ret[ORIGIN_MAX])
+{
+    snprintf(ret, ORIGIN_MAX, "%.500s:%u: %s", path, n->line, n->name);
+}
+
+static int load_server(struct settings *s, const struct ini *ini, const char *path, struct err *e)
+{
+    for (size_t i = 0; i < ini->count; i++) {
+        const struct ini_entry *n = &ini->item[i];
+        char origin[ORIGIN_MAX];
+        if (is_pool(n) || n->name[0] == '\0')
+            continue;
+        origin_of(n, path, origin);
+        if (setting_set(row_of(n, path, e), s, SOURCE_FILE, origin, n->value, e) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int add_pool(struct settings *s, const char *name, struct err *e)
+{
+    if (s->pool_count == POOLS_MAX)
+        return err_set(e, ERR_CALLER, "there are more than %d pools", POOLS_MAX);
+    s->pools = mem_realloc(s->pools, (s->pool_count + 1) * sizeof(*s->pools));
+    pool_copy(&s->pools[s->pool_count], &s->pool);
+    s->pools[s->pool_count++].name = mem_strdup(name);
+    return 0;
+}
+
+static int load_pools(struct settings *s, const struct ini *ini, const char *path, struct err *e)
+{
+    for (size_t i = 0; i < ini->count; i++) {
+        const struct ini_entry *n = &ini->item[i];
+        char origin[ORIGIN_MAX];
+        if (!is_pool(n))
+            continue;
+        if (n->name[0] == '\0') {
+            if (add_pool(s, pool_name(n), e) < 0)
+                return -1;
+            continue;
+        }
+        origin_of(n, path, origin);
+        if (pool_set(row_of(n, path, e), &s->pools[s->pool_count - 1], origin, n->value, e) < 0)
+            return -1;
+    }
+    if (s->pool_count == 0)
+        return add_pool(s, "default", e);
+    return 0;
+}
+
+/* --- what no single row can tell --- */
+
+static int check_pool(const struct service_pool *p, struct err *e)
+{
+    if (p->egress == EGRESS_ALLOW_LIST && (!p->egress_hosts || !*p->egress_hosts))
+        return err_set(e, ERR_CALLER,
+                       "pool %s: egress = allow-list needs egress-hosts; say which hosts its code "
+                       "may reach",
+                       p->name);
+    if (p->ready > p->max_sessions)
+        return err_set(e, ERR_CALLER, "pool %s: ready is %llu, but max-sessions allows only %llu",
+                       p->name, (unsigned long long)p->ready, (unsigned long long)p->max_sessions);
+    return 0;
+}
+
+static int check_serve(const struct settings *s, struct err *e)
+{
+    struct address a;
+
+    if (!s->serve.tls_cert != !s->serve.tls_key)
+        return err_set(e, ERR_CALLER, "tls-cert and tls-key belong together; %s is missing",
+                       s->serve.tls_cert ? "tls-key" : "tls-cert");
+    for (size_t i = 0; i < s->serve.listen.count; i++)
+        if (address_parse(s->serve.listen.item[i], &a, e) < 0)
+            return err_wrap(e, "listen");
+    for (size_t i = 0; i < s->pool_count; i++)
+        if (check_pool(&s->pools[i], e) < 0)
+            return -1;
+    return 0;
+}
+
+/* --- all of it --- */
+
+/* The arguments are read twice: first for the name of the file, which they override. */
+static int find_config(struct settings *s, const struct command *c, int argc,
+                       const char *const *argv, struct err *e)
+{
+    struct settings first;
+    const char *env = getenv("RETORT_CONFIG");
+    int rc;
+
+    settings_init(&first);
+    rc = settings_parse(&first, c, argc, argv, e);
+    if (rc == 0) {
+        s->help = first.help;
+        s->config = take_ptr(&first.config);
+        if (!s->config && env)
+            s->config = mem_strdup(env);
+    }
+    settings_done(&first);
+    return rc;
+}
+
+/* Defaults that a constant cannot say. */
+static int complete(struct settings *s, struct err *e)
+{
+    char path[STATE_PATH_MAX];
+
+    if (s->serve.listen.count == 0)
+        list_add(&s->serve.listen, LISTEN_DEFAULT);
+    if (state_find(s, path, e) < 0)
+        return -1;
+    free(s->state);
+    s->state = mem_strdup(path);
+    return 0;
+}
+
+static int load(struct settings *s, const struct command *c, const char *path, struct ini *ini,
+                struct err *e)
+{
+    if (*path && (ini_load(ini, path, e) < 0 || check_file(ini, path, e) < 0 ||
+                  load_server(s, ini, path, e) < 0))
+        return -1;
+    if (load_env(s, e) < 0 || settings_parse(s, c, s->argc, s->argv, e) < 0 ||
+        load_pools(s, ini, path, e) < 0 || complete(s, e) < 0)
+        return -1;
+    return check_serve(s, e);
+}
+
+int settings_load(struct settings *s, const struct command *c, int argc, const char *const *argv,
+                  struct err *e)
+{
+    struct ini ini = {0};
+    char path[512];
+    int rc;
+
+    s->argc = argc;
+    s->argv = argv;
+    if (!c->configured)
+        return settings_parse(s, c, argc, argv, e);
+    if (find_config(s, c, argc, argv, e) < 0)
+        return -1;
+    if (s->help)
+        return 0;
+    config_path(s, path, sizeof(path));
+    rc = load(s, c, path, &ini, e);
+    ini_done(&ini);
+    if (rc == 0)
+        warn_of_slips();
+    return rc;
+}

@@ -1,0 +1,117 @@
+/* Settings as a file that would give the same, and what two of them differ in. */
+#include "cli/cli_int.h"
+
+#include <stdio.h>
+
+#define SHOWN_MAX (17 * KiB)
+#define COLUMN    18
+
+static void put(struct buf *b, const char *fmt, ...) PRINTF(2, 3);
+static void put(struct buf *b, const char *fmt, ...)
+{
+    char line[SHOWN_MAX + 256];
+    struct err e;
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(line, sizeof(line), fmt, ap);
+    va_end(ap);
+    if (buf_put(b, str_of(line), &e) < 0)
+        log_warn("the settings are too long to be shown: %s", e.text);
+}
+
+static bool is_shown(const struct option *o)
+{
+    return (o->commands & IN(COMMAND_SERVE)) && !(o->not_from & IN(SOURCE_FILE));
+}
+
+/* Who said so, where that is not the default. */
+static void show_source(const struct option *o, const struct settings *s, char *ret, size_t size)
+{
+    char env[ENV_NAME_MAX];
+
+    *ret = '\0';
+    if (s->from[option_index(o)] == SOURCE_FLAG)
+        snprintf(ret, size, "   ; --%s", o->name);
+    if (s->from[option_index(o)] == SOURCE_ENV) {
+        option_env_name(o, env);
+        snprintf(ret, size, "   ; %s", env);
+    }
+}
+
+static void show_rows(const struct settings *s, bool pools, bool source, struct buf *ret)
+{
+    for (size_t i = 0; i < options_count; i++) {
+        const struct option *o = &options[i];
+        char value[SHOWN_MAX], from[ENV_NAME_MAX + 8] = "";
+        if (!is_shown(o) || option_is_pools(o) != pools)
+            continue;
+        option_show(o, s, value, sizeof(value));
+        if (source)
+            show_source(o, s, from, sizeof(from));
+        if (*value)
+            put(ret, "%-*s = %s%s\n", COLUMN, o->name, value, from);
+        else
+            put(ret, "; %-*s = %s\n", COLUMN - 2, o->name, o->unset ? o->unset : "");
+    }
+}
+
+void config_show(const struct settings *s, struct buf *ret)
+{
+    char path[512];
+
+    config_path(s, path, sizeof(path));
+    put(ret, "; %s%s\n[server]\n", *path ? "with what is set in " : "without a file", path);
+    show_rows(s, false, true, ret);
+    for (size_t i = 0; i < s->pool_count; i++) {
+        struct settings of = {.pool = s->pools[i]}; /* borrowed */
+        put(ret, "\n[pool %s]\n", s->pools[i].name);
+        show_rows(&of, true, false, ret);
+    }
+}
+
+/* --- differences --- */
+
+static bool is_in(const char *name, const char *const *list)
+{
+    for (; *list; list++)
+        if (strcmp(*list, name) == 0)
+            return true;
+    return false;
+}
+
+static bool is_same(const struct option *o, const struct settings *a, const struct settings *b)
+{
+    char x[SHOWN_MAX], y[SHOWN_MAX];
+
+    option_show(o, a, x, sizeof(x));
+    option_show(o, b, y, sizeof(y));
+    return strcmp(x, y) == 0;
+}
+
+static bool is_same_pool(const struct service_pool *a, const struct service_pool *b)
+{
+    struct settings x = {.pool = *a}, y = {.pool = *b}; /* borrowed */
+
+    for (size_t i = 0; i < options_count; i++)
+        if (is_shown(&options[i]) && option_is_pools(&options[i]) && !is_same(&options[i], &x, &y))
+            return false;
+    return strcmp(a->name, b->name) == 0;
+}
+
+void config_differences(const struct settings *a, const struct settings *b, const char *const *but,
+                        struct buf *ret)
+{
+    size_t most = a->pool_count > b->pool_count ? a->pool_count : b->pool_count;
+
+    for (size_t i = 0; i < options_count; i++) {
+        const struct option *o = &options[i];
+        if (is_shown(o) && !option_is_pools(o) && !is_in(o->name, but) && !is_same(o, a, b))
+            put(ret, "%s%s", ret->n ? ", " : "", o->name);
+    }
+    for (size_t i = 0; i < most; i++) {
+        const struct service_pool *of = i < b->pool_count ? &b->pools[i] : &a->pools[i];
+        if (i >= a->pool_count || i >= b->pool_count || !is_same_pool(&a->pools[i], of))
+            put(ret, "%spool %s", ret->n ? ", " : "", of->name);
+    }
+}

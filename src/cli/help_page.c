@@ -1,0 +1,137 @@
+/* docs/configuration.md, from the table of options: `retort help configuration` prints it. */
+#include "cli/cli_int.h"
+
+#include <stdio.h>
+
+static const char opening[] =
+    "# Configuration\n"
+    "\n"
+    "*Printed by `retort help configuration`; the tables are those that `retort serve` reads by.*\n"
+    "\n"
+    "Each setting of `retort serve` has one name, and four places to stand in. Where several "
+    "speak, "
+    "the\nfirst of these wins:\n"
+    "\n"
+    "1. a flag: `--idle-timeout 1h`\n"
+    "2. the environment: `RETORT_IDLE_TIMEOUT=1h`\n"
+    "3. the file: `idle-timeout = 1h`\n"
+    "4. the default\n"
+    "\n"
+    "`retort serve --check-config` prints what comes of it, in the words of a file, or the mistake "
+    "with\nits file and line. An unknown name or an impossible value stops the start; nothing is "
+    "skipped.\n"
+    "\n"
+    "## The file\n"
+    "\n"
+    "`--config FILE`, else `" CONFIG_DEFAULT "` where there is one. [`deploy/retort.ini`]"
+    "(../deploy/retort.ini)\nis an example to begin with.\n"
+    "\n"
+    "```ini\n"
+    "; a comment, at the start of a line or after a space\n"
+    "[server]\n"
+    "listen = 127.0.0.1:8000, unix:/run/retort.sock\n"
+    "memory = 1G                      ; of every pool that does not say otherwise\n"
+    "\n"
+    "[pool data]                      ; the first pool is the one for those who name none\n"
+    "description = tables and charts\n"
+    "\n"
+    "[pool web]\n"
+    "python = /srv/venvs/web/bin/python\n"
+    "memory = 4G\n"
+    "egress = allow-list\n"
+    "egress-hosts = pypi.org,\n"
+    "    files.pythonhosted.org       ; a value goes on in lines with a space in front\n"
+    "```\n"
+    "\n"
+    "What stands before the first section belongs to `[server]`. The settings of pools and limits "
+    "below\nmay stand in both: in `[server]`, as in a flag or the environment, they are what every "
+    "pool has at\nfirst, and a pool's own section has the last word about that pool. Without any "
+    "`[pool NAME]` there is\none pool, `default`.\n"
+    "\n"
+    "Sizes are numbers with `K`, `M`, `G` or `T` (powers of 1024). Times are seconds, or numbers "
+    "with `s`,\n`m`, `h` or `d`. Switches are `yes` or `no`. Lists are separated by commas.\n"
+    "\n"
+    "## While it runs\n"
+    "\n"
+    "`SIGHUP` reads the keys, the file and the environment again. `log-level` and `log-format` "
+    "take "
+    "effect\nat once; for everything else that has changed the log says that it takes a restart. A "
+    "file with a\nmistake changes nothing, and the log says where the mistake is. Where root "
+    "started "
+    "the server it is\nroot no longer, so the file must be readable for the server's own user.\n";
+
+/* The buffer is ours and far larger than the page. */
+static void put(struct buf *b, const char *fmt, ...) PRINTF(2, 3);
+static void put(struct buf *b, const char *fmt, ...)
+{
+    char line[1024];
+    struct err e;
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(line, sizeof(line), fmt, ap);
+    va_end(ap);
+    if (buf_put(b, str_of(line), &e) < 0)
+        assert(!"the page fits");
+}
+
+static void put_range(struct buf *b, const struct option *o)
+{
+    struct option bound = *o;
+    struct settings s = {0};
+    char least[64], most[64];
+
+    if (o->choices) {
+        put(b, " One of");
+        for (const char *p = o->choices; *p; p += strcspn(p, "|") + (p[strcspn(p, "|")] == '|'))
+            put(b, "%s `%.*s`", p == o->choices ? "" : ",", (int)strcspn(p, "|"), p);
+        put(b, ".");
+    }
+    if (o->max == 0)
+        return;
+    bound.at = offsetof(struct settings, pool.limits.wall_ms); /* any number of theirs */
+    s.pool.limits.wall_ms = o->min;
+    option_show(&bound, &s, least, sizeof(least));
+    s.pool.limits.wall_ms = o->max;
+    option_show(&bound, &s, most, sizeof(most));
+    put(b, " From %s to %s.", least, most);
+}
+
+static void put_row(struct buf *b, const struct option *o, const struct settings *defaults)
+{
+    char value[128], env[ENV_NAME_MAX];
+
+    option_show_default(o, defaults, value, sizeof(value));
+    option_env_name(o, env);
+    put(b, "| `%s` | %s%s%s | %s | ", o->name, o->not_from & IN(SOURCE_ENV) ? "" : "`",
+        o->not_from & IN(SOURCE_ENV) ? "flag only" : env, o->not_from & IN(SOURCE_ENV) ? "" : "`",
+        *value ? value : "no");
+    put(b, "%s", o->text);
+    put_range(b, o);
+    put(b, " |\n");
+}
+
+void help_page(const struct command *c, struct buf *ret)
+{
+    struct settings defaults;
+    struct err e;
+
+    settings_init(&defaults);
+    if (buf_put(ret, STR(opening), &e) < 0)
+        assert(!"the page fits");
+    for (enum option_group g = 0; g < GROUP__COUNT; g++) {
+        bool any = false;
+        for (size_t i = 0; i < options_count; i++) {
+            const struct option *o = &options[i];
+            if (o->group != g || !(o->commands & IN(c->id)) ||
+                o->at == offsetof(struct settings, help))
+                continue;
+            if (!any)
+                put(ret, "\n## %s\n\n| name | environment | default | |\n|---|---|---|---|\n",
+                    help_heading(g));
+            any = true;
+            put_row(ret, o, &defaults);
+        }
+    }
+    settings_done(&defaults);
+}

@@ -1,0 +1,25 @@
+/* Private to serve: serve.c lives the server's life, ready.c checks what must hold before it,
+ * hello.c says where it can be reached. */
+#pragma once
+
+#include "cli/cli_int.h"
+#include "cli/listen.h"
+
+/* Refuses a machine below --isolation-floor. Runs processes of its own. */
+int floor_check(const struct settings *s, struct err *e) MUST_CHECK;
+/* Refuses an address that other machines reach, unless the choice of TLS was made. */
+int access_check(const struct settings *s, const struct listeners *ls, struct err *e) MUST_CHECK;
+/* The same for keys, which are in the state directory. */
+int keys_check(const char *state, const struct listeners *ls, bool *ret_any,
+               struct err *e) MUST_CHECK;
+/* Refuses an allow-list that cannot be read. */
+int egress_check(const struct settings *s, struct err *e) MUST_CHECK;
+/* Gives the pool those modules of PRELOAD_DEFAULT that its Python has. */
+int preload_default(struct service_pool *p, struct err *e) MUST_CHECK;
+/* A copy of a small file in memory: an owned fd, and the path by which only we can open it. */
+#define KEPT_PATH_MAX 32
+int file_keep(const char *flag, const char *path, char ret[KEPT_PATH_MAX],
+              struct err *e) MUST_CHECK;
+
+/* The address and three commands to try. */
+void hello_say(const struct settings *s, const struct listeners *ls, bool keys);

@@ -1,0 +1,120 @@
+/* Where everything is kept that outlives the server. */
+#include "cli/state.h"
+
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FDS_OF_A_WALK 16
+
+int state_find(const struct settings *s, char ret[STATE_PATH_MAX], struct err *e)
+{
+    const char *xdg = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+    char cwd[PATH_MAX] = "";
+    int n;
+
+    if (s->state && s->state[0] == '/')
+        n = snprintf(ret, STATE_PATH_MAX, "%s", s->state);
+    else if (s->state && getcwd(cwd, sizeof(cwd)))
+        n = snprintf(ret, STATE_PATH_MAX, "%s/%s", cwd, s->state);
+    else if (geteuid() == 0)
+        n = snprintf(ret, STATE_PATH_MAX, "/var/lib/retort");
+    else if (xdg && *xdg == '/')
+        n = snprintf(ret, STATE_PATH_MAX, "%s/retort", xdg);
+    else if (home && *home == '/')
+        n = snprintf(ret, STATE_PATH_MAX, "%s/.local/state/retort", home);
+    else
+        return err_set(e, ERR_CALLER, "there is no home directory; say where with --state DIR");
+    if (n < 0 || n >= STATE_PATH_MAX)
+        return err_set(e, ERR_CALLER, "the path of the state directory is too long");
+    return 0;
+}
+
+static int make_dirs(const char *path, struct err *e)
+{
+    char part[STATE_PATH_MAX];
+
+    for (const char *p = path + 1; *p; p++) {
+        const char *end = strchrnul(p, '/');
+        bool last = *end == '\0';
+        snprintf(part, sizeof(part), "%.*s", (int)(end - path), path);
+        if (mkdir(part, last ? 0700 : 0755) < 0 && errno != EEXIST) {
+            err_sys(e, "cannot make the state directory %s", part);
+            e->kind = ERR_CALLER;
+            return -1;
+        }
+        p = last ? end - 1 : end;
+    }
+    return 0;
+}
+
+/* nftw() has no argument of ours. At start there is one thread. */
+static const struct server_user *owner;
+
+static int give(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+    (void)ftw;
+    /* Under a second name it may be anybody's file. */
+    if (type == FTW_F && st->st_nlink > 1)
+        return 0;
+    return lchown(path, owner->uid, owner->gid);
+}
+
+/* The directory itself comes last, so what was not finished is seen and done again. */
+static int give_all(const char *path, const struct server_user *u, struct err *e)
+{
+    owner = u;
+    if (nftw(path, give, FDS_OF_A_WALK, FTW_DEPTH | FTW_PHYS | FTW_MOUNT) != 0)
+        return err_sys(e, "cannot give %s to user %u", path, (unsigned)u->uid);
+    return 0;
+}
+
+int state_prepare(const char *path, const struct server_user *u, struct err *e)
+{
+    struct stat st;
+
+    if (make_dirs(path, e) < 0)
+        return -1;
+    if (stat(path, &st) < 0 || !S_ISDIR(st.st_mode))
+        return err_set(e, ERR_CALLER, "%s is not a directory", path);
+    if (geteuid() != 0 || st.st_uid == u->uid)
+        return 0;
+    if (st.st_uid != 0 && st.st_uid != SERVER_UID)
+        return err_set(e, ERR_CALLER,
+                       "%s belongs to user %u, and the server would be user %u; say --user, or "
+                       "another --state",
+                       path, (unsigned)st.st_uid, (unsigned)u->uid);
+    return give_all(path, u, e);
+}
+
+int state_lock(const char *path, const struct server_user *u, struct err *e)
+{
+    AUTO_CLOSE int dir = open(path, O_DIRECTORY | O_CLOEXEC);
+    AUTO_CLOSE int fd = -1;
+
+    if (dir < 0 ||
+        (fd = openat(dir, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)) < 0 ||
+        (geteuid() == 0 && fchown(fd, u->uid, u->gid) < 0)) {
+        err_sys(e, "cannot use the state directory %s", path);
+        e->kind = ERR_CALLER;
+        return -1;
+    }
+    if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+        return err_set(e, ERR_CALLER,
+                       "another server uses %s; stop it, or give this one another --state", path);
+    return take_fd(&fd);
+}
+
+int state_reach(const char *path, struct err *e)
+{
+    if (access(path, R_OK | W_OK | X_OK) < 0) {
+        err_sys(e, "the server's user cannot use %s, perhaps for a directory above it", path);
+        e->kind = ERR_CALLER;
+        return -1;
+    }
+    return 0;
+}

@@ -1,0 +1,18 @@
+/* The state directory: where it is, whose it is, who uses it. */
+#pragma once
+
+#include "cli/cli.h"
+#include "sandbox/server.h"
+
+#include <limits.h>
+
+#define STATE_PATH_MAX (PATH_MAX / 2)
+
+/* The directory of the settings, or the default of this user; whole. */
+int state_find(const struct settings *s, char ret[STATE_PATH_MAX], struct err *e) MUST_CHECK;
+/* Makes it where it is missing, and makes it u's with everything in it. As root. */
+int state_prepare(const char *path, const struct server_user *u, struct err *e) MUST_CHECK;
+/* One server at a time: the lock, held for as long as the fd stays open. */
+int state_lock(const char *path, const struct server_user *u, struct err *e) MUST_CHECK;
+/* Whether we, whoever we are by now, get there. */
+int state_reach(const char *path, struct err *e) MUST_CHECK;

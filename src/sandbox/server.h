@@ -1,0 +1,30 @@
+/*
+ * Whom the server becomes where root started it: a user without rights, who may
+ * act for the users of sandboxes and for nobody else.
+ *
+ * Touches: credentials, user namespace and capabilities of *this* process.
+ *
+ * server_user_find(), make what needs root (sockets, files, the warden), then
+ * server_user_enter() while there is one thread. There is no way back.
+ */
+#pragma once
+
+#include "base/base.h"
+
+/* Where there is no user "retort". Below the sandboxes' range, above everybody else's. */
+#define SERVER_UID 0x6fffffffu
+
+struct server_user {
+    uid_t uid;
+    gid_t gid;
+    bool changes; /* false: it stays who it is */
+};
+
+/* name: an account or a number, "root" for no change, NULL for the default. Who is not root has no
+ * choice: naming another is an error. */
+int server_user_find(const char *name, struct server_user *ret, struct err *e) MUST_CHECK;
+/* Becomes that user and nothing else, for a command that only needs the server's files. */
+int server_user_become(const struct server_user *u, struct err *e) MUST_CHECK;
+/* Becomes that user in a user namespace that has one more thing in it: the ids of sandboxes.
+ * Inside, the server's own id is 0, which is a name and gives it nothing. */
+int server_user_enter(const struct server_user *u, struct err *e) MUST_CHECK;
