@@ -2,18 +2,26 @@
 
 A line that starts with "$ " is run by bash, "> " goes on with it; what follows is what it prints,
 standard error included, and "[exit N]" its status if that is not 0. "..." stands for anything within
-a line, and for any lines where it stands alone.
+a line, and for any lines where it stands alone. A page that speaks to localhost:8000 has a server of
+its own, and one shell from its top to its end.
 """
+
+import contextlib
 
 import os
 import re
+import socket
 import subprocess
+import tempfile
+import time
+import urllib.request
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("RETORT_BIN", ROOT / "build" / "retort")).parent
+SERVED = "localhost:8000"
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.M | re.S)
 
 
@@ -30,8 +38,17 @@ def commands(block):
     return found
 
 
+def is_served(page):
+    return any(SERVED in block for block in BLOCK.findall(page.read_text()))
+
+
+def pages(served):
+    return [page for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+            if is_served(page) == served]
+
+
 def examples():
-    for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
+    for page in pages(served=False):
         for number, block in enumerate(BLOCK.findall(page.read_text()), 1):
             yield pytest.param(commands(block), id=f"{page.name}-{number}")
 
@@ -42,14 +59,69 @@ def pattern(expected):
         for line in expected.splitlines())
 
 
+@pytest.fixture
+def place():
+    """An empty folder. Unlike pytest's own it can be reached by the user that a server becomes."""
+    with tempfile.TemporaryDirectory(prefix="retort-docs-") as path:
+        os.chmod(path, 0o755)
+        yield path
+
+
 @pytest.mark.parametrize("steps", examples())
-def test_example(steps, tmp_path):
+def test_example(steps, place):
     for command, expected in steps:
-        done = subprocess.run(["bash", "-c", command], cwd=tmp_path, text=True, timeout=100,
+        done = subprocess.run(["bash", "-c", command], cwd=place, text=True, timeout=100,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               env={**os.environ, "PATH": f"{BUILD}:{os.environ['PATH']}"})
         said = done.stdout + (f"[exit {done.returncode}]\n" if done.returncode else "")
         assert re.fullmatch(pattern(expected), said), f"$ {command}\n{said}\nnot:\n{expected}"
+
+
+@contextlib.contextmanager
+def server(place):
+    """The address of a server that has just been started."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    process = subprocess.Popen([BUILD / "retort", "serve", "--listen", f"127.0.0.1:{port}",
+                                "--state", f"{place}/state", "--log-level", "warn"],
+                               stdout=subprocess.DEVNULL)
+    try:
+        for _ in range(600):
+            with contextlib.suppress(OSError):
+                urllib.request.urlopen(f"http://127.0.0.1:{port}/ready", timeout=10)
+                break
+            time.sleep(0.1)
+        yield f"localhost:{port}"
+    finally:
+        process.terminate()
+        assert process.wait(60) == 0
+
+
+def say(shell, command):
+    """What the shell prints for one command, its status included."""
+    shell.stdin.write(command + "\nprintf '\\n<%s>\\n' $?\n")
+    shell.stdin.flush()
+    said = ""
+    for line in shell.stdout:
+        if ended := re.fullmatch(r"<(\d+)>\n", line):
+            break
+        said += line
+    said = said[:-1]  # the newline before the status
+    if said and not said.endswith("\n"):
+        said += "\n"
+    return said if ended[1] == "0" else f"{said}[exit {ended[1]}]\n"
+
+
+@pytest.mark.parametrize("page", pages(served=True), ids=lambda page: page.name)
+def test_served_page(page, place):
+    os.mkdir(f"{place}/work")
+    with server(place) as address, subprocess.Popen(
+            ["bash"], cwd=f"{place}/work", text=True, stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as shell:
+        for block in BLOCK.findall(page.read_text().replace(SERVED, address)):
+            for command, expected in commands(block):
+                said = say(shell, command)
+                assert re.fullmatch(pattern(expected), said), f"$ {command}\n{said}\nnot:\n{expected}"
 
 
 def test_there_are_examples():
