@@ -1,0 +1,231 @@
+/*
+ * Bodies: what a route asks for, read as it comes in and checked when it is whole.
+ *
+ * A refusal in the middle of a body cannot go through the library, which takes an
+ * answer before the body or after it: answer.c writes it past it, and the connection
+ * ends.
+ */
+#include "doors/http/http_int.h"
+
+#include <stdlib.h>
+
+#define RATE_MS_PER_KB 2000 /* a body slower than this is no upload but a grip on a connection */
+
+struct body {
+    enum body_kind kind; /* never BODY_EITHER */
+    struct buf json;
+    struct multipart *form;  /* owned, or NULL */
+    struct uploads *uploads; /* owned, or NULL */
+};
+
+/* --- what the head says about it --- */
+
+/* The type itself, without its parameters. */
+static struct str media_type(struct request *r)
+{
+    struct str rest = request_header(r, "content-type"), type = {0};
+
+    list_next(&rest, ';', &type);
+    return type;
+}
+
+static bool refuse_type(struct request *r, const char *wanted)
+{
+    answer_fail(r, 415, "unsupported_media_type", NULL, "the Content-Type must be %s", wanted);
+    return false;
+}
+
+static bool kind_of(struct request *r, enum body_kind *ret)
+{
+    struct str type = media_type(r), coding = request_header(r, "content-encoding");
+    bool form = str_same(type, "multipart/form-data"), json = str_same(type, "application/json");
+
+    if (coding.n && !str_same(coding, "identity")) {
+        answer_fail(r, 415, "unsupported_media_type", NULL,
+                    "a Content-Encoding is not supported: send the body as it is");
+        return false;
+    }
+    *ret = r->route->body_kind;
+    if (*ret == BODY_EITHER)
+        *ret = form ? BODY_FORM : BODY_JSON;
+    if (*ret == BODY_JSON && type.n && !json)
+        return refuse_type(r, r->route->body_kind == BODY_EITHER
+                                  ? "application/json or multipart/form-data"
+                                  : "application/json");
+    if (*ret == BODY_FORM && !form)
+        return refuse_type(r, "multipart/form-data");
+    return true;
+}
+
+static uint64_t limit_of(const struct request *r, enum body_kind kind)
+{
+    if (kind == BODY_NONE)
+        return IGNORED_BODY_MAX;
+    if (kind == BODY_JSON)
+        return r->route->body_max ? r->route->body_max : JSON_BODY_MAX;
+    return UINT64_MAX; /* a blob has its own */
+}
+
+static void refuse_size(struct request *r)
+{
+    answer_fail(r, 413, "too_large", NULL, "the body has more than %llu bytes",
+                (unsigned long long)limit_of(r, r->body->kind));
+}
+
+/* --- forms --- */
+
+static int on_part(void *arg, const struct part *p, struct err *e)
+{
+    struct request *r = arg;
+
+    if (r->upload_count == FORM_PARTS_MAX)
+        return err_set(e, ERR_CALLER, "the form has more than %d parts", FORM_PARTS_MAX);
+    return uploads_begin(r->body->uploads, p, e);
+}
+
+static int on_data(void *arg, struct str bytes, struct err *e)
+{
+    struct request *r = arg;
+
+    return uploads_put(r->body->uploads, bytes, e);
+}
+
+static const struct multipart_fns form_fns = {on_part, on_data};
+
+/* --- as it comes in --- */
+
+bool body_begin(struct request *r)
+{
+    struct part raw = {
+        .file = {"", 0},
+          .mime = request_header(r, "content-type")
+    };
+    struct body *b = mem_zalloc(sizeof(*b));
+    struct err e;
+    int rc = 0;
+
+    r->body = b;
+    if (!kind_of(r, &b->kind))
+        return false;
+    buf_init(&b->json, limit_of(r, BODY_JSON));
+    if (r->has_body && !r->chunked && r->body_length > limit_of(r, b->kind)) {
+        refuse_size(r);
+        return false;
+    }
+    if (b->kind == BODY_RAW || b->kind == BODY_FORM)
+        b->uploads = uploads_new(r);
+    if (b->kind == BODY_RAW)
+        rc = uploads_begin(b->uploads, &raw, &e);
+    else if (b->kind == BODY_FORM)
+        rc =
+            (b->form = multipart_new(request_header(r, "content-type"), &form_fns, r, &e)) ? 0 : -1;
+    if (rc < 0)
+        answer_error(r, &e, NULL);
+    return rc == 0;
+}
+
+/* A client has header_ms between two pieces, and its body a pace below which it is ended. */
+static void renew_deadline(struct request *r)
+{
+    uint64_t all_ms = r->http->config.header_ms + r->body_seen * RATE_MS_PER_KB / 1024;
+    uint64_t gone_ms = (uint64_t)(time_mono_us() - r->body_us) / 1000;
+    uint64_t left_ms = all_ms > gone_ms ? all_ms - gone_ms : 1;
+
+    conn_expect(r->conn, left_ms < r->http->config.header_ms ? left_ms : r->http->config.header_ms);
+}
+
+void body_take(struct request *r, struct str piece)
+{
+    struct body *b = r->body;
+    struct err e = {0};
+    int rc = 0;
+
+    r->body_seen += piece.n;
+    renew_deadline(r);
+    if (r->body_seen > limit_of(r, b->kind)) {
+        refuse_size(r);
+        return;
+    }
+    if (b->kind == BODY_JSON)
+        rc = buf_put(&b->json, piece, &e);
+    else if (b->kind == BODY_FORM)
+        rc = multipart_feed(b->form, piece, &e);
+    else if (b->kind == BODY_RAW)
+        rc = uploads_put(b->uploads, piece, &e);
+    if (rc < 0)
+        answer_error(r, &e, NULL);
+    else if (b->uploads)
+        uploads_pace(b->uploads);
+}
+
+/* --- all of it --- */
+
+static int parse(struct request *r, struct err *e)
+{
+    struct str text = buf_str(&r->body->json);
+
+    if (text.n > 0)
+        return json_read(text, &r->json, e);
+    if (fields_require(r->route->body))
+        return err_set(e, ERR_CALLER, "a JSON body is needed");
+    r->json = json_object();
+    return 0;
+}
+
+static bool read_json(struct request *r)
+{
+    char param[PARAM_TEXT] = "";
+    struct err e;
+
+    if (parse(r, &e) < 0) {
+        answer_fail(r, 400, "invalid_request", NULL, "%s", e.text);
+        return false;
+    }
+    buf_done(&r->body->json);
+    if (json_check(&r->http->tables, r->json, r->route->body, false, param, &e) < 0) {
+        answer_fail(r, 400, "invalid_request", param, "%s %s", param, e.text);
+        return false;
+    }
+    return true;
+}
+
+static void hand_over(struct request *r)
+{
+    r->stage = STAGE_HANDLER;
+    r->route->handle(r);
+}
+
+static void on_written(struct request *r, const struct err *failed)
+{
+    if (failed)
+        answer_error(r, failed, NULL);
+    else
+        hand_over(r);
+}
+
+void body_end(struct request *r)
+{
+    struct body *b = r->body;
+    struct err e;
+
+    if (b->kind == BODY_JSON && !read_json(r))
+        return;
+    if (!r->json)
+        r->json = json_object();
+    if (b->form && multipart_end(b->form, &e) < 0)
+        answer_error(r, &e, NULL);
+    else if (b->uploads)
+        uploads_end(b->uploads, on_written);
+    else
+        hand_over(r);
+}
+
+void body_free(struct request *r)
+{
+    if (!r->body)
+        return;
+    buf_done(&r->body->json);
+    multipart_free(r->body->form);
+    uploads_free(r->body->uploads);
+    free(r->body);
+}

@@ -1,0 +1,222 @@
+/*
+ * Who may come in: the shape of the head, Host, Origin, the key.
+ *
+ * While there is no key, anybody who can connect is let in, and a web page somebody
+ * looks at can make their browser connect. Two checks keep it out. A page that has
+ * bent its own name to 127.0.0.1 sends that name as Host, which is not one of ours. A
+ * page of another origin sends it as Origin; a browser lets no page leave it out of
+ * anything but a plain GET, whose answer the page cannot read.
+ *
+ * Where keys are needed any Host will do, as a page has no key to send along. Origin is
+ * checked the same with a key and without: which pages may use the service is the
+ * operator's word, not that of whoever put a key into a page.
+ */
+#include "doors/http/http_int.h"
+
+#include <stdlib.h>
+
+#define REFUSE(r, status, type, ...) (answer_fail((r), (status), (type), NULL, __VA_ARGS__), false)
+
+/* --- the head --- */
+
+static bool is_name(struct str s)
+{
+    for (size_t i = 0; i < s.n; i++) {
+        unsigned char c = (unsigned char)s.p[i];
+        if (c <= ' ' || c >= 0x7f || strchr("\"(),/:;<=>?@[\\]{}", c))
+            return false;
+    }
+    return s.n > 0;
+}
+
+static bool is_value(struct str s)
+{
+    for (size_t i = 0; i < s.n; i++)
+        if (((unsigned char)s.p[i] < ' ' && s.p[i] != '\t') || s.p[i] == 0x7f)
+            return false;
+    return true;
+}
+
+static size_t count_headers(const struct request *r, const char *name)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < r->header_count; i++)
+        count += str_same(r->headers[i].name, name);
+    return count;
+}
+
+/* Where a message ends must be said once, and in one way: two parsers that differ on it are how
+ * requests are smuggled past a proxy. */
+static bool framing(struct request *r)
+{
+    struct str length = request_header(r, "content-length");
+    struct str coding = request_header(r, "transfer-encoding");
+
+    if (coding.p && length.p)
+        return REFUSE(r, 400, "invalid_request",
+                      "Content-Length and Transfer-Encoding exclude each other");
+    if (coding.p && !str_same(coding, "chunked"))
+        return REFUSE(r, 400, "invalid_request", "the only Transfer-Encoding known is chunked");
+    r->chunked = coding.p != NULL;
+    r->body_length = coding.p ? UINT64_MAX : length.p ? strtoull(length.p, NULL, 10) : 0;
+    r->has_body = r->body_length > 0;
+    return true;
+}
+
+bool guard_head(struct request *r)
+{
+    static const char *const once[] = {"host",         "content-length", "transfer-encoding",
+                                       "content-type", "authorization",  "x-api-key",
+                                       "x-ms-apikey",  "origin"};
+    struct err e;
+
+    for (size_t i = 0; i < r->header_count; i++)
+        if (!is_name(r->headers[i].name) || !is_value(r->headers[i].value))
+            return REFUSE(r, 400, "invalid_request", "a header is malformed");
+    for (size_t i = 0; i < COUNT(once); i++)
+        if (count_headers(r, once[i]) > 1)
+            return REFUSE(r, 400, "invalid_request", "the header %s is given twice", once[i]);
+    if (!framing(r))
+        return false;
+    if (strlen(r->target) > TARGET_MAX)
+        return REFUSE(r, 414, "too_large", "the path and query have more than %zu bytes",
+                      TARGET_MAX);
+    if (!*r->method || !is_name(str_of(r->method)))
+        return REFUSE(r, 400, "invalid_request", "there is no such method");
+    if (target_split(str_of(r->target), &r->path, &r->query, &e) < 0)
+        return REFUSE(r, 400, "invalid_request", "%s", e.text);
+    return true;
+}
+
+/* --- Host --- */
+
+/* Whether s is an item of a comma-separated list. */
+static bool listed(const char *list, struct str s)
+{
+    struct str rest = list ? str_of(list) : (struct str){0}, one;
+    char item[256];
+
+    while (list_next(&rest, ',', &one))
+        if (one.n && str_to_cstr(one, item, sizeof(item)) && str_same(s, item))
+            return true;
+    return false;
+}
+
+/* Without its port. */
+static struct str host_name(struct str host)
+{
+    const char *bracket = host.n && host.p[0] == '[' ? memchr(host.p, ']', host.n) : NULL;
+    const char *colon;
+
+    if (bracket)
+        return (struct str){host.p, (size_t)(bracket - host.p) + 1};
+    colon = host.n ? memchr(host.p, ':', host.n) : NULL;
+    return (struct str){host.p, colon ? (size_t)(colon - host.p) : host.n};
+}
+
+static bool host_is_valid(struct str host)
+{
+    struct str name = host_name(host), port = {host.p + name.n, host.n - name.n};
+
+    if (name.n == 0 || name.n > 255 || port.n == 1 || port.n > 6 || (port.n && *port.p != ':'))
+        return false;
+    for (size_t i = 1; i < port.n; i++)
+        if (port.p[i] < '0' || port.p[i] > '9')
+            return false;
+    for (size_t i = 0; i < name.n; i++)
+        if ((unsigned char)name.p[i] <= ' ' || strchr("/\\?#@,", name.p[i]))
+            return false;
+    return true;
+}
+
+bool guard_host(struct request *r)
+{
+    struct http *h = r->http;
+    struct str host = request_header(r, "host"), name;
+
+    if (!host.p || !host_is_valid(host))
+        return REFUSE(r, 400, "invalid_request", "a valid Host header is needed");
+    if (!r->conn->listener->local || service_has_keys(h->config.service))
+        return true;
+    name = host_name(host);
+    if (str_same(name, "localhost") || str_is(name, "127.0.0.1") || str_is(name, "[::1]") ||
+        listed(h->hosts, name) || listed(h->hosts, host))
+        return true;
+    return REFUSE(r, 403, "forbidden",
+                  "this Host is not served without a key: use localhost, or have it added to the "
+                  "hosts of the configuration");
+}
+
+/* --- Origin --- */
+
+static bool same_origin(struct request *r, struct str origin)
+{
+    static const char *const schemes[] = {"http://", "https://"};
+    struct str host = request_header(r, "host");
+    char text[300];
+
+    if (!str_to_cstr(host, text, sizeof(text)))
+        return false;
+    for (size_t i = 0; i < COUNT(schemes); i++) {
+        size_t n = strlen(schemes[i]);
+        if (origin.n > n && str_same((struct str){origin.p, n}, schemes[i]) &&
+            str_same((struct str){origin.p + n, origin.n - n}, text))
+            return true;
+    }
+    return false;
+}
+
+bool guard_origin(struct request *r)
+{
+    struct str origin = request_header(r, "origin");
+
+    if (!origin.p || same_origin(r, origin) || listed(r->http->origins, origin))
+        return true;
+    return REFUSE(r, 403, "forbidden",
+                  "pages of this origin may not use the service: have it added to the origins of "
+                  "the configuration");
+}
+
+struct str guard_cors(struct request *r)
+{
+    struct str origin = request_header(r, "origin");
+
+    return origin.p && listed(r->http->origins, origin) ? origin : (struct str){0};
+}
+
+/* --- the key --- */
+
+static struct str secret(struct request *r)
+{
+    struct str bearer = request_header(r, "authorization");
+    struct str key = request_header(r, "x-api-key");
+
+    if (bearer.n > 7 && str_same((struct str){bearer.p, 7}, "Bearer ")) {
+        bearer.p += 7, bearer.n -= 7;
+        while (bearer.n && *bearer.p == ' ')
+            bearer.p++, bearer.n--;
+        return bearer;
+    }
+    return key.p ? key : request_header(r, "x-ms-apikey");
+}
+
+/* The one place where a request gets its tenant. */
+bool guard_key(struct request *r)
+{
+    struct caller caller = {0};
+    bool local = r->conn->listener->local;
+    bool open = (r->route->flags & ROUTE_OPEN) || (local && (r->route->flags & ROUTE_LOCAL));
+
+    if (!open && !service_authorise(r->http->config.service, secret(r), local, &caller)) {
+        answer_header(r, "www-authenticate", "Bearer");
+        return REFUSE(r, 401, "unauthorized",
+                      "a valid key is needed: Authorization: Bearer KEY, or x-api-key: KEY");
+    }
+    if ((r->route->flags & ROUTE_ADMIN) && !caller.admin)
+        return REFUSE(r, 403, "forbidden", "this needs the key of an administrator");
+    memcpy(caller.request, r->caller.request, sizeof(caller.request));
+    caller.door = r->door->name;
+    r->caller = caller;
+    return true;
+}

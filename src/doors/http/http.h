@@ -1,0 +1,188 @@
+/*
+ * http: strangers' HTTP in, requests out; answers in, bytes out. Every door that
+ * speaks HTTP is a table of routes served from here.
+ *
+ * Touches: listening sockets it is given, TLS, libmicrohttpd inside the loop, blobs
+ * for uploads. Never touches: what a route means.
+ *
+ * http_new(), http_add() a door's routes and schemas, http_listen() each socket.
+ * on_request() in http.c reads top to bottom as a request's life: limits, Host and
+ * Origin, route, authorise, body, handler, answer. A handler answers once, now or
+ * later from the loop. A request lives until it has been answered, even when its
+ * client has gone; answering that one does nothing.
+ */
+#pragma once
+
+#include "service/service.h"
+
+#include <jansson.h>
+
+struct http;
+struct request;
+
+/* --- tables: they route, validate, and print the OpenAPI document --- */
+
+enum field_type {
+    FIELD_END,
+    FIELD_TEXT,   /* string; min, max: bytes */
+    FIELD_INT,    /* integer; min, max */
+    FIELD_NUMBER, /* number; min, max */
+    FIELD_BOOL,
+    FIELD_OBJECT, /* any object, or of the schema `of` */
+    FIELD_LIST,   /* array of the schema `of`, of "string", "integer", "number" or "boolean", or of
+                     anything; max: items */
+    FIELD_MAP,    /* object of strings; max: members */
+    FIELD_ENUM,   /* string, one of `of`: "python|shell" */
+    FIELD_ANY,
+};
+
+#define REQUIRED true
+#define OPTIONAL false
+
+struct field {
+    const char *name;
+    enum field_type type;
+    bool required;
+    double min, max; /* 0 and 0: no bound */
+    const char *of;
+    const char *text;    /* one sentence */
+    const char *example; /* as JSON, or NULL */
+};
+
+/* A named object of the OpenAPI document; also what FIELD_OBJECT and FIELD_LIST refer to. */
+struct schema {
+    const char *name;
+    const char *text;
+    const struct field *fields; /* ends with FIELD_END */
+    bool open;                  /* further members are allowed */
+};
+
+enum http_method { HTTP_GET, HTTP_PUT, HTTP_POST, HTTP_DELETE, HTTP_PATCH };
+
+enum body_kind {
+    BODY_NONE,   /* a body is ignored up to 64 KiB, refused above */
+    BODY_JSON,   /* an object that fits `body`; missing counts as {} when nothing is required */
+    BODY_RAW,    /* one upload, the body itself */
+    BODY_FORM,   /* multipart/form-data: uploads and text fields */
+    BODY_EITHER, /* BODY_FORM by Content-Type, else BODY_JSON */
+};
+
+enum route_flags {
+    ROUTE_OPEN = 1,   /* no key needed: /health */
+    ROUTE_ADMIN = 2,  /* an admin's key */
+    ROUTE_HIDDEN = 4, /* not in the OpenAPI document */
+    ROUTE_LOCAL = 8,  /* no key needed over a local listener */
+};
+
+struct route {
+    enum http_method method; /* GET also serves HEAD */
+    const char *path;        /* "/v1/sessions/{session}/files/{path...}": "..." takes slashes */
+    const char *id;          /* operationId: "get_file" */
+    const char *tag;         /* heading in the document: "Files" */
+    const char *text;        /* one or more sentences, the first the summary */
+    unsigned flags;
+    enum body_kind body_kind;
+    const struct field *body;  /* or NULL */
+    const struct field *query; /* or NULL; an unknown one is refused */
+    int status;                /* of success */
+    const char *answer;        /* schema name; a MIME type for bytes; NULL: nothing */
+    const char *answer_text;   /* what comes back, one sentence */
+    uint64_t body_max;         /* bytes of a JSON body; 0: 1 MiB */
+    void (*handle)(struct request *r);
+};
+
+struct door {
+    const char *name; /* static: in the audit log */
+    const struct route *routes;
+    size_t route_count;
+    const struct schema *schemas;
+    size_t schema_count;
+    void *ctx; /* borrowed: request_ctx() */
+};
+
+/* --- the server --- */
+
+struct http_config {
+    struct service *service; /* borrowed */
+    const char *hosts;       /* further Host names served without a key, comma-separated; or NULL */
+    const char *origins;     /* further Origins allowed ("https://app.example"), or NULL */
+    uint64_t max_connections;       /* 0: 10,000 */
+    uint64_t max_per_address;       /* 0: no limit */
+    uint64_t header_ms;             /* for the whole request head and between pieces of a body */
+    const char *tls_cert, *tls_key; /* PEM, both or neither */
+};
+
+struct http *http_new(struct loop *l, const struct http_config *config, struct err *e);
+void http_add(struct http *h, const struct door *d); /* borrowed: outlives us */
+/* Takes a listening TCP or Unix socket. local: only this machine can reach it. */
+int http_listen(struct http *h, int fd, bool local, struct err *e) MUST_CHECK;
+void http_close_listeners(struct http *h); /* no new connections; those there are go on */
+bool http_is_idle(struct http *h);         /* no request is in hand */
+void http_free(struct http *h);
+/* The whole document; owned by the caller. */
+json_t *http_openapi(struct http *h);
+/* Requests answered, by status / 100, and connections open now. */
+struct http_counts {
+    uint64_t answers[6];
+    uint64_t connections, accepted, refused;
+};
+void http_counts(struct http *h, struct http_counts *ret);
+
+/* --- a request --- */
+
+void *request_ctx(struct request *r);
+struct service *request_service(struct request *r);
+struct loop *request_loop(struct request *r);
+const struct caller *request_caller(struct request *r);
+/* Decoded once; no NUL. Everything is borrowed from the request. */
+struct str request_path(struct request *r, const char *name);
+struct str request_query(struct request *r, const char *name);  /* p NULL: not there */
+struct str request_header(struct request *r, const char *name); /* likewise */
+json_t *request_json(struct request *r);                        /* BODY_JSON: never NULL */
+/* page= of a list: after, limit (1 to 1000, default 100). */
+struct page request_page(struct request *r);
+
+struct upload {
+    struct str field, name, mime; /* name: as the client sent it; empty for BODY_RAW */
+    struct blob *blob;            /* owned by the request until taken: set to NULL */
+    struct str text;              /* of a form field that is no file; blob is NULL */
+    uint64_t size;
+};
+struct upload *request_uploads(struct request *r, size_t *ret_count);
+
+/* fn(p) when the request ends. */
+void request_keep(struct request *r, void (*fn)(void *), void *p);
+/* The client has gone before the answer was complete: called at most once. The handler still
+ * answers, or drops. */
+void request_on_gone(struct request *r, loop_fn *fn, void *arg);
+void request_drop(struct request *r);
+
+/* --- the answer --- */
+
+/* Before any of the calls below. */
+void answer_header(struct request *r, const char *name, const char *value);
+void answer_json(struct request *r, int status, json_t *value); /* takes value */
+void answer_text(struct request *r, int status, const char *mime, struct str text);
+void answer_empty(struct request *r, int status);
+/* {"error":{"type","message","param","request_id"}} with the status of e->kind. ERR_HOST is logged
+ * with its text and told without it. param: or NULL. */
+void answer_error(struct request *r, const struct err *e, const char *param);
+void answer_fail(struct request *r, int status, const char *type, const char *param,
+                 const char *fmt, ...) PRINTF(5, 6);
+/* Takes fd, a regular file. Ranges, HEAD, ETag (hash, or NULL) and If-None-Match are seen to.
+ * name: for Content-Disposition, or empty. */
+void answer_file(struct request *r, int fd, uint64_t size, const char *mime, struct str name,
+                 const char *hash);
+
+/* A body of unknown length. Headers go out at once. ping: sent when 15 seconds were silent. */
+void answer_stream(struct request *r, int status, const char *mime, struct str ping);
+/* Copies. Returns the bytes that wait for the client now. */
+size_t answer_stream_put(struct request *r, struct str bytes);
+/* fn whenever fewer than `below` bytes wait, after more did. */
+void answer_stream_on_low(struct request *r, size_t below, loop_fn *fn, void *arg);
+void answer_stream_end(struct request *r);
+
+/* --- for doors that speak something else inside --- */
+
+/* What the status of an err is: 400, 404, 409, 413, 429, 500, 503. */
+int http_status_of(const struct err *e);

@@ -1,0 +1,16 @@
+/* For the files of this room that speak to the library. */
+#pragma once
+
+#include "doors/http/http_int.h"
+
+#include <microhttpd.h>
+
+/* --- http.c: what the library calls, in this order --- */
+
+/* The request line is there. Returns the request, which comes back as *ctx. */
+void *http_on_target(void *arg, const char *target, struct MHD_Connection *mhd);
+enum MHD_Result http_on_request(void *arg, struct MHD_Connection *mhd, const char *url,
+                                const char *method, const char *version, const char *piece,
+                                size_t *piece_n, void **ctx);
+void http_on_over(void *arg, struct MHD_Connection *mhd, void **ctx,
+                  enum MHD_RequestTerminationCode how);

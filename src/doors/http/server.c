@@ -1,0 +1,109 @@
+/* The server: its doors, its listeners, its end. */
+#include "doors/http/http_int.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+
+#define PEM_MAX (1 * MiB)
+
+static char *read_pem(const char *path, struct err *e)
+{
+    char *text = mem_zalloc(PEM_MAX);
+
+    if (fd_read_file_at(AT_FDCWD, path, text, PEM_MAX) > 0)
+        return text;
+    err_sys(e, "read '%s'", path);
+    free(text);
+    return NULL;
+}
+
+struct http *http_new(struct loop *l, const struct http_config *config, struct err *e)
+{
+    struct http *h = mem_zalloc(sizeof(*h));
+
+    h->loop = l;
+    h->config = *config;
+    h->hosts = config->hosts ? mem_strdup(config->hosts) : NULL;
+    h->origins = config->origins ? mem_strdup(config->origins) : NULL;
+    if (!h->config.max_connections)
+        h->config.max_connections = 10000;
+    if (!h->config.header_ms)
+        h->config.header_ms = 10000;
+    h->tick = clock_new(h);
+    signal(SIGPIPE, SIG_IGN); /* files are sent by sendfile(), which knows no MSG_NOSIGNAL */
+    if (!config->tls_cert)
+        return h;
+    h->tls_cert = read_pem(config->tls_cert, e);
+    h->tls_key = h->tls_cert ? read_pem(config->tls_key, e) : NULL;
+    if (!h->tls_key) {
+        http_free(h);
+        return NULL;
+    }
+    return h;
+}
+
+void http_add(struct http *h, const struct door *d)
+{
+    struct tables *t = &h->tables;
+
+    assert(t->count < DOORS_MAX);
+    t->doors[t->count++] = d;
+}
+
+int http_listen(struct http *h, int fd, bool local, struct err *e)
+{
+    if (fd_set_nonblock(fd) < 0)
+        return err_sys(e, "make the listening socket non-blocking");
+    return listener_new(h, fd, local, e);
+}
+
+void http_close_listeners(struct http *h)
+{
+    h->closing = true;
+    for (struct listener *li = h->listeners; li; li = li->next)
+        listener_close(li);
+}
+
+bool http_is_idle(struct http *h)
+{
+    return h->in_hand == 0;
+}
+
+void http_counts(struct http *h, struct http_counts *ret)
+{
+    *ret = h->counts;
+}
+
+void http_release(struct http *h)
+{
+    if (!h->freed || h->requests > 0)
+        return;
+    free(h->hosts);
+    free(h->origins);
+    free(h->tls_cert);
+    free(h->tls_key);
+    free(h);
+}
+
+/* The library must have nothing suspended when it stops. Handlers still hold their requests, and
+ * answer them to nobody. */
+void http_free(struct http *h)
+{
+    if (!h)
+        return;
+    h->freed = true;
+    for (struct conn *c = h->conns; c; c = c->next)
+        if (c->request && c->request->suspended) {
+            c->request->refused = true;
+            request_resume(c->request);
+        }
+    while (h->listeners) {
+        struct listener *li = h->listeners;
+        h->listeners = li->next;
+        listener_free(li);
+    }
+    linger_free(h);
+    timer_free(h->tick);
+    http_release(h);
+}

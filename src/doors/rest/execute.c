@@ -1,0 +1,249 @@
+/*
+ * One execution somebody asked for, as one JSON answer or as a stream.
+ *
+ * Two things hold a run: its request and its job, and either may end first. A
+ * background run's request ends with the 202 while its job goes on; the last bytes
+ * of a stream may still be on their way when the job is gone. So each lets go by
+ * itself, and the second frees. A client that goes away takes its job with it,
+ * unless the job is in the background.
+ */
+#include "doors/rest/rest_int.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum shape { SHAPE_JSON, SHAPE_SSE, SHAPE_NDJSON };
+
+struct run {
+    struct request *r; /* borrowed; NULL once it is answered or dropped */
+    struct job *job;   /* borrowed; NULL once it has ended or we left it */
+    unsigned holders;
+    enum shape shape;
+    bool background;
+    bool streaming; /* headers are out */
+    bool held;      /* the reader is slow, and the code waits for it */
+    char session[ID_MAX];
+};
+
+static void let_go(void *arg)
+{
+    struct run *u = arg;
+
+    if (--u->holders == 0)
+        free(u);
+}
+
+static void on_request_over(void *arg)
+{
+    struct run *u = arg;
+
+    u->r = NULL;
+    let_go(u);
+}
+
+/* --- streams --- */
+
+static void on_low(void *arg)
+{
+    struct run *u = arg;
+
+    if (!u->held || !u->job)
+        return;
+    u->held = false;
+    job_hold(u->job, false);
+}
+
+static void hold_back(struct run *u, size_t waits)
+{
+    if (waits <= WAITING_HIGH || u->held || !u->job)
+        return;
+    u->held = true;
+    job_hold(u->job, true);
+}
+
+/* Takes v, an object with a "type", which is also the name of a server-sent event. */
+static void put(struct run *u, json_t *v)
+{
+    AUTO_FREE char *line = json_line(v);
+    struct buf out;
+    struct err e;
+    int put;
+
+    buf_init(&out, 2 * GiB);
+    if (u->shape == SHAPE_SSE)
+        put = buf_printf(&out, &e, "event: %s\ndata: %s\n\n",
+                         json_string_value(json_object_get(v, "type")), line);
+    else
+        put = buf_printf(&out, &e, "%s\n", line);
+    if (put == 0)
+        hold_back(u, answer_stream_put(u->r, buf_str(&out)));
+    buf_done(&out);
+    json_decref(v);
+}
+
+static void open_stream(struct run *u, const struct exec_info *info)
+{
+    static const struct {
+        const char *mime;
+        struct str ping;
+    } shapes[] = {
+        [SHAPE_SSE] = {"text/event-stream",    STR(": keep-alive\n\n")     },
+        [SHAPE_NDJSON] = {"application/x-ndjson", STR("{\"type\":\"ping\"}\n")},
+    };
+    json_t *v = render_exec(info);
+
+    u->streaming = true;
+    answer_header(u->r, "cache-control", "no-store");
+    answer_stream(u->r, 200, shapes[u->shape].mime, shapes[u->shape].ping);
+    answer_stream_on_low(u->r, WAITING_LOW, on_low, u);
+    json_object_set_new(v, "type", json_string("execution"));
+    put(u, v);
+}
+
+static json_t *done_value(const struct exec_info *info)
+{
+    static const char *const members[] = {"id",         "session",  "status",
+                                          "started_at", "ended_at", "outcome"};
+    json_t *whole = render_exec_brief(info);
+    json_t *v = json_pack("{s:s}", "type", "done");
+
+    for (size_t i = 0; i < COUNT(members); i++)
+        json_object_set(v, members[i], json_object_get(whole, members[i]));
+    json_decref(whole);
+    return v;
+}
+
+static void end_stream(struct run *u, const struct exec_info *info, const struct err *failed)
+{
+    const char *request = request_caller(u->r)->request;
+
+    if (failed && failed->kind == ERR_HOST)
+        log_error("%s: %s", request, failed->text);
+    if (failed)
+        put(u, json_pack("{s:s, s:o}", "type", "error", "error", render_error(failed, request)));
+    else
+        put(u, done_value(info));
+    answer_stream_end(u->r);
+}
+
+/* --- what the service says --- */
+
+static void on_queued(void *arg, const struct exec_info *info)
+{
+    struct run *u = arg;
+
+    snprintf(u->session, sizeof(u->session), "%s", info->row->session ? info->row->session : "");
+    if (!u->r)
+        return;
+    if (u->shape != SHAPE_JSON) {
+        open_stream(u, info);
+    } else if (u->background) {
+        struct request *r = take_ptr(&u->r);
+        answer_json(r, 202, render_exec(info));
+    }
+}
+
+static void on_event(void *arg, const struct event *ev)
+{
+    struct run *u = arg;
+
+    if (u->r && u->streaming)
+        put(u, render_event(ev, u->session));
+}
+
+static void on_end(void *arg, const struct exec_info *info, const struct err *failed)
+{
+    struct run *u = arg;
+
+    u->job = NULL;
+    if (u->r && u->streaming)
+        end_stream(u, info, failed);
+    else if (u->r && failed)
+        answer_error(u->r, failed, NULL);
+    else if (u->r)
+        answer_json(u->r, 200, render_exec(info));
+    u->r = NULL;
+    let_go(u);
+}
+
+static void on_gone(void *arg)
+{
+    struct run *u = arg;
+    struct request *r = take_ptr(&u->r);
+
+    if (!r) /* all has been said; it only did not arrive */
+        return;
+    job_leave(take_ptr(&u->job));
+    let_go(u);
+    request_drop(r);
+}
+
+/* --- the request --- */
+
+static int take_shape(const json_t *stream, enum shape *ret, struct err *e)
+{
+    struct str name = json_view(stream);
+
+    *ret = SHAPE_JSON;
+    if (json_is_true(stream) || str_is(name, "sse"))
+        *ret = SHAPE_SSE;
+    else if (str_is(name, "ndjson"))
+        *ret = SHAPE_NDJSON;
+    else if (stream && !json_is_false(stream))
+        return err_set(e, ERR_CALLER, "stream is true, false, \"sse\" or \"ndjson\"");
+    return 0;
+}
+
+static int take_options(struct run *u, const json_t *body, struct given *g,
+                        char ret_param[PARAM_MAX], struct err *e)
+{
+    snprintf(ret_param, PARAM_MAX, "stream");
+    if (take_shape(json_object_get(body, "stream"), &u->shape, e) < 0)
+        return -1;
+    u->background = json_is_true(json_object_get(body, "background"));
+    if (u->background && u->shape != SHAPE_JSON)
+        return err_set(e, ERR_CALLER,
+                       "a background execution is not streamed: GET /v1/executions/{execution} has "
+                       "what it says");
+    if (given_env(g, json_object_get(body, "env"), ret_param, e) < 0)
+        return -1;
+    return given_files(g, json_object_get(body, "files"), ret_param, e);
+}
+
+/* The service copies what it is given. */
+static void start(struct run *u, const json_t *body, const struct given *g)
+{
+    static const struct exec_watcher watcher = {on_queued, on_event, on_end};
+    bool shell = str_is(json_view(json_object_get(body, "language")), "shell");
+    const struct exec_spec spec = {
+        .session = request_path(u->r, "session"),
+        .pool = json_view(json_object_get(body, "pool")),
+        .kind = shell ? EXEC_COMMAND : EXEC_CELL,
+        .code = json_view(json_object_get(body, "code")),
+        .wall_ms = json_ms(json_object_get(body, "timeout")),
+        .env = g->env,
+        .env_count = g->env_count,
+        .files = g->file,
+        .file_count = g->file_count,
+        .background = u->background,
+    };
+
+    request_on_gone(u->r, on_gone, u);
+    u->holders++;
+    u->job = service_execute(request_service(u->r), request_caller(u->r), &spec, &watcher, u);
+}
+
+void handle_execute(struct request *r)
+{
+    struct run *u = mem_zalloc(sizeof(*u));
+    AUTO(given_done) struct given g = {0};
+    char param[PARAM_MAX];
+    struct err e;
+
+    *u = (struct run){.r = r, .holders = 1};
+    request_keep(r, on_request_over, u);
+    if (take_options(u, request_json(r), &g, param, &e) < 0)
+        answer_error(r, &e, param);
+    else
+        start(u, request_json(r), &g);
+}

@@ -1,0 +1,255 @@
+/* Executions on record: one, many, their output, and the audit log. */
+#include "doors/rest/rest_int.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define TEXT_MAX (4 * GiB) /* the service keeps less; this only stops a runaway */
+
+static void on_exec(void *arg, const struct exec_info *info, const struct err *failed)
+{
+    struct request *r = arg;
+
+    if (failed)
+        answer_error(r, failed, NULL);
+    else
+        answer_json(r, 200, render_exec(info));
+}
+
+void handle_get_execution(struct request *r)
+{
+    service_exec_get(request_service(r), request_caller(r), request_path(r, "execution"), on_exec,
+                     r);
+}
+
+void handle_interrupt_execution(struct request *r)
+{
+    service_exec_interrupt(request_service(r), request_caller(r), request_path(r, "execution"),
+                           on_exec, r);
+}
+
+/* --- output --- */
+
+static void answer_beyond(struct request *r, size_t size)
+{
+    char range[64];
+
+    snprintf(range, sizeof(range), "bytes */%zu", size);
+    answer_header(r, "content-range", range);
+    answer_fail(r, 416, "range_not_satisfiable", "Range", "there are %zu bytes", size);
+}
+
+static void answer_range(struct request *r, struct str text)
+{
+    uint64_t from, count;
+    enum range range = range_parse(request_header(r, "range"), text.n, &from, &count);
+    char header[96];
+
+    if (range == RANGE_BEYOND) {
+        answer_beyond(r, text.n);
+        return;
+    }
+    answer_header(r, "accept-ranges", "bytes");
+    if (range == RANGE_PART) {
+        snprintf(header, sizeof(header), "bytes %llu-%llu/%zu", (unsigned long long)from,
+                 (unsigned long long)(from + count - 1), text.n);
+        answer_header(r, "content-range", header);
+    }
+    answer_text(r, range == RANGE_PART ? 206 : 200, "text/plain; charset=utf-8",
+                (struct str){text.p + from, (size_t)count});
+}
+
+static void on_output(void *arg, const struct exec_info *info, const struct err *failed)
+{
+    struct request *r = arg;
+    struct str which = request_query(r, "stream");
+    struct buf text;
+
+    if (failed) {
+        answer_error(r, failed, NULL);
+        return;
+    }
+    buf_init(&text, TEXT_MAX);
+    events_text(info->events,
+                str_is(which, "stdout")   ? "stdout"
+                : str_is(which, "stderr") ? "stderr"
+                                          : NULL,
+                &text);
+    answer_range(r, text.n ? buf_str(&text) : STR(""));
+    buf_done(&text);
+}
+
+void handle_get_output(struct request *r)
+{
+    service_exec_get(request_service(r), request_caller(r), request_path(r, "execution"), on_output,
+                     r);
+}
+
+/* --- lists --- */
+
+/* A question to the record, kept with its request. */
+struct search {
+    struct request *r;
+    struct exec_filter filter;
+    char session[ID_MAX];
+    /* of the export: */
+    struct pump pump;
+    char after[ID_MAX]; /* the last one told, "" at first */
+    int64_t after_ms;   /* its time: it may be forgotten before the next page is asked for */
+    size_t rows;        /* to ask for next */
+    bool last;          /* there are no more */
+    char *text;         /* owned: the record at hand */
+    struct str line;    /* all of text */
+    size_t line_at;     /* so much of it has been handed over */
+};
+
+static void search_free(void *p)
+{
+    struct search *s = p;
+
+    free(s->text);
+    free(s);
+}
+
+static void on_list(void *arg, const struct exec_info *infos, size_t count, bool more,
+                    const struct err *failed)
+{
+    struct search *s = arg;
+    json_t *data;
+
+    if (failed) {
+        answer_error(s->r, failed, NULL);
+        return;
+    }
+    data = json_array();
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(data, render_exec_brief(&infos[i]));
+    answer_json(s->r, 200, render_list(data, more, count ? infos[count - 1].row->id : NULL));
+}
+
+static void list(struct search *s)
+{
+    s->filter.tenant = request_caller(s->r)->tenant;
+    service_exec_list(request_service(s->r), request_caller(s->r), &s->filter, request_page(s->r),
+                      false, on_list, s);
+}
+
+/* --- the export: every record, oldest first --- */
+
+/* A line may have many megabytes; it goes out as the client takes it. */
+static void put_line(struct search *s)
+{
+    while (s->line_at < s->line.n && s->pump.waits <= WAITING_HIGH) {
+        size_t left = s->line.n - s->line_at;
+        size_t n = left < WAITING_HIGH ? left : WAITING_HIGH;
+        pump_put(&s->pump, (struct str){s->line.p + s->line_at, n});
+        s->line_at += n;
+    }
+}
+
+static void put_record(struct search *s, const struct exec_info *info)
+{
+    json_t *v = render_audit(info);
+
+    free(take_ptr(&s->text));
+    s->text = json_line(v);
+    json_decref(v);
+    s->line = str_of(s->text);
+    s->text[s->line.n++] = '\n'; /* in place of the NUL */
+    s->line_at = 0;
+    snprintf(s->after, sizeof(s->after), "%s", info->row->id);
+    s->after_ms = info->row->created_ms;
+    put_line(s);
+}
+
+static void on_page(void *arg, const struct exec_info *infos, size_t count, bool more,
+                    const struct err *failed)
+{
+    struct search *s = arg;
+    size_t at = 0;
+
+    if (!pump_back(&s->pump))
+        return;
+    if (failed) {
+        pump_fail(&s->pump, failed);
+        return;
+    }
+    if (!s->pump.open)
+        pump_open(&s->pump, "application/x-ndjson");
+    while (at < count && s->pump.waits <= WAITING_HIGH)
+        put_record(s, &infos[at++]);
+    s->last = at == count && !more;
+    /* What did not fit is asked for again, and the next page is as long as this one had room for:
+     * a record has a few hundred bytes or many megabytes. */
+    s->rows = at < count ? at : s->rows * 2 < EXPORT_ROWS ? s->rows * 2 : EXPORT_ROWS;
+    pump_next(&s->pump);
+}
+
+static void export_step(void *arg)
+{
+    struct search *s = arg;
+    const struct page page = {
+        .after = s->after[0] ? s->after : NULL, .after_ms = s->after_ms, .limit = s->rows};
+
+    put_line(s);
+    if (s->line_at < s->line.n)
+        pump_next(&s->pump);
+    else if (s->last)
+        pump_end(&s->pump);
+    else
+        service_exec_list(request_service(s->r), request_caller(s->r), &s->filter, page, true,
+                          on_page, s);
+}
+
+static void export(struct search *s)
+{
+    const struct caller *c = request_caller(s->r);
+
+    s->filter.tenant = c->admin ? NULL : c->tenant;
+    s->filter.oldest_first = true;
+    s->rows = 32;
+    pump_start(&s->pump, s->r, export_step, s);
+}
+
+/* --- the query --- */
+
+static int take_time(struct request *r, const char *name, int64_t *ret, struct err *e)
+{
+    struct str text = request_query(r, name);
+
+    if (text.p && !time_parse(text, ret))
+        return err_set(e, ERR_CALLER, "not an RFC 3339 time such as 2026-01-31T12:00:00Z");
+    return 0;
+}
+
+static int take_filter(struct search *s, const char **ret_param, struct err *e)
+{
+    struct str session = request_query(s->r, "session");
+
+    *ret_param = "session";
+    if (session.p && !str_to_cstr(session, s->session, sizeof(s->session)))
+        return err_set(e, ERR_CALLER, "not the id of a session");
+    if (session.p)
+        s->filter.session = s->session;
+    *ret_param = "since";
+    if (take_time(s->r, "since", &s->filter.since_ms, e) < 0)
+        return -1;
+    *ret_param = "until";
+    return take_time(s->r, "until", &s->filter.until_ms, e);
+}
+
+void handle_list_executions(struct request *r)
+{
+    struct search *s = mem_zalloc(sizeof(*s));
+    const char *param;
+    struct err e;
+
+    s->r = r;
+    request_keep(r, search_free, s);
+    if (take_filter(s, &param, &e) < 0)
+        answer_error(r, &e, param);
+    else if (str_is(request_query(r, "format"), "jsonl"))
+        export(s);
+    else
+        list(s);
+}

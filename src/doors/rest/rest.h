@@ -1,0 +1,18 @@
+/*
+ * rest: the native interface under /v1. Everything the service can do, as JSON,
+ * event streams and bytes.
+ *
+ * Touches: requests through http, the service. Never touches: sockets, the store,
+ * the engine, rules; what may be done is the service's business.
+ *
+ * rest_door_init(), then http_add(). routes.c has the table that serves, validates
+ * and documents; each handler turns one request into one call of the service, and
+ * what comes back into an answer (render.c). Answers made piece by piece go through
+ * a pump (pump.c), which goes no faster than the client reads.
+ */
+#pragma once
+
+#include "doors/http/http.h"
+
+/* h: borrowed, for the OpenAPI document; outlives the door. */
+void rest_door_init(struct door *ret, struct http *h);

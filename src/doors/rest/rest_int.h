@@ -1,0 +1,154 @@
+/* Private to the native REST interface. */
+#pragma once
+
+#include "doors/rest/archive.h"
+#include "doors/rest/rest.h"
+#include "loop/loop.h"
+#include "record/record.h"
+
+/* --- numbers: each is also in the OpenAPI document --- */
+
+#define CODE_MAX         EXEC_CODE_MAX
+#define BODY_EXECUTE_MAX (20 * MiB) /* JSON is read in one piece on the loop; more is uploaded */
+#define INPUT_COUNT_MAX  64
+#define ENV_COUNT_MAX    64
+#define ENV_NAME_MAX     128
+#define ENV_VALUE_MAX    (8 * KiB)
+#define METADATA_MAX     (16 * KiB)
+#define URL_MAX          (64 * KiB)
+#define NAME_MAX_BYTES   255
+#define SECONDS_MAX      31536000 /* a year; the pool's own limits are lower */
+#define ARCHIVE_PIECE    (256 * KiB)
+#define EXPORT_ROWS      500
+
+/* What may wait for a slow reader, and when there is room again. */
+#define WAITING_HIGH (1 * MiB)
+#define WAITING_LOW  (256 * KiB)
+
+/* --- routes.c: the table; schemas.c: what comes back --- */
+
+extern const struct schema rest_schemas[];
+extern const size_t rest_schema_count;
+
+void handle_create_session(struct request *r);
+void handle_list_sessions(struct request *r);
+void handle_get_session(struct request *r);
+void handle_extend_session(struct request *r);
+void handle_interrupt_session(struct request *r);
+void handle_restart_session(struct request *r);
+void handle_delete_session(struct request *r);
+void handle_execute(struct request *r); /* with a session in the path or without */
+void handle_list_executions(struct request *r);
+void handle_get_execution(struct request *r);
+void handle_get_output(struct request *r);
+void handle_interrupt_execution(struct request *r);
+void handle_list_workspace(struct request *r);
+void handle_put_workspace_file(struct request *r);
+void handle_upload_workspace_files(struct request *r);
+void handle_get_workspace_file(struct request *r);
+void handle_delete_workspace_file(struct request *r);
+void handle_get_archive(struct request *r);
+void handle_create_file(struct request *r);
+void handle_list_files(struct request *r);
+void handle_get_file(struct request *r);
+void handle_get_file_content(struct request *r);
+void handle_delete_file(struct request *r);
+void handle_list_pools(struct request *r);
+void handle_get_pool(struct request *r);
+void handle_create_key(struct request *r);
+void handle_list_keys(struct request *r);
+void handle_delete_key(struct request *r);
+void handle_get_openapi(struct request *r);
+
+/* For whatever takes away: a done_fn whose arg is the request. */
+void on_deleted(void *arg, const struct err *failed);
+
+/* --- values.c: what clients write as text --- */
+
+/* Standard alphabet, padded, no blanks, no stray bits. ret has room for text.n / 4 * 3. */
+bool base64_decode(struct str text, char *ret, size_t *ret_n);
+/* RFC 3339 with any offset, rounded down to milliseconds. */
+bool time_parse(struct str text, int64_t *ret_ms);
+/* "2026-01-31T12:00:00.000Z" */
+#define TIME_TEXT 32
+void time_print(int64_t ms, char ret[TIME_TEXT]);
+
+enum range { RANGE_ALL, RANGE_PART, RANGE_BEYOND };
+/* What a Range header (p NULL: none) means for so many bytes. Several ranges, other units and what
+ * cannot be read count as none, as RFC 9110 section 14.2 allows. */
+enum range range_parse(struct str header, uint64_t size, uint64_t *ret_from, uint64_t *ret_count);
+
+/* Of a JSON string, p NULL when it is none. */
+struct str json_view(const json_t *v);
+/* Seconds to milliseconds, at least 1; 0 when it is no number above 0. */
+uint64_t json_ms(const json_t *v);
+
+/* --- given.c: env and files of a request --- */
+
+#define PARAM_MAX 200
+
+/* What an execution is given beside its code. Views are borrowed from the JSON. */
+struct given {
+    struct env_var *env; /* owned */
+    size_t env_count;
+    struct file_input *file; /* owned */
+    char **decoded;          /* owned, each: the bytes of file[i], or NULL */
+    size_t file_count;
+};
+void given_done(struct given *g);
+/* NULL is none. -1: *e says what is wrong, ret_param where: "env.HOME", "files[2].path". */
+int given_env(struct given *g, const json_t *map, char ret_param[PARAM_MAX],
+              struct err *e) MUST_CHECK;
+int given_files(struct given *g, const json_t *list, char ret_param[PARAM_MAX],
+                struct err *e) MUST_CHECK;
+
+/* --- render.c: what the service has, as JSON; all return an owned value --- */
+
+json_t *render_time(int64_t ms);                                   /* 0: null */
+json_t *render_seconds(int64_t ms);                                /* 1500: 1.5 */
+json_t *render_text(const char *s);                                /* NULL: null */
+json_t *render_list(json_t *data, bool more, const char *last_id); /* takes data */
+json_t *render_session(const struct session_info *info);
+/* Without code, events and what is made of them. */
+json_t *render_exec_brief(const struct exec_info *info);
+json_t *render_exec(const struct exec_info *info);
+/* The whole record, with who asked for it. */
+json_t *render_audit(const struct exec_info *info);
+json_t *render_event(const struct event *ev, const char *session);
+json_t *render_space_file(struct str session, const struct space_file *f);
+json_t *render_file(const struct file_row *row);
+json_t *render_pool(const struct pool_info *info);
+json_t *render_key(const struct key_row *row, const char *secret); /* secret: or NULL */
+/* {"type","message","param","request_id"}: what answer_error() says, for a stream. */
+json_t *render_error(const struct err *e, const char *request);
+/* The text of the output events joined; which: "stdout", "stderr" or NULL for both. */
+void events_text(const json_t *events, const char *which, struct buf *ret);
+/* On one line, ASCII alone, so that no piece of a stream ends within a character. Owned. */
+char *json_line(const json_t *v);
+
+/* --- pump.c: a long answer, made piece by piece --- */
+
+/*
+ * A step makes one piece: it asks the service or a worker, and its callback starts with
+ * pump_back(), hands over bytes with pump_put() and ends with pump_next(), pump_end() or
+ * pump_fail(). Embedded in what request_keep() frees, so nothing is touched after pump_back()
+ * returned false or one of the last two was called.
+ */
+struct pump {
+    struct request *r; /* borrowed: until it is answered */
+    loop_fn *step;
+    void *arg;
+    size_t waits; /* bytes the client has not taken */
+    bool busy;    /* a step is under way */
+    bool gone;    /* the client is */
+    bool open;    /* headers are out */
+};
+void pump_start(struct pump *p, struct request *r, loop_fn *step, void *arg);
+bool pump_back(struct pump *p);
+void pump_open(struct pump *p, const char *mime);
+void pump_put(struct pump *p, struct str bytes);
+void pump_next(struct pump *p);
+void pump_end(struct pump *p);
+/* Before pump_open() an error answer; after it a transfer cut short, which no client takes for
+ * whole. */
+void pump_fail(struct pump *p, const struct err *e);

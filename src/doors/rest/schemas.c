@@ -1,0 +1,312 @@
+/* What comes back, as the OpenAPI document shows it. What is optional here may be null. */
+#include "doors/rest/rest_int.h"
+
+// clang-format off
+
+/* --- sessions --- */
+
+static const struct field session_fields[] = {
+    {"id", FIELD_TEXT, REQUIRED, .text = "Its id.", .example = "\"sess_k3v9q2m7x4w8p5n6t2r7y3z4\""},
+    {"object", FIELD_ENUM, REQUIRED, .of = "session", .text = "What this is."},
+    {"pool", FIELD_TEXT, REQUIRED, .text = "The pool it was made from.", .example = "\"default\""},
+    {"name", FIELD_TEXT, OPTIONAL, .text = "The client's own name for it, or null."},
+    {"state", FIELD_ENUM, REQUIRED, .of = "starting|idle|running|asleep|ended",
+     .text = "asleep: the interpreter is gone and the files are kept; an execution wakes it."},
+    {"created_at", FIELD_TEXT, REQUIRED, .text = "When it was made: RFC 3339, UTC.",
+     .example = "\"2026-01-31T12:00:00.000Z\""},
+    {"last_used_at", FIELD_TEXT, REQUIRED, .text = "When it was last used: RFC 3339, UTC.",
+     .example = "\"2026-01-31T12:00:05.250Z\""},
+    {"sleeps_at", FIELD_TEXT, OPTIONAL,
+     .text = "When the interpreter goes if nothing happens: RFC 3339, UTC; null when asleep."},
+    {"expires_at", FIELD_TEXT, OPTIONAL, .text = "When its files go, too: RFC 3339, UTC, or null."},
+    {"idle_timeout", FIELD_NUMBER, REQUIRED,
+     .text = "Seconds without use after which the interpreter goes.", .example = "600"},
+    {"lifetime", FIELD_NUMBER, REQUIRED,
+     .text = "Seconds after which the interpreter goes in any case.", .example = "86400"},
+    {"executions", FIELD_INT, REQUIRED, .text = "How many there have been.", .example = "3"},
+    {"queued", FIELD_INT, REQUIRED, .text = "How many wait for their turn.", .example = "0"},
+    {"metadata", FIELD_OBJECT, REQUIRED, .text = "What the client keeps with it.",
+     .example = "{\"user\": \"ada\"}"},
+    {"note", FIELD_TEXT, OPTIONAL,
+     .text = "A plain sentence to pass on, such as that variables are gone; or null."},
+    {0},
+};
+
+/* --- executions --- */
+
+static const struct field outcome_fields[] = {
+    {"status", FIELD_ENUM, REQUIRED, .of = "ok|raised|timeout|memory|interrupted|died|session_lost",
+     .text = "raised: the code raised, or the command's exit status is not 0."},
+    {"limits_hit", FIELD_LIST, REQUIRED, .of = "string",
+     .text = "The limits it ran into: wall_time, cpu_time, memory, processes, disk, tmp, "
+             "open_files, output, artifact_count, artifact_size.",
+     .example = "[\"wall_time\"]"},
+    {"state_lost", FIELD_BOOL, REQUIRED,
+     .text = "The interpreter was replaced: variables are gone, files are kept."},
+    {"exit_code", FIELD_INT, REQUIRED,
+     .text = "Of a command; 128 and the signal when a signal ended it.", .example = "0"},
+    {"message", FIELD_TEXT, REQUIRED,
+     .text = "One plain sentence; empty when there is nothing to add.",
+     .example = "\"stopped at the time limit of 60 s; variables and files are kept\""},
+    {"wall_ms", FIELD_NUMBER, REQUIRED, .text = "Milliseconds by the clock.", .example = "12.5"},
+    {"cpu_ms", FIELD_NUMBER, REQUIRED, .text = "Milliseconds of CPU; 0 where unknown.",
+     .example = "11.8"},
+    {"memory_peak_bytes", FIELD_INT, REQUIRED, .text = "Of the session, 0 where unknown.",
+     .example = "94371840"},
+    {"output_bytes", FIELD_INT, REQUIRED, .text = "Bytes it printed.", .example = "17"},
+    {"output_dropped", FIELD_INT, REQUIRED, .text = "Of these, not kept.", .example = "0"},
+    {0},
+};
+
+static const struct field event_fields[] = {
+    {"type", FIELD_ENUM, REQUIRED, .of = "stdout|stderr|display|result|clear|error|file|status",
+     .text = "stdout, stderr and status have text; display and result have data; error has name, "
+             "message, traceback and frames; file has path, change, size and mime."},
+    {"text", FIELD_TEXT, OPTIONAL, .text = "What was printed, or a plain note.",
+     .example = "\"hi\\n\""},
+    {"late", FIELD_BOOL, OPTIONAL, .text = "Printed by an earlier execution that had ended."},
+    {"data", FIELD_OBJECT, OPTIONAL, .text = "MIME type to text, or to base64 for what is no text.",
+     .example = "{\"text/plain\": \"42\"}"},
+    {"display_id", FIELD_TEXT, OPTIONAL, .text = "Of a display that may be replaced."},
+    {"update", FIELD_BOOL, OPTIONAL, .text = "Replaces the display with the same display_id."},
+    {"name", FIELD_TEXT, OPTIONAL, .text = "Of an error: its class.",
+     .example = "\"ZeroDivisionError\""},
+    {"message", FIELD_TEXT, OPTIONAL, .text = "Of an error: what it says.",
+     .example = "\"division by zero\""},
+    {"traceback", FIELD_TEXT, OPTIONAL, .text = "Of an error: as Python prints it."},
+    {"frames", FIELD_LIST, OPTIONAL, .of = "frame",
+     .text = "Of an error: the user's own code, outermost first."},
+    {"path", FIELD_TEXT, OPTIONAL, .text = "Of a file: in the workspace.",
+     .example = "\"plots/sales.png\""},
+    {"change", FIELD_ENUM, OPTIONAL, .of = "created|changed|deleted",
+     .text = "What happened to the file."},
+    {"size", FIELD_INT, OPTIONAL, .text = "Bytes of the file.", .example = "20480"},
+    {"mime", FIELD_TEXT, OPTIONAL, .text = "Of the file.", .example = "\"image/png\""},
+    {"too_large", FIELD_BOOL, OPTIONAL, .text = "Larger than artifact_bytes: not to be had."},
+    {"url", FIELD_TEXT, OPTIONAL, .text = "In streams, of a file: where to get it, or null."},
+    {0},
+};
+
+static const struct field frame_fields[] = {
+    {"file", FIELD_TEXT, REQUIRED, .text = "A cell or a path below /workspace.",
+     .example = "\"<cell 3>\""},
+    {"line", FIELD_INT, REQUIRED, .text = "From 1.", .example = "2"},
+    {"function", FIELD_TEXT, REQUIRED, .text = "<module> at the top of a cell.",
+     .example = "\"half\""},
+    {"text", FIELD_TEXT, REQUIRED, .text = "The line.", .example = "\"return n / 0\""},
+    {0},
+};
+
+static const struct field made_fields[] = {
+    {"path", FIELD_TEXT, REQUIRED, .text = "In the workspace.", .example = "\"plots/sales.png\""},
+    {"change", FIELD_ENUM, REQUIRED, .of = "created|changed|deleted", .text = "What happened."},
+    {"size", FIELD_INT, REQUIRED, .text = "Bytes.", .example = "20480"},
+    {"mime", FIELD_TEXT, REQUIRED, .text = "Guessed by its name.", .example = "\"image/png\""},
+    {"url", FIELD_TEXT, OPTIONAL,
+     .text = "Where to get it; null when it was deleted or is too large."},
+    {0},
+};
+
+#define EXECUTION_COMMON \
+    {"id", FIELD_TEXT, REQUIRED, .text = "Its id.", \
+     .example = "\"exec_k3v9q2m7x4w8p5n6t2r7y3z4\""}, \
+    {"object", FIELD_ENUM, REQUIRED, .of = "execution", .text = "What this is."}, \
+    {"session", FIELD_TEXT, REQUIRED, .text = "The session it runs in."}, \
+    {"pool", FIELD_TEXT, REQUIRED, .text = "The session's pool.", .example = "\"default\""}, \
+    {"kind", FIELD_ENUM, REQUIRED, .of = "cell|command", .text = "Python or shell."}, \
+    {"status", FIELD_ENUM, REQUIRED, \
+     .of = "queued|running|ok|raised|timeout|memory|interrupted|died|session_lost", \
+     .text = "The outcome's status once it has ended."}, \
+    {"created_at", FIELD_TEXT, REQUIRED, .text = "When it was asked for: RFC 3339, UTC.", \
+     .example = "\"2026-01-31T12:00:00.000Z\""}, \
+    {"started_at", FIELD_TEXT, OPTIONAL, .text = "RFC 3339, UTC, or null."}, \
+    {"ended_at", FIELD_TEXT, OPTIONAL, .text = "RFC 3339, UTC, or null."}, \
+    {"outcome", FIELD_OBJECT, OPTIONAL, .of = "outcome", \
+     .text = "An outcome, or null while it runs."}
+
+static const struct field execution_fields[] = {
+    EXECUTION_COMMON,
+    {"code", FIELD_TEXT, REQUIRED, .text = "What ran.", .example = "\"6 * 7\""},
+    {"stdout", FIELD_TEXT, REQUIRED, .text = "The text of its stdout events, joined."},
+    {"stderr", FIELD_TEXT, REQUIRED, .text = "The text of its stderr events, joined."},
+    {"result", FIELD_TEXT, OPTIONAL, .text = "The value of the last expression as text, or null.",
+     .example = "\"42\""},
+    {"files", FIELD_LIST, REQUIRED, .of = "file_made", .text = "Files it made or changed."},
+    {"events", FIELD_LIST, REQUIRED, .of = "event", .text = "All it said, in order."},
+    {0},
+};
+
+static const struct field execution_brief_fields[] = {EXECUTION_COMMON, {0}};
+
+/* --- files --- */
+
+static const struct field space_file_fields[] = {
+    {"path", FIELD_TEXT, REQUIRED,
+     .text = "In the workspace; bytes that are not UTF-8 show as U+FFFD, the url has them.",
+     .example = "\"data/towns.csv\""},
+    {"size", FIELD_INT, REQUIRED, .text = "Bytes.", .example = "31"},
+    {"mime", FIELD_TEXT, REQUIRED, .text = "Guessed by its name.", .example = "\"text/csv\""},
+    {"modified_at", FIELD_TEXT, OPTIONAL, .text = "RFC 3339, UTC.",
+     .example = "\"2026-01-31T12:00:00.000Z\""},
+    {"sha256", FIELD_TEXT, REQUIRED, .text = "Of its bytes, in hex. Also its ETag."},
+    {"url", FIELD_TEXT, REQUIRED, .text = "Where to get it.",
+     .example = "\"/v1/sessions/sess_k3v9q2m7x4w8p5n6t2r7y3z4/files/data/towns.csv\""},
+    {0},
+};
+
+static const struct field file_fields[] = {
+    {"id", FIELD_TEXT, REQUIRED, .text = "Its id.", .example = "\"file_k3v9q2m7x4w8p5n6t2r7y3z4\""},
+    {"object", FIELD_ENUM, REQUIRED, .of = "file", .text = "What this is."},
+    {"name", FIELD_TEXT, REQUIRED, .text = "Its name.", .example = "\"towns.csv\""},
+    {"mime", FIELD_TEXT, REQUIRED, .text = "What it is.", .example = "\"text/csv\""},
+    {"size", FIELD_INT, REQUIRED, .text = "Bytes.", .example = "31"},
+    {"sha256", FIELD_TEXT, REQUIRED, .text = "Of its bytes, in hex. Also its ETag."},
+    {"created_at", FIELD_TEXT, REQUIRED, .text = "RFC 3339, UTC.",
+     .example = "\"2026-01-31T12:00:00.000Z\""},
+    {"expires_at", FIELD_TEXT, OPTIONAL, .text = "When it goes: RFC 3339, UTC; null: never."},
+    {0},
+};
+
+/* --- pools --- */
+
+static const struct field limits_fields[] = {
+    {"wall_s", FIELD_NUMBER, REQUIRED, .text = "Seconds one execution may take.", .example = "60"},
+    {"cpu_s", FIELD_NUMBER, OPTIONAL,
+     .text = "Seconds of CPU one execution may use; null: no limit."},
+    {"cpus", FIELD_NUMBER, REQUIRED, .text = "Cores at a time.", .example = "1"},
+    {"memory_bytes", FIELD_INT, REQUIRED, .text = "Per session, workspace and tmp included.",
+     .example = "2147483648"},
+    {"processes", FIELD_INT, REQUIRED, .text = "Processes and threads at a time.",
+     .example = "128"},
+    {"disk_bytes", FIELD_INT, REQUIRED, .text = "Of /workspace.", .example = "1073741824"},
+    {"tmp_bytes", FIELD_INT, REQUIRED, .text = "Of /tmp and of /dev/shm.", .example = "268435456"},
+    {"open_files", FIELD_INT, REQUIRED, .text = "Per process.", .example = "1024"},
+    {"output_bytes", FIELD_INT, REQUIRED, .text = "Kept per execution: head and tail.",
+     .example = "16777216"},
+    {"artifact_count", FIELD_INT, REQUIRED, .text = "Files reported per execution.",
+     .example = "200"},
+    {"artifact_bytes", FIELD_INT, REQUIRED, .text = "Of one such file.", .example = "268435456"},
+    {0},
+};
+
+static const struct field egress_fields[] = {
+    {"mode", FIELD_ENUM, REQUIRED, .of = "none|allow-list", .text = "What the network is."},
+    {"hosts", FIELD_LIST, REQUIRED, .of = "string", .text = "Names that may be reached.",
+     .example = "[\"pypi.org\"]"},
+    {0},
+};
+
+static const struct field pool_fields[] = {
+    {"name", FIELD_TEXT, REQUIRED, .text = "Its name.", .example = "\"default\""},
+    {"description", FIELD_TEXT, OPTIONAL, .text = "One line for people and models, or null."},
+    {"python", FIELD_TEXT, REQUIRED, .text = "Its version; empty until it is known.",
+     .example = "\"3.11.2\""},
+    {"packages", FIELD_MAP, REQUIRED, .text = "Packages that can be imported, with versions.",
+     .example = "{\"numpy\": \"1.24.2\", \"pandas\": \"1.5.3\"}"},
+    {"preload", FIELD_LIST, REQUIRED, .of = "string",
+     .text = "Modules that are imported before a session begins.",
+     .example = "[\"pandas\"]"},
+    {"limits", FIELD_OBJECT, REQUIRED, .of = "limits", .text = "What one session may use."},
+    {"egress", FIELD_OBJECT, REQUIRED, .of = "egress", .text = "Where its code may connect to."},
+    {"ready", FIELD_INT, REQUIRED, .text = "Sandboxes to be kept ready.", .example = "4"},
+    {"parked", FIELD_INT, REQUIRED, .text = "Sandboxes that are ready now.", .example = "4"},
+    {"sessions", FIELD_INT, REQUIRED, .text = "Live now.", .example = "12"},
+    {"max_sessions", FIELD_INT, REQUIRED, .text = "Live at a time.", .example = "100"},
+    {"idle_timeout", FIELD_NUMBER, REQUIRED, .text = "Seconds; the most a session can ask for.",
+     .example = "600"},
+    {"lifetime", FIELD_NUMBER, REQUIRED, .text = "Seconds; the most a session can ask for.",
+     .example = "86400"},
+    {"up", FIELD_BOOL, REQUIRED, .text = "Its interpreter is up."},
+    {"problem", FIELD_TEXT, OPTIONAL, .text = "Why it is not up, or null."},
+    {0},
+};
+
+/* --- keys --- */
+
+static const struct field key_fields[] = {
+    {"id", FIELD_TEXT, REQUIRED, .text = "Its id.", .example = "\"key_k3v9q2m7x4w8p5n6t2r7y3z4\""},
+    {"tenant", FIELD_TEXT, REQUIRED, .text = "Whose things it opens.", .example = "\"acme\""},
+    {"name", FIELD_TEXT, REQUIRED, .text = "What it is for.", .example = "\"chat backend\""},
+    {"hint", FIELD_TEXT, REQUIRED, .text = "How the secret begins.", .example = "\"rt_k3v9\""},
+    {"admin", FIELD_BOOL, REQUIRED, .text = "May manage keys and export every tenant's log."},
+    {"created_at", FIELD_TEXT, REQUIRED, .text = "RFC 3339, UTC.",
+     .example = "\"2026-01-31T12:00:00.000Z\""},
+    {"last_used_at", FIELD_TEXT, OPTIONAL, .text = "RFC 3339, UTC, or null."},
+    {"revoked_at", FIELD_TEXT, OPTIONAL, .text = "RFC 3339, UTC, or null while it is good."},
+    {"secret", FIELD_TEXT, OPTIONAL,
+     .text = "The key itself: in the answer that made it, and nowhere after.",
+     .example = "\"rt_...\""},
+    {0},
+};
+
+/* --- lists --- */
+
+#define LIST_OF(schema, last) \
+    { \
+        {"data", FIELD_LIST, REQUIRED, .of = schema, .text = "One page of them."}, \
+        {"has_more", FIELD_BOOL, REQUIRED, .text = "There is another page."}, \
+        {"last_id", FIELD_TEXT, OPTIONAL, .text = last}, \
+        {0}, \
+    }
+#define PAGED "Pass as after= for the next page; null when the page is empty."
+#define WHOLE "Always null: this list has one page."
+
+static const struct field session_list[] = LIST_OF("session", PAGED);
+static const struct field execution_list[] = LIST_OF("execution_brief", PAGED);
+static const struct field space_list[] = LIST_OF("workspace_file", WHOLE);
+static const struct field file_list[] = LIST_OF("file", PAGED);
+static const struct field pool_list[] = LIST_OF("pool", WHOLE);
+static const struct field key_list[] = LIST_OF("key", WHOLE);
+
+/* --- what goes in --- */
+
+static const struct field input_fields[] = {
+    {"path", FIELD_TEXT, OPTIONAL, 1, SPACE_PATH_MAX - 1,
+     .text = "Where in the workspace; without it a file or URL keeps its own name.",
+     .example = "\"data/towns.csv\""},
+    {"id", FIELD_TEXT, OPTIONAL, 1, ID_MAX, .text = "Of a file uploaded before.",
+     .example = "\"file_k3v9q2m7x4w8p5n6t2r7y3z4\""},
+    {"url", FIELD_TEXT, OPTIONAL, 1, URL_MAX, .text = "http, https or data; fetched by the server.",
+     .example = "\"https://example.com/towns.csv\""},
+    {"content", FIELD_TEXT, OPTIONAL, 0, BODY_EXECUTE_MAX, .text = "The file itself, as text.",
+     .example = "\"city,people\\nLyon,522\\n\""},
+    {"content_base64", FIELD_TEXT, OPTIONAL, 0, BODY_EXECUTE_MAX,
+     .text = "The file itself, as base64: standard alphabet, padded, no line breaks.",
+     .example = "\"aGkK\""},
+    {0},
+};
+
+static const struct field openapi_fields[] = {
+    {"openapi", FIELD_TEXT, REQUIRED, .text = "The version it follows.", .example = "\"3.1.0\""},
+    {0},
+};
+
+const struct schema rest_schemas[] = {
+    {"session", "A sealed interpreter and its files.", session_fields},
+    {"session_list", "Sessions, newest first.", session_list},
+    {"outcome", "How an execution ended.", outcome_fields},
+    {"frame", "A line of the user's code on the way to an error.", frame_fields},
+    {"event", "Something an execution said.", event_fields},
+    {"file_made", "A file that an execution made or changed.", made_fields},
+    {"execution", "One cell or command, and all that came of it.", execution_fields},
+    {"execution_brief", "An execution without its code and events.", execution_brief_fields},
+    {"execution_list", "Executions, newest first.", execution_list},
+    {"execute_file",
+     "A file to be there first: exactly one of id, url, content and content_base64. Content needs "
+     "a path.",
+     input_fields},
+    {"workspace_file", "A file of a session.", space_file_fields},
+    {"workspace_list", "Files of a session, by path.", space_list},
+    {"file", "An upload that sessions can use.", file_fields},
+    {"file_list", "Uploads, newest first.", file_list},
+    {"limits", "What one session may use.", limits_fields},
+    {"egress", "Where code may connect to.", egress_fields},
+    {"pool", "A named environment that sessions are made from.", pool_fields},
+    {"pool_list", "Pools; the first is the default.", pool_list},
+    {"key", "An API key. Its secret is kept nowhere.", key_fields},
+    {"key_list", "Keys, oldest first, revoked ones too.", key_list},
+    {"openapi", "An OpenAPI 3.1 document.", openapi_fields, .open = true},
+};
+// clang-format on
+
+const size_t rest_schema_count = COUNT(rest_schemas);

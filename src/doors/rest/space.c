@@ -1,0 +1,229 @@
+/* Files of a session's workspace, one at a time. */
+#include "doors/rest/rest_int.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* --- list --- */
+
+static void on_list(void *arg, const struct space_file *files, size_t count,
+                    const struct err *failed)
+{
+    struct request *r = arg;
+    json_t *data;
+
+    if (failed) {
+        answer_error(r, failed, NULL);
+        return;
+    }
+    data = json_array();
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(data, render_space_file(request_path(r, "session"), &files[i]));
+    answer_json(r, 200, render_list(data, false, NULL));
+}
+
+void handle_list_workspace(struct request *r)
+{
+    service_space_list(request_service(r), request_caller(r), request_path(r, "session"), on_list,
+                       r);
+}
+
+/* --- one file --- */
+
+/* The path of the route as it is kept; false when it is none and that has been answered. */
+static bool take_path(struct request *r, char ret[SPACE_PATH_MAX])
+{
+    struct err e;
+
+    if (space_path_clean(request_path(r, "path"), ret, &e) == 0)
+        return true;
+    answer_error(r, &e, "path");
+    return false;
+}
+
+static void on_put(void *arg, const struct space_file *files, size_t count,
+                   const struct err *failed)
+{
+    struct request *r = arg;
+
+    assert(failed || count == 1);
+    if (failed)
+        answer_error(r, failed, NULL);
+    else
+        answer_json(r, 201, render_space_file(request_path(r, "session"), &files[0]));
+}
+
+void handle_put_workspace_file(struct request *r)
+{
+    char path[SPACE_PATH_MAX];
+    size_t count;
+    struct upload *u = request_uploads(r, &count);
+
+    if (!take_path(r, path))
+        return;
+    assert(count == 1 && u->blob);
+    service_space_put(request_service(r), request_caller(r), request_path(r, "session"),
+                      str_of(path), take_ptr(&u->blob), on_put, r);
+}
+
+static void on_open(void *arg, int *fd, const struct space_file *file, const struct err *failed)
+{
+    struct request *r = arg;
+    struct str name;
+    const char *slash;
+
+    if (failed) {
+        answer_error(r, failed, NULL);
+        return;
+    }
+    name = file->path;
+    slash = memrchr(name.p, '/', name.n);
+    if (slash)
+        name = (struct str){slash + 1, (size_t)(name.p + name.n - slash - 1)};
+    answer_file(r, take_fd(fd), file->size, file->mime, name, file->hash);
+}
+
+void handle_get_workspace_file(struct request *r)
+{
+    char path[SPACE_PATH_MAX];
+
+    if (take_path(r, path))
+        service_space_open(request_service(r), request_caller(r), request_path(r, "session"),
+                           str_of(path), on_open, r);
+}
+
+void handle_delete_workspace_file(struct request *r)
+{
+    char path[SPACE_PATH_MAX];
+
+    if (take_path(r, path))
+        service_space_delete(request_service(r), request_caller(r), request_path(r, "session"),
+                             str_of(path), on_deleted, r);
+}
+
+/* --- several files by form --- */
+
+/* Every path is checked before the first file is stored; then one after the other. */
+struct filling {
+    struct request *r;
+    struct upload *upload; /* borrowed from the request */
+    size_t count, at;
+    struct str folder;         /* borrowed: the field `path`, or empty */
+    char path[SPACE_PATH_MAX]; /* of upload[at] */
+    json_t *stored;            /* owned: array */
+};
+
+static void filling_free(void *p)
+{
+    struct filling *f = p;
+
+    json_decref(f->stored);
+    free(f);
+}
+
+/* The error names the file, which need not be UTF-8. */
+static void fail(struct filling *f, const struct err *failed)
+{
+    char shown[NAME_SHOWN];
+    struct err e = *failed;
+
+    name_show(shown, f->upload[f->at].name);
+    err_wrap(&e, "'%s' was not stored", shown);
+    answer_error(f->r, &e, shown);
+}
+
+static int take_name(struct filling *f, struct err *e)
+{
+    struct str name = f->upload[f->at].name;
+    char joined[2 * SPACE_PATH_MAX];
+    int n;
+
+    if (name.n == 0)
+        return err_set(e, ERR_CALLER, "a file needs a name, which is its path in the workspace");
+    if (f->folder.n + name.n >= sizeof(joined) - 1)
+        return err_set(e, ERR_LIMIT, "a path has less than %d bytes", SPACE_PATH_MAX);
+    n = snprintf(joined, sizeof(joined), "%.*s%s%.*s", (int)f->folder.n,
+                 f->folder.n ? f->folder.p : "", f->folder.n ? "/" : "", (int)name.n, name.p);
+    return space_path_clean((struct str){joined, (size_t)n}, f->path, e);
+}
+
+static void next(struct filling *f);
+
+static void on_stored(void *arg, const struct space_file *files, size_t count,
+                      const struct err *failed)
+{
+    struct filling *f = arg;
+
+    if (failed) {
+        fail(f, failed);
+        return;
+    }
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(f->stored,
+                              render_space_file(request_path(f->r, "session"), &files[i]));
+    f->at++;
+    next(f);
+}
+
+static void next(struct filling *f)
+{
+    struct err e;
+
+    while (f->at < f->count && !f->upload[f->at].blob)
+        f->at++;
+    if (f->at == f->count)
+        answer_json(f->r, 201, render_list(json_incref(f->stored), false, NULL));
+    else if (take_name(f, &e) < 0)
+        fail(f, &e);
+    else
+        service_space_put(request_service(f->r), request_caller(f->r),
+                          request_path(f->r, "session"), str_of(f->path),
+                          take_ptr(&f->upload[f->at].blob), on_stored, f);
+}
+
+/* Finds the folder; refuses fields we do not know and a form without files. */
+static bool take_fields(struct filling *f)
+{
+    size_t files = 0;
+
+    for (size_t i = 0; i < f->count; i++) {
+        const struct upload *u = &f->upload[i];
+        char shown[NAME_SHOWN];
+        files += u->blob != NULL;
+        if (!u->blob && !str_is(u->field, "path")) {
+            answer_fail(f->r, 400, "invalid_request", name_show(shown, u->field),
+                        "the form has files and one text field, \"path\"");
+            return false;
+        }
+        if (!u->blob)
+            f->folder = u->text;
+    }
+    if (files == 0)
+        answer_fail(f->r, 400, "invalid_request", "file", "the form holds no file");
+    return files > 0;
+}
+
+static bool check_names(struct filling *f)
+{
+    struct err e;
+
+    for (f->at = 0; f->at < f->count; f->at++)
+        if (f->upload[f->at].blob && take_name(f, &e) < 0) {
+            fail(f, &e);
+            return false;
+        }
+    f->at = 0;
+    return true;
+}
+
+void handle_upload_workspace_files(struct request *r)
+{
+    struct filling *f = mem_zalloc(sizeof(*f));
+
+    f->r = r;
+    f->stored = json_array();
+    f->upload = request_uploads(r, &f->count);
+    request_keep(r, filling_free, f);
+    if (take_fields(f) && check_names(f))
+        next(f);
+}

@@ -1,0 +1,214 @@
+/* What clients write as text: times, ranges, base64. */
+#include "doors/rest/rest_int.h"
+
+#include <stdio.h>
+#include <time.h>
+
+/* --- base64 --- */
+
+static int base64_digit(char c)
+{
+    if (c >= 'A' && c <= 'Z')
+        return c - 'A';
+    if (c >= 'a' && c <= 'z')
+        return c - 'a' + 26;
+    if (c >= '0' && c <= '9')
+        return c - '0' + 52;
+    return c == '+' ? 62 : c == '/' ? 63 : -1;
+}
+
+/* Four characters, the last `pad` of them '='. */
+static bool base64_group(const char *p, size_t pad, char *ret)
+{
+    uint32_t v = 0;
+
+    for (size_t i = 0; i < 4; i++) {
+        int digit = i < 4 - pad ? base64_digit(p[i]) : 0;
+        if (digit < 0)
+            return false;
+        v = v << 6 | (uint32_t)digit;
+    }
+    for (size_t i = 0; i < 3 - pad; i++)
+        ret[i] = (char)(v >> (16 - 8 * i));
+    /* Bits that no byte takes are zero, so that each value has one spelling. */
+    return (v & ((1u << (8 * pad)) - 1)) == 0;
+}
+
+bool base64_decode(struct str text, char *ret, size_t *ret_n)
+{
+    size_t pad = 0;
+
+    *ret_n = 0;
+    if (text.n % 4 != 0)
+        return false;
+    while (pad < 2 && pad < text.n && text.p[text.n - 1 - pad] == '=')
+        pad++;
+    for (size_t i = 0; i < text.n; i += 4) {
+        size_t missing = i + 4 == text.n ? pad : 0;
+        if (!base64_group(text.p + i, missing, ret + *ret_n))
+            return false;
+        *ret_n += 3 - missing;
+    }
+    return true;
+}
+
+/* --- times --- */
+
+void time_print(int64_t ms, char ret[TIME_TEXT])
+{
+    time_t s = ms / 1000 - (ms % 1000 < 0);
+    struct tm tm = {0};
+
+    gmtime_r(&s, &tm);
+    snprintf(ret, TIME_TEXT, "%04u-%02u-%02uT%02u:%02u:%02u.%03uZ",
+             (unsigned)(tm.tm_year + 1900) % 10000, (unsigned)tm.tm_mon % 12 + 1,
+             (unsigned)tm.tm_mday % 32, (unsigned)tm.tm_hour % 24, (unsigned)tm.tm_min % 60,
+             (unsigned)tm.tm_sec % 61, (unsigned)(ms - (int64_t)s * 1000) % 1000);
+}
+
+/* Takes n digits off the front. */
+static bool take_number(struct str *s, size_t n, int max, int *ret)
+{
+    if (s->n < n)
+        return false;
+    *ret = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (s->p[i] < '0' || s->p[i] > '9')
+            return false;
+        *ret = *ret * 10 + (s->p[i] - '0');
+    }
+    *s = (struct str){s->p + n, s->n - n};
+    return *ret <= max;
+}
+
+static bool take_char(struct str *s, const char *one_of)
+{
+    if (s->n == 0 || s->p[0] == '\0' || !strchr(one_of, s->p[0]))
+        return false;
+    *s = (struct str){s->p + 1, s->n - 1};
+    return true;
+}
+
+static bool take_date_time(struct str *s, struct tm *ret)
+{
+    return take_number(s, 4, 9999, &ret->tm_year) && take_char(s, "-") &&
+           take_number(s, 2, 12, &ret->tm_mon) && take_char(s, "-") &&
+           take_number(s, 2, 31, &ret->tm_mday) && take_char(s, "Tt") &&
+           take_number(s, 2, 23, &ret->tm_hour) && take_char(s, ":") &&
+           take_number(s, 2, 59, &ret->tm_min) && take_char(s, ":") &&
+           take_number(s, 2, 60, &ret->tm_sec) && ret->tm_mon > 0 && ret->tm_mday > 0;
+}
+
+static bool take_fraction(struct str *s, int *ret_ms)
+{
+    int scale = 100, digit;
+
+    *ret_ms = 0;
+    if (!take_char(s, "."))
+        return true;
+    if (s->n == 0 || s->p[0] < '0' || s->p[0] > '9')
+        return false;
+    while (s->n > 0 && take_number(s, 1, 9, &digit)) {
+        *ret_ms += digit * scale;
+        scale /= 10;
+    }
+    return true;
+}
+
+/* A "+" in a query that nobody escaped arrives as a blank. */
+static bool take_offset(struct str *s, int *ret_minutes)
+{
+    int hours, minutes;
+    bool behind = s->n > 0 && s->p[0] == '-';
+
+    *ret_minutes = 0;
+    if (take_char(s, "Zz"))
+        return true;
+    if (!take_char(s, "+- ") || !take_number(s, 2, 23, &hours) || !take_char(s, ":") ||
+        !take_number(s, 2, 59, &minutes))
+        return false;
+    *ret_minutes = (hours * 60 + minutes) * (behind ? -1 : 1);
+    return true;
+}
+
+bool time_parse(struct str text, int64_t *ret_ms)
+{
+    struct tm tm = {0};
+    int ms, offset, day, month;
+
+    if (!take_date_time(&text, &tm) || !take_fraction(&text, &ms) || !take_offset(&text, &offset) ||
+        text.n > 0)
+        return false;
+    tm.tm_year -= 1900;
+    month = --tm.tm_mon;
+    day = tm.tm_mday;
+    if (tm.tm_sec == 60) /* a leap second; POSIX time has none */
+        tm.tm_sec = 59;
+    *ret_ms = (int64_t)timegm(&tm) * 1000 + ms - (int64_t)offset * 60000;
+    return tm.tm_mday == day && tm.tm_mon == month; /* timegm() makes March 2 of February 30 */
+}
+
+/* --- ranges --- */
+
+/* False when there is no digit or it does not fit. */
+static bool take_offset_number(struct str *s, uint64_t *ret)
+{
+    size_t n = 0;
+
+    *ret = 0;
+    for (; n < s->n && s->p[n] >= '0' && s->p[n] <= '9'; n++)
+        if (__builtin_mul_overflow(*ret, 10, ret) ||
+            __builtin_add_overflow(*ret, (uint64_t)(s->p[n] - '0'), ret))
+            *ret = UINT64_MAX / 16; /* past any end, and stays so with a few digits more */
+    *s = (struct str){s->p + n, s->n - n};
+    return n > 0;
+}
+
+enum range range_parse(struct str header, uint64_t size, uint64_t *ret_from, uint64_t *ret_count)
+{
+    static const char unit[] = "bytes=";
+    struct str s = header;
+    uint64_t first = 0, last = 0;
+    bool has_first, has_last;
+
+    *ret_from = 0;
+    *ret_count = size;
+    if (s.n < sizeof(unit) - 1 || memcmp(s.p, unit, sizeof(unit) - 1) != 0)
+        return RANGE_ALL;
+    s = (struct str){s.p + sizeof(unit) - 1, s.n - (sizeof(unit) - 1)};
+    has_first = take_offset_number(&s, &first);
+    if (!take_char(&s, "-"))
+        return RANGE_ALL;
+    has_last = take_offset_number(&s, &last);
+    if (s.n > 0 || (!has_first && !has_last) || (has_first && has_last && last < first))
+        return RANGE_ALL;
+    if (!has_first) { /* the last so many */
+        if (last == 0 || size == 0)
+            return RANGE_BEYOND;
+        *ret_from = last < size ? size - last : 0;
+        *ret_count = size - *ret_from;
+        return RANGE_PART;
+    }
+    if (first >= size)
+        return RANGE_BEYOND;
+    *ret_from = first;
+    *ret_count = (has_last && last < size ? last + 1 : size) - first;
+    return RANGE_PART;
+}
+
+/* --- JSON --- */
+
+struct str json_view(const json_t *v)
+{
+    return json_is_string(v) ? (struct str){json_string_value(v), json_string_length(v)}
+                             : (struct str){0};
+}
+
+uint64_t json_ms(const json_t *v)
+{
+    double s = json_is_number(v) ? json_number_value(v) : 0;
+
+    if (!(s > 0))
+        return 0;
+    return s >= SECONDS_MAX ? SECONDS_MAX * 1000ull : s < 0.001 ? 1 : (uint64_t)(s * 1000 + 0.5);
+}
