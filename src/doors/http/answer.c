@@ -118,7 +118,7 @@ static void send_text(struct request *r, int status, const char *mime, char *tex
 
 void answer_json(struct request *r, int status, json_t *value)
 {
-    char *text = json_dumps(value, JSON_COMPACT);
+    char *text = json_dumps(value, JSON_COMPACT | JSON_REAL_PRECISION(12));
 
     json_decref(value);
     if (!text) { /* a value that no JSON can say, which no handler should make */

@@ -134,7 +134,7 @@ static void renew_deadline(struct request *r)
     conn_expect(r->conn, left_ms < r->http->config.header_ms ? left_ms : r->http->config.header_ms);
 }
 
-void body_take(struct request *r, struct str piece)
+void body_piece(struct request *r, struct str piece)
 {
     struct body *b = r->body;
     struct err e = {0};

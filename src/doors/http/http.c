@@ -175,7 +175,7 @@ enum MHD_Result http_on_request(void *arg, struct MHD_Connection *mhd, const cha
     }
 
     if (*piece_n) { /* some of the body */
-        body_take(r, (struct str){piece, *piece_n});
+        body_piece(r, (struct str){piece, *piece_n});
         *piece_n = 0;
         return r->refused ? MHD_NO : MHD_YES;
     }

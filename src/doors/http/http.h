@@ -74,6 +74,13 @@ enum route_flags {
     ROUTE_LOCAL = 8,  /* no key needed over a local listener */
 };
 
+/* A further answer of a route: another status, or another shape of the same one. */
+struct also {
+    int status; /* 0: the end of the list */
+    const char *answer;
+    const char *text;
+};
+
 struct route {
     enum http_method method; /* GET also serves HEAD */
     const char *path;        /* "/v1/sessions/{session}/files/{path...}": "..." takes slashes */
@@ -87,6 +94,7 @@ struct route {
     int status;                /* of success */
     const char *answer;        /* schema name; a MIME type for bytes; NULL: nothing */
     const char *answer_text;   /* what comes back, one sentence */
+    const struct also *also;   /* or NULL */
     uint64_t body_max;         /* bytes of a JSON body; 0: 1 MiB */
     void (*handle)(struct request *r);
 };

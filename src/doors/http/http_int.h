@@ -171,7 +171,7 @@ struct keep {
 };
 
 struct body;
-struct stream;
+struct outflow;
 
 /*
  * Three may hold a request: the library until it is done with it (mhd), the handler
@@ -208,8 +208,8 @@ struct request {
     size_t upload_count;
     struct pair answer_headers[ANSWER_HEADERS]; /* owned texts */
     size_t answer_header_count;
-    struct stream *stream; /* owned */
-    struct watch *hangup;  /* while somebody wants to know */
+    struct outflow *stream; /* owned */
+    struct watch *hangup;   /* while somebody wants to know */
     loop_fn *on_gone;
     void *gone_arg;
     bool gone_due, low_due, later; /* told from the loop, not from inside the library */
@@ -244,7 +244,7 @@ struct str guard_cors(struct request *r);
 /* False when it has answered. */
 bool body_begin(struct request *r);
 /* A piece: all of it is taken. May suspend or answer. */
-void body_take(struct request *r, struct str piece);
+void body_piece(struct request *r, struct str piece);
 /* All of it is there: calls the handler, now or when the last byte has been written. */
 void body_end(struct request *r);
 void body_free(struct request *r);
@@ -269,7 +269,7 @@ void answer_done(struct request *r);
 
 /* --- stream.c --- */
 
-void stream_free(struct stream *s);
+void outflow_free(struct outflow *s);
 void stream_gone(struct request *r);
 void stream_tell_low(struct request *r);
 /* Ends it so that the client can tell it is not whole. */

@@ -241,21 +241,41 @@ static void query_params(const struct tables *t, const struct route *r, json_t *
     }
 }
 
+/* A status once, with every shape its answer may have. */
+static void put_answer(const struct tables *t, json_t *all, const struct also *a)
+{
+    const char *mime = a->answer && strchr(a->answer, '/') ? a->answer : "application/json";
+    bool named = a->answer && tables_schema(t, a->answer);
+    char status[16];
+    json_t *one, *body;
+
+    snprintf(status, sizeof(status), "%d", a->status ? a->status : 200);
+    one = json_object_get(all, status);
+    if (!one) {
+        one = json_pack("{s:s}", "description", a->text ? a->text : "Done.");
+        put(all, status, one);
+    }
+    if (!a->answer)
+        return;
+    body = content(mime, named ? ref(a->answer) : json_object());
+    if (!json_object_get(one, "content"))
+        put(one, "content", json_object());
+    json_object_update(json_object_get(one, "content"), body);
+    json_decref(body);
+}
+
 static json_t *answers(const struct tables *t, const struct route *r)
 {
-    json_t *done = json_pack("{s:s}", "description", r->answer_text ? r->answer_text : "Done.");
-    char status[16];
+    const struct also done = {r->status, r->answer, r->answer_text};
+    json_t *all = json_object();
 
-    if (r->answer && strchr(r->answer, '/'))
-        put(done, "content", content(r->answer, json_object()));
-    else if (r->answer)
-        put(done, "content",
-            content("application/json",
-                    tables_schema(t, r->answer) ? ref(r->answer) : json_object()));
-    snprintf(status, sizeof(status), "%d", r->status ? r->status : 200);
-    return json_pack("{s:o,s:{s:s,s:o}}", status, done, "default", "description",
-                     "It did not work, and why.", "content",
-                     content("application/json", ref("error")));
+    put_answer(t, all, &done);
+    for (const struct also *a = r->also; a && a->status; a++)
+        put_answer(t, all, a);
+    put(all, "default",
+        json_pack("{s:s,s:o}", "description", "It did not work, and why.", "content",
+                  content("application/json", ref("error"))));
+    return all;
 }
 
 static json_t *operation(const struct tables *t, const struct route *r, json_t *params)

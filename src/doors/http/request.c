@@ -26,7 +26,7 @@ static void request_free(struct request *r)
         free(k);
     }
     body_free(r);
-    stream_free(r->stream);
+    outflow_free(r->stream);
     json_decref(r->json);
     for (size_t i = 0; i < r->upload_count; i++) {
         blob_free(r->uploads[i].blob);

@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-struct stream {
+struct outflow {
     struct buf bytes; /* from `sent` on they wait */
     size_t sent;
     bool ended, cut;
@@ -22,12 +22,12 @@ struct stream {
     void *low_arg;
 };
 
-static size_t waiting(const struct stream *s)
+static size_t waiting(const struct outflow *s)
 {
     return s->bytes.n - s->sent;
 }
 
-void stream_free(struct stream *s)
+void outflow_free(struct outflow *s)
 {
     if (!s)
         return;
@@ -41,7 +41,7 @@ void stream_free(struct stream *s)
 
 static void look_low(struct request *r)
 {
-    struct stream *s = r->stream;
+    struct outflow *s = r->stream;
 
     if (!s->was_high || waiting(s) >= s->low)
         return;
@@ -59,7 +59,7 @@ void stream_tell_low(struct request *r)
 static ssize_t on_read(void *arg, uint64_t pos, char *to, size_t max)
 {
     struct request *r = arg;
-    struct stream *s = r->stream;
+    struct outflow *s = r->stream;
     size_t n = waiting(s) < max ? waiting(s) : max;
 
     (void)pos;
@@ -82,7 +82,7 @@ static ssize_t on_read(void *arg, uint64_t pos, char *to, size_t max)
 
 void stream_gone(struct request *r)
 {
-    struct stream *s = r->stream;
+    struct outflow *s = r->stream;
 
     s->sent = s->bytes.n = 0;
     if (s->timer)
@@ -95,7 +95,7 @@ void stream_gone(struct request *r)
 static void on_ping(void *arg)
 {
     struct request *r = arg;
-    struct stream *s = r->stream;
+    struct outflow *s = r->stream;
     int64_t silent_ms = (time_mono_us() - s->put_us) / 1000;
 
     if (silent_ms < PING_MS) {
@@ -109,7 +109,7 @@ static void on_ping(void *arg)
 
 void answer_stream(struct request *r, int status, const char *mime, struct str ping)
 {
-    struct stream *s = mem_zalloc(sizeof(*s));
+    struct outflow *s = mem_zalloc(sizeof(*s));
     /* To a HEAD the library would send the end of the chunks it has not sent. */
     struct MHD_Response *resp =
         r->head_only
@@ -132,7 +132,7 @@ void answer_stream(struct request *r, int status, const char *mime, struct str p
 }
 
 /* What has been sent is moved out of the way only when it is the larger part. */
-static void compact(struct stream *s)
+static void compact(struct outflow *s)
 {
     if (s->sent < s->bytes.n / 2)
         return;
@@ -143,7 +143,7 @@ static void compact(struct stream *s)
 
 size_t answer_stream_put(struct request *r, struct str bytes)
 {
-    struct stream *s = r->stream;
+    struct outflow *s = r->stream;
     struct err e;
 
     assert(r->stage == STAGE_STREAM && !s->ended);
@@ -165,7 +165,7 @@ size_t answer_stream_put(struct request *r, struct str bytes)
 
 void answer_stream_on_low(struct request *r, size_t below, loop_fn *fn, void *arg)
 {
-    struct stream *s = r->stream;
+    struct outflow *s = r->stream;
 
     assert(r->stage == STAGE_STREAM);
     s->low = below;
@@ -176,7 +176,7 @@ void answer_stream_on_low(struct request *r, size_t below, loop_fn *fn, void *ar
 
 static void finish(struct request *r)
 {
-    struct stream *s = r->stream;
+    struct outflow *s = r->stream;
 
     if (s->timer)
         timer_clear(s->timer);

@@ -139,11 +139,40 @@ static const struct field archive_query[] = {
     "larger files are uploaded first."
 #define EXECUTE_ANSWER "The execution; 202 when it goes on in the background; or a stream."
 
+static const struct also existed[] = {
+    {200, "session", "The session that has this name already."},
+    {0},
+};
+static const struct also executed[] = {
+    {200, "text/event-stream",    NULL                                },
+    {200, "application/x-ndjson", NULL                                },
+    {202, "execution",            "It goes on in the background."     },
+    {0},
+};
+static const struct also exported[] = {
+    {200, "application/x-ndjson", NULL},
+    {0},
+};
+static const struct also part_of_text[] = {
+    {206, "text/plain; charset=utf-8", "The bytes that Range asks for."},
+    {0},
+};
+static const struct also part_of_file[] = {
+    {206, "application/octet-stream", "The bytes that Range asks for."      },
+    {304, NULL,                       "It is what If-None-Match says it is."},
+    {0},
+};
+static const struct also zipped[] = {
+    {200, "application/zip", NULL},
+    {0},
+};
+
+
 static const struct route routes[] = {
     {HTTP_POST, "/v1/sessions", "create_session", "Sessions",
      "Make a session. With a name that is taken, get the session that has it: 200 then.",
      .body_kind = BODY_JSON, .body = create_session_body, .handle = handle_create_session,
-     .status = 201, .answer = "session", .answer_text = "The session."},
+     .status = 201, .answer = "session", .answer_text = "The session.", .also = existed},
     {HTTP_GET, "/v1/sessions", "list_sessions", "Sessions",
      "List sessions, newest first.",
      .query = page_query, .handle = handle_list_sessions,
@@ -174,18 +203,18 @@ static const struct route routes[] = {
      "Run code in a session." EXECUTE_TEXT,
      .body_kind = BODY_JSON, .body = execute_body, .body_max = BODY_EXECUTE_MAX,
      .handle = handle_execute,
-     .status = 200, .answer = "execution", .answer_text = EXECUTE_ANSWER},
+     .status = 200, .answer = "execution", .answer_text = EXECUTE_ANSWER, .also = executed},
     {HTTP_POST, "/v1/execute", "execute_once", "Executions",
      "Run code in a session of its own. It goes to sleep afterwards and its id is in the answer, "
      "so its files can be had and it can be gone on with." EXECUTE_TEXT,
      .body_kind = BODY_JSON, .body = execute_once_body, .body_max = BODY_EXECUTE_MAX,
      .handle = handle_execute,
-     .status = 200, .answer = "execution", .answer_text = EXECUTE_ANSWER},
+     .status = 200, .answer = "execution", .answer_text = EXECUTE_ANSWER, .also = executed},
     {HTTP_GET, "/v1/executions", "list_executions", "Executions",
      "List executions, newest first, or export them as JSON lines.",
      .query = executions_query, .handle = handle_list_executions,
      .status = 200, .answer = "execution_list",
-     .answer_text = "A page of executions; application/x-ndjson with format=jsonl."},
+     .answer_text = "A page of executions; application/x-ndjson with format=jsonl.", .also = exported},
     {HTTP_GET, "/v1/executions/{execution}", "get_execution", "Executions",
      "Get an execution, with what it has said so far while it runs.",
      .handle = handle_get_execution,
@@ -195,7 +224,7 @@ static const struct route routes[] = {
      "new, 416 when nothing is.",
      .query = output_query, .handle = handle_get_output,
      .status = 200, .answer = "text/plain; charset=utf-8",
-     .answer_text = "The text, or with 206 the bytes of it that Range asked for."},
+     .answer_text = "The text, or with 206 the bytes of it that Range asked for.", .also = part_of_text},
     {HTTP_POST, "/v1/executions/{execution}/interrupt", "interrupt_execution", "Executions",
      "Interrupt one execution. One that has ended stays as it is.",
      .handle = handle_interrupt_execution,
@@ -219,7 +248,8 @@ static const struct route routes[] = {
     {HTTP_GET, "/v1/sessions/{session}/files/{path...}", "get_workspace_file", "Workspace",
      "Get a file of a session. Range and If-None-Match are honoured; the ETag is its SHA-256.",
      .handle = handle_get_workspace_file,
-     .status = 200, .answer = "application/octet-stream", .answer_text = "The bytes of the file."},
+     .status = 200, .answer = "application/octet-stream", .answer_text = "The bytes of the file.",
+     .also = part_of_file},
     {HTTP_DELETE, "/v1/sessions/{session}/files/{path...}", "delete_workspace_file", "Workspace",
      "Delete a file of a session.",
      .handle = handle_delete_workspace_file,
@@ -228,7 +258,7 @@ static const struct route routes[] = {
      "Get all files of a session as one tar or zip, made while it is sent.",
      .query = archive_query, .handle = handle_get_archive,
      .status = 200, .answer = "application/x-tar",
-     .answer_text = "The archive; application/zip with format=zip."},
+     .answer_text = "The archive; application/zip with format=zip.", .also = zipped},
 
     {HTTP_POST, "/v1/files", "create_file", "Files",
      "Upload a file to use in many sessions. A form with the file in \"file\" and, if wanted, its "
@@ -246,7 +276,8 @@ static const struct route routes[] = {
     {HTTP_GET, "/v1/files/{file}/content", "get_file_content", "Files",
      "Get the file itself. Range and If-None-Match are honoured; the ETag is its SHA-256.",
      .handle = handle_get_file_content,
-     .status = 200, .answer = "application/octet-stream", .answer_text = "The bytes of the file."},
+     .status = 200, .answer = "application/octet-stream", .answer_text = "The bytes of the file.",
+     .also = part_of_file},
     {HTTP_DELETE, "/v1/files/{file}", "delete_file", "Files",
      "Delete a file. Copies in sessions stay.",
      .handle = handle_delete_file,
