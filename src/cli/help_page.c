@@ -83,8 +83,10 @@ static void put_range(struct buf *b, const struct option *o)
 
     if (o->choices) {
         put(b, " One of");
-        for (const char *p = o->choices; *p; p += strcspn(p, "|") + (p[strcspn(p, "|")] == '|'))
-            put(b, "%s `%.*s`", p == o->choices ? "" : ",", (int)strcspn(p, "|"), p);
+        for (const char *p = o->choices, *end; p; p = *end ? end + 1 : NULL) {
+            end = p + strcspn(p, "|");
+            put(b, "%s `%.*s`", p == o->choices ? "" : ",", (int)(end - p), p);
+        }
         put(b, ".");
     }
     if (o->max == 0)
