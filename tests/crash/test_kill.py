@@ -40,14 +40,16 @@ def chain(server):
     return found
 
 
+def groups_of(pids):
+    return [path for path in retort.groups() if path.split("/retort/")[1].split("-")[0] in map(str, pids)]
+
+
 def traces(of):
     """What an instance that had these processes has left on the host."""
-    groups = [path for path in retort.groups() if path.split("/retort/")[1].split("-")[0] in map(str, of)]
+    groups = groups_of(of)
     mounts = [line for line in Path("/proc/mounts").read_text().splitlines()
               if "retort" in line and str(retort.REPO) not in line]
-    places = [str(p) for p in Path("/tmp").iterdir()
-              if "retort" in p.name and not p.name.startswith(("retort-test", "retort-escape"))]
-    return {"cgroups": groups, "mounts": mounts, "places": places}
+    return {"cgroups": groups, "mounts": mounts, "places": os.listdir(os.environ["TMPDIR"])}
 
 
 def kill_and_wait(victim, all):
@@ -74,7 +76,8 @@ class Busy:
 
 
 @pytest.mark.parametrize("role", ROLES[:-1])
-def test_kill(role):
+def test_kill(role, tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
     before = traces([])
     with Busy() as busy:
         kill_and_wait(busy.chain[role], busy.below)
@@ -128,7 +131,7 @@ def test_kill_of_everything_at_once():
                 pass
         retort.wait_until(lambda: not any(map(retort.is_alive, busy.below)), "every process", 3)
     assert retort.run("-c", "1").exit == 0
-    assert traces([busy.process.pid, *busy.below])["cgroups"] == []
+    assert groups_of([busy.process.pid, *busy.below]) == []
 
 
 def test_stopped_server_is_no_way_out():
