@@ -55,6 +55,7 @@ struct serve_settings {
     uint64_t tenant_sessions, retention_ms, record_ms, file_bytes;
     uint64_t fetch_bytes, fetch_ms;
     bool fetch_private;
+    char *fetch_allow; /* owned, or NULL */
 };
 #define LISTEN_DEFAULT "127.0.0.1:8000"
 

@@ -12,6 +12,7 @@ enum option_type {
     OPTION_BOOL,    /* bool */
     OPTION_TEXT,    /* char *; may be empty */
     OPTION_PATH,    /* char *; may not */
+    OPTION_HOSTS,   /* char *; words of a host_list */
     OPTION_SIZE,    /* uint64_t, bytes; K, M, G, T */
     OPTION_SECONDS, /* uint64_t, milliseconds; decimals; m, h, d */
     OPTION_CORES,   /* uint64_t, percent of one core; decimals */

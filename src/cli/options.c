@@ -99,6 +99,9 @@ const struct option options[] = {
      SECOND_MS, HOUR_MS, .metavar = "S", .text = "Time for it."},
     {"fetch-private",   0, OPTION_BOOL, GROUP_HOUSE, SERVE, AT(serve.fetch_private), .unset = "no",
      .text = "Fetch from private addresses, too."},
+    {"fetch-allow",     0, OPTION_HOSTS, GROUP_HOUSE, SERVE, AT(serve.fetch_allow),
+     .metavar = "HOSTS", .unset = "none",
+     .text = "Of private addresses only these, such as 10.0.0.0/8, files.example:8080."},
 
     {"description",  0, OPTION_TEXT, GROUP_POOL, SERVE, AT(pool.text), .metavar = "TEXT",
      .unset = "none", .text = "What the pool is for, in one line."},
@@ -118,7 +121,7 @@ const struct option options[] = {
     {"egress",       0, OPTION_CHOICE, GROUP_POOL, SERVE, AT(pool.egress),
      .metavar = "WHAT", .choices = "none|allow-list",
      .text = "Whether code reaches the network, and what of it."},
-    {"egress-hosts", 0, OPTION_TEXT, GROUP_POOL, SERVE, AT(pool.egress_hosts), .metavar = "HOSTS",
+    {"egress-hosts", 0, OPTION_HOSTS, GROUP_POOL, SERVE, AT(pool.egress_hosts), .metavar = "HOSTS",
      .unset = "none", .text = "The allow-list, such as pypi.org, *.pythonhosted.org, host:8443."},
     {"python",       0, OPTION_PATH, GROUP_POOL, SERVE, AT(pool.python), .metavar = "PATH",
      .unset = "/usr/bin/python3, else from PATH",
@@ -301,9 +304,10 @@ void list_done(struct list *l)
 
 void settings_done(struct settings *s)
 {
-    char *texts[] = {
-        s->out,           s->config,      s->state,         s->serve.user,  s->serve.tls_cert,
-        s->serve.tls_key, s->serve.hosts, s->serve.origins, s->keys.tenant, s->keys.name};
+    char *texts[] = {s->out,         s->config,           s->state,
+                     s->serve.user,  s->serve.tls_cert,   s->serve.tls_key,
+                     s->serve.hosts, s->serve.origins,    s->keys.tenant,
+                     s->keys.name,   s->serve.fetch_allow};
     struct list *lists[] = {&s->files, &s->words, &s->serve.listen};
 
     for (size_t i = 0; i < COUNT(texts); i++)

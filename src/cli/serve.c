@@ -130,6 +130,7 @@ static int build_service(struct server *sv, struct err *e)
         .fetch_bytes = s->fetch_bytes,
         .fetch_ms = s->fetch_ms,
         .fetch_private = s->fetch_private,
+        .fetch_allow = s->fetch_allow,
     };
 
     sv->store = store_open(sv->loop, &store, e);
@@ -260,6 +261,16 @@ static void on_limit(void *arg)
     loop_stop(sv->loop);
 }
 
+/* Nothing can be run any more, and nobody but root can start another: whoever started us does. */
+static void on_warden_lost(void *arg)
+{
+    struct server *sv = arg;
+
+    log_error("the server cannot go on without the warden, and ends");
+    sv->status = EXIT_OURS;
+    loop_stop(sv->loop);
+}
+
 /* Once: no more work, and an end when the work is done. Twice: an end. */
 static void on_end(void *arg, int signum)
 {
@@ -319,6 +330,7 @@ static void live(struct server *sv)
 {
     static const int ends[] = {SIGTERM, SIGINT};
 
+    engine_on_lost(sv->engine, on_warden_lost, sv);
     sv->tick = timer_new(sv->loop, on_tick, sv);
     sv->limit = timer_new(sv->loop, on_limit, sv);
     for (size_t i = 0; i < COUNT(ends); i++)

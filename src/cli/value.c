@@ -1,5 +1,6 @@
 /* Option values between text and struct settings: one row per type. */
 #include "cli/cli_int.h"
+#include "fetch/fetch.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -276,6 +277,16 @@ static void set_text(char **field, const char *value)
     *field = mem_strdup(value);
 }
 
+static int check_hosts(const char *origin, const char *value, struct err *e)
+{
+    struct host_list *l = host_list_new(value, e);
+
+    if (!l)
+        return err_wrap(e, "%s", origin);
+    host_list_free(l);
+    return 0;
+}
+
 int option_set(const struct option *o, struct settings *s, const char *origin, const char *value,
                struct err *e)
 {
@@ -287,7 +298,10 @@ int option_set(const struct option *o, struct settings *s, const char *origin, c
         return set_bool(field, origin, value, e);
     if (o->type == OPTION_CHOICE)
         return set_choice(o, field, origin, value, e);
-    if (*value == '\0' && o->type != OPTION_TEXT && o->type != OPTION_WORK)
+    if (o->type == OPTION_HOSTS && check_hosts(origin, value, e) < 0)
+        return -1;
+    if (*value == '\0' && o->type != OPTION_TEXT && o->type != OPTION_HOSTS &&
+        o->type != OPTION_WORK)
         return err_set(e, ERR_CALLER, "%s: %s must not be empty", origin, o->metavar);
     if (o->type == OPTION_WORDS)
         return add_words(field, origin, value, e);
@@ -347,7 +361,7 @@ void option_show(const struct option *o, const struct settings *s, char *ret, si
         snprintf(ret, size, "%.*s", (int)word.n, word.p);
     } else if (o->type == OPTION_WORDS) {
         show_list(field, ret, size);
-    } else if (o->type == OPTION_TEXT || o->type == OPTION_PATH) {
+    } else if (o->type == OPTION_TEXT || o->type == OPTION_PATH || o->type == OPTION_HOSTS) {
         const char *text = *(char *const *)field;
         snprintf(ret, size, "%s", text ? text : "");
     }

@@ -223,7 +223,7 @@ static bool set_limits(struct fetch *f, long left_ms)
 
 static int too_slow(const struct fetch *f, struct err *e)
 {
-    return err_set(e, ERR_LIMIT, "%s was too slow: a file must arrive within %.3g s", f->host_text,
+    return err_set(e, ERR_CALLER, "%s was too slow: a file must arrive within %.3g s", f->host_text,
                    (double)f->rules->max_ms / 1000);
 }
 
@@ -317,7 +317,7 @@ static int follow(struct fetch *f, CURLM *multi, struct err *e)
         return err_set(e, ERR_CALLER, "%s answered %ld without saying where to go", f->shown,
                        status_of(f));
     if (f->redirects++ == f->rules->max_redirects)
-        return err_set(e, ERR_LIMIT, "more than %u redirects, the last from %s",
+        return err_set(e, ERR_CALLER, "more than %u redirects, the last from %s",
                        f->rules->max_redirects, f->shown);
     (void)curl_multi_remove_handle(multi, f->easy);
     if (enter(f, location->value, e) < 0)

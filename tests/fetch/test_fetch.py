@@ -165,10 +165,10 @@ def test_redirects(fetch, web):
     assert fetch(f"http://{web.here}/hop1", allow=web.here).startswith("ok 4 ")
     assert fetch.body == b"this"
     line = fetch(f"http://{web.here}/hop0", allow=web.here)
-    assert line.startswith("fail limit more than 5 redirects")
+    assert line.startswith("fail caller more than 5 redirects")
     url = web.put("/loop", response(302, location="/loop"))
     asked = web.asked("/loop")
-    assert fetch(url, allow=web.here, redirects=2).startswith("fail limit more than 2 redirects")
+    assert fetch(url, allow=web.here, redirects=2).startswith("fail caller more than 2 redirects")
     assert web.asked("/loop") == asked + 3
 
 
@@ -366,7 +366,7 @@ def never(web):
 
 def test_slow_server(fetch, web, never):
     line = fetch(never, allow=web.here, ms=300)
-    assert line == "fail limit 127.0.0.1 was too slow: a file must arrive within 0.3 s"
+    assert line == "fail caller 127.0.0.1 was too slow: a file must arrive within 0.3 s"
 
 
 def test_slow_drip_over_redirects(fetch, web):

@@ -133,6 +133,8 @@ static void test_mistakes(void **state)
         {"= 1\n",                                ":1: ",                "no name before the '='"                         },
         {"description = x\nmemory 2G\n",         ":2: ",                "neither"                                        },
         {"[pool a]\negress = allow-list\n",      "",                    "pool a: egress = allow-list needs egress-hosts" },
+        {"[pool a]\negress-hosts = a, b/c\n",    ":2: egress-hosts: ",  "'b/c' is not a host"                            },
+        {"fetch-allow = http://a\n",             ":1: fetch-allow: ",   "'http://a' is not a host"                       },
         {"ready = 9\nmax-sessions = 8\n",        "",                    "ready is 9, but max-sessions allows only 8"     },
         {"tls-cert = /x\n",                      "",                    "tls-key is missing"                             },
         {"listen = nowhere:99\n",                "",                    "'nowhere:99' is no address"                     },

@@ -2,6 +2,7 @@
 #include "engine/engine_int.h"
 #include "scratch.h"
 
+#include <sys/resource.h>
 #include <time.h>
 
 #define TOLD_MAX 64
@@ -338,6 +339,123 @@ static void test_noted(void **state)
     expect_told(s, 0, FILE_DELETED, "a");
 }
 
+/* --- looks that take their time --- */
+
+static size_t tell_look(struct bench *s, struct look *k)
+{
+    s->count = 0;
+    s->status[0] = '\0';
+    s->hit = tree_tell(s->tree, k, &s->limits, on_told, s);
+    return s->count;
+}
+
+/* What a later one has told, an earlier one must not take back. */
+static void test_an_old_look_says_nothing(void **state)
+{
+    struct bench *s = *state;
+    const struct space sp = {s->dir.fd, geteuid()};
+    struct look *first = look_new(s->tree), *second = look_new(s->tree);
+
+    look_walk(first, &sp);
+    scratch_put(&s->dir, "a", STR("1"));
+    look_walk(second, &sp);
+    assert_int_equal(tell_look(s, second), 1);
+    assert_true(look_is_old(first, s->tree));
+    assert_int_equal(tell_look(s, first), 0);
+    assert_int_equal(scan(s), 0);
+}
+
+/* Nor what the host has put meanwhile. */
+static void test_a_look_from_before_a_put_says_nothing(void **state)
+{
+    struct bench *s = *state;
+    const struct space sp = {s->dir.fd, geteuid()};
+    struct look *k = look_new(s->tree);
+
+    look_walk(k, &sp);
+    scratch_put(&s->dir, "a", STR("1"));
+    tree_note(s->tree, s->dir.fd, geteuid(), STR("a"));
+    assert_int_equal(tell_look(s, k), 0);
+    assert_int_equal(scan(s), 0);
+}
+
+/* A server that has no descriptor left sees nothing, and takes nothing for deleted. */
+static void test_a_blind_look_says_nothing(void **state)
+{
+    struct bench *s = *state;
+    struct rlimit before, none;
+
+    assert_int_equal(mkdirat(s->dir.fd, "d", 0700), 0);
+    scratch_put(&s->dir, "a", STR("1"));
+    scratch_put(&s->dir, "d/b", STR("1"));
+    assert_int_equal(scan(s), 2);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    for (rlim_t spare = 0; spare < 2; spare++) { /* not even the top, then not the folder below */
+        int next = dup(s->dir.fd);
+        assert_true(next >= 0);
+        close(next);
+        none = (struct rlimit){(rlim_t)next + spare, before.rlim_max};
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+        scan(s);
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+        assert_int_equal(s->count, 0);
+    }
+    assert_int_equal(unlinkat(s->dir.fd, "a", 0), 0);
+    assert_int_equal(scan(s), 1);
+    expect_told(s, 0, FILE_DELETED, "a");
+}
+
+static void make_many(struct bench *s, int count, int length)
+{
+    char name[256];
+
+    for (int i = 0; i < count; i++) {
+        snprintf(name, sizeof(name), "%0*d", length, i);
+        AUTO_CLOSE int fd = openat(s->dir.fd, name, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+        assert_true(fd >= 0);
+    }
+}
+
+static void on_counted(void *arg, const struct event *ev)
+{
+    size_t *count = arg;
+
+    *count += ev->kind == EVENT_FILE;
+}
+
+/* Many files are not looked at on the spot. */
+static void test_a_try_gives_up(void **state)
+{
+    struct bench *s = *state;
+    const struct space sp = {s->dir.fd, geteuid()};
+    struct look *k = look_new(s->tree);
+    size_t count = 0;
+
+    scratch_put(&s->dir, "a", STR("1"));
+    assert_true(look_try(k, s->tree, &sp));
+    assert_int_equal(tell_look(s, k), 1);
+    make_many(s, 1500, 8);
+    k = look_new(s->tree);
+    assert_false(look_try(k, s->tree, &sp));
+    look_walk(k, &sp);
+    tree_tell(s->tree, k, &s->limits, on_counted, &count);
+    assert_int_equal(count, 1500);
+    k = look_new(s->tree);
+    assert_false(look_try(k, s->tree, &sp)); /* without going through a thousand of them first */
+    look_free(k);
+}
+
+/* Their names are in the server's memory. */
+static void test_names_are_bounded(void **state)
+{
+    struct bench *s = *state;
+    size_t count = 0;
+
+    make_many(s, 9000, 250);
+    tree_scan(s->tree, s->dir.fd, geteuid(), &s->limits, on_counted, &count);
+    assert_in_range(count, 8000, 8999);
+}
+
 /* Mode and date come with the bytes; a delete says whether there was something. */
 static void test_put_whole(void **state)
 {
@@ -414,6 +532,11 @@ int main(void)
         WITH_SPACE(test_too_large),
         WITH_SPACE(test_too_many),
         WITH_SPACE(test_noted),
+        WITH_SPACE(test_an_old_look_says_nothing),
+        WITH_SPACE(test_a_look_from_before_a_put_says_nothing),
+        WITH_SPACE(test_a_blind_look_says_nothing),
+        WITH_SPACE(test_a_try_gives_up),
+        WITH_SPACE(test_names_are_bounded),
         WITH_SPACE(test_put_whole),
         WITH_SPACE(test_deep),
         cmocka_unit_test(test_mime),

@@ -2,6 +2,8 @@
 #include "service/service_int.h"
 #include "unit.h"
 
+#include <stdio.h>
+
 static void tell(struct changes *c, enum file_change change, const char *path, uint64_t size)
 {
     struct event ev = {.kind = EVENT_FILE};
@@ -29,7 +31,7 @@ static void test_a_path_comes_once(void **state)
         struct changes c = {0};
         tell(&c, rows[i].first, "f", 1);
         tell(&c, FILE_CREATED, "other", 1);
-        c.old = c.n; /* the look is over */
+        changes_seal(&c); /* the look is over */
         tell(&c, rows[i].second, "f", 2);
         assert_int_equal(c.n, 2);
         assert_int_equal(c.at[0].change, rows[i].both);
@@ -63,11 +65,34 @@ static void test_notes_stay_in_place(void **state)
     changes_done(&copy);
 }
 
+/* Two looks at as many files as there may be: each finds its own again, and soon. */
+static void test_many_files_twice(void **state)
+{
+    struct changes c = {0};
+    struct event note = {.kind = EVENT_STATUS, .text = STR("a note")};
+    char path[32];
+
+    (void)state;
+    changes_put(&c, &note);
+    for (int look = 0; look < 3; look++) {
+        for (int i = 0; i < 20000; i++) {
+            snprintf(path, sizeof(path), "%d", look % 2 ? i : 19999 - i);
+            tell(&c, FILE_CHANGED, path, (uint64_t)look);
+        }
+        changes_seal(&c);
+        assert_int_equal(c.n, 20001);
+    }
+    for (size_t i = 0; i < c.n; i++)
+        assert_true(c.at[i].is_note ? i == 20000 : c.at[i].size == 2);
+    changes_done(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_path_comes_once),
         cmocka_unit_test(test_notes_stay_in_place),
+        cmocka_unit_test(test_many_files_twice),
     };
 
     return RUN(tests);

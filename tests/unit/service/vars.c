@@ -74,13 +74,54 @@ static void test_too_much(void **state)
     assert_int_equal(e.kind, ERR_LIMIT);
 }
 
+static void assert_var(json_t *vars, const char *name, const char *value)
+{
+    const char *found = json_string_value(json_object_get(vars, name));
+
+    if (!value)
+        assert_null(found);
+    else
+        assert_string_equal(found, value);
+}
+
+static void test_proxy(void **state)
+{
+    static const char proxy[] = "http://127.0.0.1:3128", none[] = "localhost,127.0.0.1,::1";
+    json_t *vars = json_object();
+
+    (void)state;
+    vars_add_proxy(vars);
+    assert_int_equal(json_object_size(vars), 8);
+    assert_var(vars, "http_proxy", proxy);
+    assert_var(vars, "HTTPS_PROXY", proxy);
+    assert_var(vars, "all_proxy", proxy);
+    assert_var(vars, "no_proxy", none);
+    assert_var(vars, "NO_PROXY", none);
+    json_decref(vars);
+}
+
+/* The other spelling of a variable that is given is not ours to set. */
+static void test_proxy_given(void **state)
+{
+    json_t *vars = json_pack("{ssssss}", "HTTPS_PROXY", "http://own:1", "no_proxy", "", "A", "1");
+
+    (void)state;
+    vars_add_proxy(vars);
+    assert_int_equal(json_object_size(vars), 3 + 4);
+    assert_var(vars, "HTTPS_PROXY", "http://own:1");
+    assert_var(vars, "https_proxy", NULL);
+    assert_var(vars, "no_proxy", "");
+    assert_var(vars, "NO_PROXY", NULL);
+    assert_var(vars, "HTTP_PROXY", "http://127.0.0.1:3128");
+    json_decref(vars);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_none),
-        cmocka_unit_test(test_good),
-        cmocka_unit_test(test_bad),
-        cmocka_unit_test(test_too_much),
+        cmocka_unit_test(test_none),  cmocka_unit_test(test_good),
+        cmocka_unit_test(test_bad),   cmocka_unit_test(test_too_much),
+        cmocka_unit_test(test_proxy), cmocka_unit_test(test_proxy_given),
     };
 
     return RUN(tests);

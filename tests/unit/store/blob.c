@@ -198,6 +198,18 @@ static void test_freed(void **state)
     assert_false(is_there(s, HASH_ABC));
 }
 
+/* An upload that is given up when the server has closed its store already. */
+static void test_freed_after_the_store(void **state)
+{
+    struct shop *s = *state;
+    struct blob *b = blob_new(s->store, 100, &s->e);
+
+    assert_ok(s, blob_write(b, STR("abc"), &s->e));
+    store_close(take_ptr(&s->store));
+    blob_free(b);
+    assert_int_equal(count_in(s, "blobs/tmp"), 0);
+}
+
 static void test_no_blob(void **state)
 {
     static const char *const bad[] = {
@@ -448,6 +460,7 @@ int main(void)
         BOTH_WAYS(test_limit),
         BOTH_WAYS(test_what_cannot_be_read),
         BOTH_WAYS(test_freed),
+        BOTH_WAYS(test_freed_after_the_store),
         BOTH_WAYS(test_a_crash_leaves_nothing),
         IN_SHOP(test_no_blob),
         IN_SHOP(test_sweep),

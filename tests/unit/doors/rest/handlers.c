@@ -8,8 +8,8 @@ struct request {
     json_t *json;
     const char *session, *query_name, *query;
     const char *range;
-    void (*keep_fn)(void *);
-    void *keep;
+    void (*keep_fn)(void *), (*keep_fn_too)(void *);
+    void *keep, *keep_too;
     loop_fn *on_gone, *on_low;
     void *gone_arg, *low_arg;
     bool over; /* answered to the end, or dropped */
@@ -31,6 +31,8 @@ static void end(struct request *r)
     r->over = true;
     if (r->keep_fn)
         r->keep_fn(r->keep);
+    if (r->keep_fn_too)
+        r->keep_fn_too(r->keep_too);
 }
 
 void *request_ctx(struct request *r)
@@ -86,6 +88,12 @@ struct upload *request_uploads(struct request *r, size_t *ret_count)
 
 void request_keep(struct request *r, void (*fn)(void *), void *p)
 {
+    assert_null(r->keep_fn_too);
+    if (r->keep_fn) {
+        r->keep_fn_too = fn;
+        r->keep_too = p;
+        return;
+    }
     r->keep_fn = fn;
     r->keep = p;
 }
@@ -487,6 +495,131 @@ static void test_a_slow_reader_holds_the_code(void **state)
     forget(&r);
 }
 
+/* Code that is being ended is not held, and may say what it likes. */
+static void test_a_reader_that_does_not_read_misses_events(void **state)
+{
+    struct request r;
+
+    (void)state;
+    ask(&r, "{\"code\": \"1\", \"stream\": \"ndjson\"}");
+    job.w.on_queued(job.arg, &info);
+    r.waits = WAITING_MAX + 1;
+    say(STR("lost one"));
+    say(STR("lost two"));
+    r.waits = 0;
+    say(STR("seen"));
+    r.waits = WAITING_MAX + 1;
+    say(STR("lost three"));
+    job.w.on_end(job.arg, &info, NULL);
+    assert_null(strstr(streamed(&r), "lost"));
+    assert_has(streamed(&r), "2 events left out here");
+    assert_true(strstr(streamed(&r), "2 events left") < strstr(streamed(&r), "seen"));
+    assert_has(streamed(&r), "1 events left out here");
+    forget(&r);
+}
+
+/* --- long answers --- */
+
+/* An execution that has printed this many bytes; its events are the caller's to drop. */
+static struct exec_info printed_much(size_t n)
+{
+    AUTO_FREE char *text = mem_zalloc(n + 1);
+    struct exec_info much = info;
+
+    memset(text, 'x', n);
+    much.events = json_pack("[{s:s, s:s}]", "type", "stdout", "text", text);
+    much.bytes = n;
+    return much;
+}
+
+static void test_a_long_answer_is_made_by_a_worker(void **state)
+{
+    struct exec_info much = printed_much(3 * MiB);
+    struct request r;
+    json_t *v;
+
+    (void)state;
+    ask(&r, "{\"code\": \"1\"}");
+    job.w.on_queued(job.arg, &info);
+    job.w.on_end(job.arg, &much, NULL);
+    json_decref(much.events); /* the job is gone */
+    assert_false(r.over);
+    r.waits = WAITING_HIGH + 1;
+    work();
+    assert_int_equal(r.status, 200);
+    for (int i = 0; !r.over && i < 9; i++) {
+        assert_true(r.stream.n <= (size_t)(i + 1) * WAITING_HIGH);
+        r.on_low(r.low_arg);
+    }
+    assert_true(r.over);
+    v = json_loadb(r.stream.p, r.stream.n, 0, NULL);
+    assert_int_equal(json_string_length(json_object_get(v, "stdout")), 3 * MiB);
+    assert_string_equal(json_string_value(json_object_get(v, "id")), "exec_1");
+    json_decref(v);
+    forget(&r);
+}
+
+static void test_the_client_goes_while_a_long_answer_is_made(void **state)
+{
+    struct exec_info much = printed_much(3 * MiB);
+    struct request r = {0};
+
+    (void)state;
+    handle_get_execution(&r);
+    got.fn(got.arg, &much, NULL);
+    json_decref(much.events);
+    r.on_gone(r.gone_arg);
+    assert_false(r.over); /* the worker has it */
+    work();
+    assert_true(r.dropped);
+    forget(&r);
+}
+
+/* What all of them may take together. */
+static void test_too_many_long_answers(void **state)
+{
+    struct exec_info much = printed_much(1 * MiB);
+    struct request first = {0}, second = {0};
+    loop_fn *work_first, *done_first;
+    void *arg_first;
+
+    (void)state;
+    much.bytes = 600 * MiB;
+    handle_get_execution(&first);
+    got.fn(got.arg, &much, NULL);
+    work_first = space.work, done_first = space.done, arg_first = space.arg;
+    handle_get_execution(&second);
+    got.fn(got.arg, &much, NULL);
+    assert_int_equal(second.status, 429);
+    forget(&second);
+    work_first(arg_first);
+    done_first(arg_first);
+    assert_int_equal(first.status, 200);
+    forget(&first);
+    second = (struct request){0};
+    handle_get_execution(&second);
+    got.fn(got.arg, &much, NULL);
+    work();
+    assert_int_equal(second.status, 200);
+    forget(&second);
+    json_decref(much.events);
+}
+
+static void test_long_output(void **state)
+{
+    struct exec_info much = printed_much(1 * MiB);
+    struct request r = {.range = "bytes=-3"};
+
+    (void)state;
+    handle_get_output(&r);
+    got.fn(got.arg, &much, NULL);
+    json_decref(much.events);
+    work();
+    assert_int_equal(r.status, 206);
+    assert_string_equal(json_string_value(r.answer), "xxx");
+    forget(&r);
+}
+
 static void test_the_client_goes(void **state)
 {
     static const char *const bodies[] = {"{\"code\": \"1\"}",
@@ -872,6 +1005,11 @@ int main(void)
         cmocka_unit_test(test_server_sent_events),
         cmocka_unit_test(test_lines_and_a_late_failure),
         cmocka_unit_test(test_a_slow_reader_holds_the_code),
+        cmocka_unit_test(test_a_reader_that_does_not_read_misses_events),
+        cmocka_unit_test(test_a_long_answer_is_made_by_a_worker),
+        cmocka_unit_test(test_the_client_goes_while_a_long_answer_is_made),
+        cmocka_unit_test(test_too_many_long_answers),
+        cmocka_unit_test(test_long_output),
         cmocka_unit_test(test_the_client_goes),
         cmocka_unit_test(test_the_client_goes_after_the_end),
         cmocka_unit_test(test_background),
