@@ -44,11 +44,24 @@ static size_t utf8_step(const unsigned char *p, size_t n)
     return len;
 }
 
+/* Eight bytes at a time where there is no other than ASCII: outputs are long. */
+static size_t ascii_run(struct str s, size_t at)
+{
+    uint64_t eight;
+
+    for (; s.n - at >= sizeof(eight); at += sizeof(eight)) {
+        memcpy(&eight, s.p + at, sizeof(eight));
+        if (eight & 0x8080808080808080u)
+            break;
+    }
+    return at;
+}
+
 size_t str_utf8_len(struct str s)
 {
     size_t at = 0;
 
-    while (at < s.n) {
+    while ((at = ascii_run(s, at)) < s.n) {
         size_t step = utf8_step((const unsigned char *)s.p + at, s.n - at);
         if (step == 0)
             break;

@@ -241,6 +241,13 @@ int workspace_put(struct session *s, struct str path, int src, struct err *e) MU
 int workspace_get(struct session *s, struct str path, struct err *e) MUST_CHECK;
 /* Tells what has changed since the last look, as the end of an execution does. */
 void workspace_scan(struct session *s, void (*fn)(void *arg, const struct event *ev), void *arg);
+/* The same where there may be many files: begun here, walked on another thread, told here. NULL
+ * when the sandbox is gone. */
+struct look;
+struct look *workspace_look(struct session *s);
+void workspace_tell(struct session *s, struct look *k,
+                    void (*fn)(void *arg, const struct event *ev), void *arg); /* takes k */
+void look_free(struct look *k);
 /* The host has put or deleted this file itself: no news to the next scan. */
 void workspace_note(struct session *s, struct str path);
 
@@ -256,6 +263,7 @@ void space_close(struct space *sp);
 int space_put(const struct space *sp, struct str path, int src, uint32_t mode, int64_t mtime_ms,
               struct err *e) MUST_CHECK;
 int space_get(const struct space *sp, struct str path, struct err *e) MUST_CHECK;
+void look_walk(struct look *k, const struct space *sp);
 /* 1: deleted, 0: there was none. */
 int space_delete(const struct space *sp, struct str path, struct err *e) MUST_CHECK;
 const char *mime_of(struct str path); /* by its suffix; never NULL */

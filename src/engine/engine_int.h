@@ -143,6 +143,14 @@ void tree_free(struct tree *t);
 typedef void tree_fn(void *arg, const struct event *ev);
 uint32_t tree_scan(struct tree *t, int space, uid_t uid, const struct limits *l, tree_fn *fn,
                    void *arg);
+/* The same in parts: look_walk() may be on another thread. */
+struct look *look_new(struct tree *t);
+/* False, and nothing seen, when it would take the loop too long. */
+bool look_try(struct look *k, const struct tree *t, const struct space *sp);
+/* Something later has been told: this one has nothing to say. */
+bool look_is_old(const struct look *k, const struct tree *t);
+uint32_t tree_tell(struct tree *t, struct look *k, const struct limits *l, tree_fn *fn,
+                   void *arg); /* takes k */
 /* This path is as the host has just made it. */
 void tree_note(struct tree *t, int space, uid_t uid, struct str path);
 

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #define RESTART_MS  1000
+#define RETRY_MS    5000      /* when that has failed */
 #define PRELOAD_MAX (8 * KiB) /* with the rest of the request it fits one message */
 
 struct parked {
@@ -47,6 +48,7 @@ struct pool {
     struct parked *booting; /* on their way, for the ready pool or for a session */
     unsigned parked_count, booting_count;
     bool restarting;         /* it died, and the timer brings another */
+    bool was_up;             /* so what it is made of is good, and another try is worth it */
     struct err down;         /* why there is no zygote; ERR_NONE while there is, or one is coming */
     struct opening *waiting; /* owned: oldest first, for a zygote that is coming up */
 };
@@ -103,7 +105,16 @@ static int start_zygote(struct pool *p, struct err *e)
         put_text(&body, TAG_DIR, info->dirs[i]);
     int rc = engine_tell(en, MSG_POOL_START, p->coming, buf_str(&body), -1);
     buf_done(&body);
-    return rc < 0 ? err_set(e, ERR_HOST, "the warden is gone") : 0;
+    if (rc == 0)
+        return 0;
+    p->coming = 0;
+    return err_set(e, ERR_HOST, "the warden is gone");
+}
+
+static void retry(struct pool *p)
+{
+    p->restarting = true;
+    timer_set(p->recycle, RETRY_MS);
 }
 
 static void on_recycle(void *arg)
@@ -115,6 +126,8 @@ static void on_recycle(void *arg)
     if (p->coming == 0 && start_zygote(p, &e) < 0) {
         log_warn("zygote not replaced: %s", e.text);
         answer_waiting(p);
+        if (!p->zygote)
+            return retry(p);
     }
     if (p->recycle_ms)
         timer_set(p->recycle, p->recycle_ms);
@@ -148,6 +161,7 @@ void pool_on_zygote(struct pool *p, uint64_t zygote, const struct err *down)
         uint64_t old = p->zygote;
         p->zygote = zygote;
         p->coming = 0;
+        p->was_up = true;
         p->down = (struct err){0};
         if (old)
             retire(p, old);
@@ -158,10 +172,14 @@ void pool_on_zygote(struct pool *p, uint64_t zygote, const struct err *down)
     }
     if (zygote == p->coming) {
         p->coming = 0;
-        if (p->zygote) {
+        if (p->was_up)
             log_warn("zygote not replaced: %s", down->text);
+        if (p->zygote)
             return;
-        }
+        p->down = *down;
+        answer_waiting(p);
+        if (p->was_up)
+            retry(p);
     } else if (zygote == p->zygote) { /* it died, and its sandboxes with it: get another */
         p->zygote = 0;
         p->restarting = true;

@@ -26,6 +26,7 @@ static void exec_free(struct exec *x)
 {
     if (x->timer)
         timer_free(x->timer);
+    exec_unscan(x);
     stream_free(x->out);
     stream_free(x->err);
     engine_let_go(pool_engine(x->session->pool), x->held_bytes);
@@ -46,28 +47,33 @@ static void unlink_exec(struct exec *x)
     *at = x->next;
 }
 
-static void on_file(void *arg, const struct event *ev)
+void exec_conclude(struct exec *x)
 {
-    exec_tell(arg, ev);
+    struct session *s = x->session;
+
+    outcome_say(&x->outcome, &x->limits, x->status, "");
+    x->outcome.state_lost |= x->fresh;
+    unlink_exec(x);
+    exec_tell_outcome(x);
+    exec_free(x);
+    next_cell(s);
+}
+
+static uint64_t ran_us(const struct exec *x)
+{
+    return x->started_us ? (uint64_t)(time_mono_us() - x->started_us) : 0;
 }
 
 static void finish(struct exec *x, const struct box_usage *now)
 {
-    struct session *s = x->session;
     struct outcome *o = &x->outcome;
 
     exec_tell_tails(x);
     exec_judge(x, now);
-    o->limits_hit |=
-        tree_scan(s->tree, guest_space(s->guest), guest_uid(s->guest), &x->limits, on_file, x);
-    o->wall_us = (uint64_t)(time_mono_us() - x->started_us);
+    o->wall_us = ran_us(x);
     o->cpu_us = now->cpu_us > x->before.cpu_us ? now->cpu_us - x->before.cpu_us : 0;
     o->memory_peak_bytes = now->memory_peak_bytes;
-    outcome_say(o, &x->limits, x->status, "");
-    o->state_lost |= x->fresh;
-    unlink_exec(x);
-    exec_tell_outcome(x);
-    exec_free(x);
+    exec_scan(x);
 }
 
 /* Asks the warden what the box has used, where the answer matters; the rest is finish(). */
@@ -85,15 +91,9 @@ static void end(struct exec *x)
         struct box_usage unknown = x->before;
         unknown.memory_peak_bytes = 0;
         finish(x, &unknown);
-        next_cell(s);
         return;
     }
     guest_ask_usage(s->guest);
-}
-
-static uint64_t ran_us(const struct exec *x)
-{
-    return x->started_us ? (uint64_t)(time_mono_us() - x->started_us) : 0;
 }
 
 static void tell_lost(struct exec *x, const char *why)
@@ -330,14 +330,11 @@ static void on_usage(void *arg, const struct box_usage *u)
     struct exec *cell = s->cells;
 
     s->used = *u;
-    if (cell && cell->ending) {
+    if (cell && cell->ending && !cell->scan)
         finish(cell, u);
-        assert(s->cells != cell);
-        next_cell(s);
-    }
     for (struct exec *x = s->commands, *next; x; x = next) {
         next = x->next;
-        if (x->ending)
+        if (x->ending && !x->scan)
             finish(x, u);
     }
 }
@@ -609,9 +606,11 @@ void session_on_lost(struct session *s, void (*fn)(void *arg, const char *why), 
 
 void session_restart(struct session *s)
 {
+    struct exec *x = running_cell(s);
+
     if (s->dead)
         return;
-    s->restarting = guest_state(s->guest) == GUEST_IDLE && !running_cell(s);
+    s->restarting = guest_state(s->guest) == GUEST_IDLE && (!x || x->ending);
     guest_restart(s->guest);
 }
 
@@ -658,6 +657,20 @@ void workspace_scan(struct session *s, void (*fn)(void *arg, const struct event 
     if (!s->dead)
         tree_scan(s->tree, guest_space(s->guest), guest_uid(s->guest), pool_limits(s->pool), fn,
                   arg);
+}
+
+struct look *workspace_look(struct session *s)
+{
+    return s->dead ? NULL : look_new(s->tree);
+}
+
+void workspace_tell(struct session *s, struct look *k,
+                    void (*fn)(void *arg, const struct event *ev), void *arg)
+{
+    if (s->dead)
+        look_free(k);
+    else
+        tree_tell(s->tree, k, pool_limits(s->pool), fn, arg);
 }
 
 void workspace_note(struct session *s, struct str path)

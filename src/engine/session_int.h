@@ -47,6 +47,7 @@ struct exec {
     bool tails_told;
     size_t events, errors;    /* told so far */
     struct stream *out, *err; /* owned: a command's */
+    struct scan *scan;        /* owned by itself: a worker looks for its files */
 };
 
 struct late {
@@ -87,6 +88,15 @@ void exec_event(struct exec *x, const struct event *ev);
 void exec_tell_tails(struct exec *x);
 void session_keep_late(struct session *s, enum event_kind kind, struct str text);
 void session_tell_late(struct session *s, struct exec *x); /* x NULL: forgets it */
+
+/* --- scan.c --- */
+
+/* Tells the files it has changed, and then calls exec_conclude(): at once, or from the loop where
+ * there are many. */
+void exec_scan(struct exec *x);
+void exec_unscan(struct exec *x); /* it goes away */
+/* session.c: it has been told everything, and ends. */
+void exec_conclude(struct exec *x);
 
 /* --- verdict.c --- */
 

@@ -19,9 +19,13 @@
 #define PATH_MAX_ 1024
 #define DEPTH_MAX 32
 #define FILES_MAX 20000
-/* The loop waits for a scan, so its length is bounded by what it looks at, files or not; a folder
- * takes about as long as eight files. */
+#define NAMES_MAX                                                                                  \
+    (2 * MiB) /* of their paths: they are in the server's memory, not in the box's                 \
+               */
+/* How long a scan takes is bounded by what it looks at, files or not; a folder takes about as long
+ * as eight files. */
 #define EFFORT_MAX    20000
+#define EFFORT_SMALL  1000
 #define FOLDER_EFFORT 8
 #define COPY_SIZE     (256 * KiB)
 #define UPLOAD_PREFIX ".retort-upload-" /* of a file that is on its way in */
@@ -254,12 +258,22 @@ struct entry {
 struct list {
     struct entry *at; /* owned */
     size_t n, cap;
-    size_t looked_at; /* of EFFORT_MAX */
+    size_t names;     /* bytes of the paths */
+    size_t looked_at; /* of the effort */
+    bool blind;       /* descriptors or memory were wanting: what is not here may be there */
 };
 
+/* Looks are numbered as they begin. What one has seen is old when a later one has been told, or
+ * when the host has put a file meanwhile. */
 struct tree {
     struct list seen;
-    bool cut; /* there was more than FILES_MAX */
+    uint64_t begun, told;
+};
+
+struct look {
+    struct list now;
+    uint64_t number;
+    bool cut; /* there was more than is looked at */
 };
 
 static void list_done(struct list *l)
@@ -285,8 +299,11 @@ void tree_free(struct tree *t)
 
 static bool list_add(struct list *l, const char *path, const struct stat *st)
 {
-    if (l->n == FILES_MAX)
+    size_t name = strlen(path) + 1;
+
+    if (l->n == FILES_MAX || l->names + name > NAMES_MAX)
         return false;
+    l->names += name;
     if (l->n == l->cap) {
         l->cap = l->cap ? l->cap * 2 : 32;
         l->at = mem_realloc(l->at, l->cap * sizeof(*l->at));
@@ -300,14 +317,21 @@ static bool list_add(struct list *l, const char *path, const struct stat *st)
     return true;
 }
 
+/* A folder that cannot be opened is the code's doing, unless it is ours. */
+static bool is_our_want(int sys)
+{
+    return sys == EMFILE || sys == ENFILE || sys == ENOMEM;
+}
+
 /* False when the list is full. Takes ownership of dir. */
-static bool walk(struct list *l, int dir, char *path, size_t len, int depth)
+static bool walk(struct list *l, size_t effort, int dir, char *path, size_t len, int depth)
 {
     DIR *d = fdopendir(dir);
     bool room = true;
 
     if (!d) {
         fd_closep(&dir);
+        l->blind = true;
         return true;
     }
     for (struct dirent *entry; room && (entry = readdir(d));) {
@@ -317,7 +341,7 @@ static bool walk(struct list *l, int dir, char *path, size_t len, int depth)
             strncmp(entry->d_name, UPLOAD_PREFIX, sizeof(UPLOAD_PREFIX) - 1) == 0 ||
             len + n + 2 > PATH_MAX_)
             continue;
-        if (l->looked_at++ >= EFFORT_MAX) {
+        if (l->looked_at++ >= effort) {
             room = false;
             break;
         }
@@ -331,8 +355,9 @@ static bool walk(struct list *l, int dir, char *path, size_t len, int depth)
             l->looked_at += FOLDER_EFFORT;
             int below = open_beneath(dir, entry->d_name, O_RDONLY | O_DIRECTORY, 0);
             path[len + n] = '/';
+            l->blind |= below < 0 && is_our_want(errno);
             if (below >= 0)
-                room = walk(l, below, path, len + n + 1, depth + 1);
+                room = walk(l, effort, below, path, len + n + 1, depth + 1);
         }
     }
     closedir(d);
@@ -402,34 +427,98 @@ static void say(struct teller *t, const char *text)
     t->fn(t->arg, &ev);
 }
 
+struct look *look_new(struct tree *t)
+{
+    struct look *k = mem_zalloc(sizeof(*k));
+
+    k->number = ++t->begun;
+    return k;
+}
+
+void look_free(struct look *k)
+{
+    if (!k)
+        return;
+    list_done(&k->now);
+    free(k);
+}
+
+static void look(struct look *k, const struct space *sp, size_t effort)
+{
+    char path[PATH_MAX_] = "";
+    int dir;
+
+    act_as(sp->uid);
+    dir = open_beneath(sp->dir, ".", O_RDONLY | O_DIRECTORY, 0);
+    k->now.blind = dir < 0;
+    k->cut = dir >= 0 && !walk(&k->now, effort, dir, path, 0, 0);
+    act_as_self();
+    if (k->now.n > 1)
+        qsort(k->now.at, k->now.n, sizeof(*k->now.at), by_path);
+}
+
+void look_walk(struct look *k, const struct space *sp)
+{
+    look(k, sp, EFFORT_MAX);
+}
+
+bool look_try(struct look *k, const struct tree *t, const struct space *sp)
+{
+    if (t->seen.n > EFFORT_SMALL)
+        return false;
+    look(k, sp, EFFORT_SMALL);
+    if (!k->cut)
+        return true;
+    list_done(&k->now);
+    return false;
+}
+
+bool look_is_old(const struct look *k, const struct tree *t)
+{
+    return k->number < t->told;
+}
+
+static void say_rest(struct teller *t, bool cut)
+{
+    uint64_t listed = t->limits->artifact_count;
+    char text[160];
+
+    if (t->told > listed) {
+        snprintf(text, sizeof(text), "%llu more files changed than are listed (limit: %llu)",
+                 (unsigned long long)(t->told - listed), (unsigned long long)listed);
+        say(t, text);
+    }
+    if (cut) {
+        t->hit |= IN(LIMIT_ARTIFACT_COUNT);
+        say(t, "the workspace holds more files and folders than are looked at");
+    }
+}
+
+uint32_t tree_tell(struct tree *t, struct look *k, const struct limits *l, tree_fn *fn, void *arg)
+{
+    struct teller teller = {.limits = l, .fn = fn, .arg = arg, .cut = k->cut};
+
+    /* One that was blind must not take files for deleted; the next look sees them. */
+    if (!look_is_old(k, t) && !k->now.blind) {
+        struct list before = t->seen;
+        t->seen = k->now;
+        t->told = k->number;
+        k->now = (struct list){0};
+        compare(&before, &t->seen, &teller);
+        list_done(&before);
+        say_rest(&teller, k->cut);
+    }
+    look_free(k);
+    return teller.hit;
+}
+
 uint32_t tree_scan(struct tree *t, int space, uid_t uid, const struct limits *l, tree_fn *fn,
                    void *arg)
 {
-    struct teller teller = {.limits = l, .fn = fn, .arg = arg};
-    struct list now = {0};
-    char path[PATH_MAX_] = "";
-    char text[160];
-    int dir;
+    struct look *k = look_new(t);
 
-    act_as(uid);
-    dir = open_beneath(space, ".", O_RDONLY | O_DIRECTORY, 0);
-    t->cut = teller.cut = dir >= 0 && !walk(&now, dir, path, 0, 0);
-    act_as_self();
-    if (now.n > 1)
-        qsort(now.at, now.n, sizeof(*now.at), by_path);
-    compare(&t->seen, &now, &teller);
-    list_done(&t->seen);
-    t->seen = now;
-    if (teller.told > l->artifact_count) {
-        snprintf(text, sizeof(text), "%zu more files changed than are listed (limit: %llu)",
-                 teller.told - (size_t)l->artifact_count, (unsigned long long)l->artifact_count);
-        say(&teller, text);
-    }
-    if (t->cut) {
-        teller.hit |= IN(LIMIT_ARTIFACT_COUNT);
-        say(&teller, "the workspace holds more files and folders than are looked at");
-    }
-    return teller.hit;
+    look_walk(k, &(struct space){space, uid});
+    return tree_tell(t, k, l, fn, arg);
 }
 
 static size_t place_of(const struct list *l, const char *path)
@@ -448,6 +537,7 @@ static size_t place_of(const struct list *l, const char *path)
 
 static void forget(struct list *l, size_t at)
 {
+    l->names -= strlen(l->at[at].path) + 1;
     free(l->at[at].path);
     l->n--;
     memmove(&l->at[at], &l->at[at + 1], (l->n - at) * sizeof(*l->at));
@@ -462,6 +552,7 @@ void tree_note(struct tree *t, int space, uid_t uid, struct str path)
     struct err e;
     bool there;
 
+    t->told = ++t->begun;
     if (check_path(path, name, &e) < 0)
         return;
     act_as(uid);

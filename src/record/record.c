@@ -1,7 +1,8 @@
 /* Events and outcomes as JSON. Everything a guest said is made UTF-8 on the way. */
 #include "record/record.h"
 
-#define TEXT_MAX (4 * GiB) /* the engine keeps less; this only stops a runaway */
+#define TEXT_MAX   (4 * GiB) /* the engine keeps less; this only stops a runaway */
+#define VALUE_COST 512       /* of an event beside its texts, as jansson keeps it */
 
 /* --- values --- */
 
@@ -196,6 +197,38 @@ void transcript_flush(struct transcript *t, bool last)
     flush(t, EVENT_STDERR, last);
 }
 
+static size_t error_bytes(const struct event *ev)
+{
+    size_t n = ev->error.type.n + ev->error.message.n + ev->error.traceback.n;
+
+    for (size_t i = 0; i < ev->error.count; i++) {
+        const struct frame *f = &ev->error.frame[i];
+        n += VALUE_COST + f->file.n + f->function.n + f->text.n;
+    }
+    return n;
+}
+
+/* Bytes that are no text become four for three. */
+static size_t bundle_bytes(const struct event *ev)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < ev->bundle.count; i++)
+        n += ev->bundle.part[i].mime.n + ev->bundle.part[i].data.n / 3 * 4 + VALUE_COST / 4;
+    return n;
+}
+
+size_t transcript_cost(const struct transcript *t, const struct event *ev)
+{
+    size_t n = VALUE_COST + ev->text.n + ev->file.path.n;
+
+    if (ev->kind == EVENT_STDOUT || ev->kind == EVENT_STDERR)
+        return t->stream[ev->kind].text.n > 0 ? ev->text.n : n;
+    if (ev->kind == EVENT_ERROR)
+        return n + error_bytes(ev);
+    return n + bundle_bytes(ev);
+}
+
 static void put_output(struct transcript *t, const struct event *ev)
 {
     struct buf *held = &t->stream[ev->kind].text;
@@ -211,6 +244,7 @@ static void put_output(struct transcript *t, const struct event *ev)
 
 void transcript_event(struct transcript *t, const struct event *ev)
 {
+    t->bytes += transcript_cost(t, ev);
     if (ev->kind == EVENT_STDOUT || ev->kind == EVENT_STDERR) {
         put_output(t, ev);
         return;

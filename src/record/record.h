@@ -20,10 +20,16 @@ json_t *record_base64(struct str s);
 json_t *record_event(const struct event *ev);
 json_t *record_outcome(const struct outcome *o);
 
+/* As text, on one line: owned, with a NUL, *ret_n (or NULL) bytes before it. ascii: nothing but
+ * ASCII, so that no piece of it ends within a character. NULL when it is longer than DUMP_MAX. */
+#define DUMP_MAX (1 * GiB)
+char *record_dump(const json_t *v, bool ascii, size_t *ret_n);
+
 /* Output arrives in whatever pieces the pipe gave; pieces of one stream with nothing between them
  * become one event, so that a transcript does not depend on timing. */
 struct transcript {
     json_t *events; /* owned: array */
+    size_t bytes;   /* about as much memory as it takes */
     struct {
         struct buf text;
         bool late;
@@ -33,5 +39,7 @@ struct transcript {
 void transcript_init(struct transcript *t);
 void transcript_done(struct transcript *t);
 void transcript_event(struct transcript *t, const struct event *ev);
+/* By how much this one would add to its bytes. */
+size_t transcript_cost(const struct transcript *t, const struct event *ev);
 /* What is still held back becomes events; call before reading events. last: nothing follows. */
 void transcript_flush(struct transcript *t, bool last);

@@ -29,13 +29,28 @@ static struct change *add(struct changes *c)
     return &c->at[c->n++];
 }
 
+/* Notes are about the files before them. */
+static int by_path(const void *a, const void *b)
+{
+    const struct change *x = a, *y = b;
+
+    return x->is_note != y->is_note ? x->is_note - y->is_note : strcmp(x->path, y->path);
+}
+
+void changes_seal(struct changes *c)
+{
+    if (c->n > 1)
+        qsort(c->at, c->n, sizeof(*c->at), by_path);
+    c->old = c->n;
+}
+
 /* One look tells a path once, so only what an earlier look has told can be the same. */
 static struct change *find_old(struct changes *c, struct str path)
 {
-    for (size_t i = 0; i < c->old; i++)
-        if (!c->at[i].is_note && str_is(path, c->at[i].path))
-            return &c->at[i];
-    return NULL;
+    AUTO_FREE char *name = c->old ? mem_strndup(path) : NULL;
+    const struct change key = {.path = name};
+
+    return c->old ? bsearch(&key, c->at, c->old, sizeof(*c->at), by_path) : NULL;
 }
 
 void changes_put(struct changes *c, const struct event *ev)

@@ -25,7 +25,7 @@ static void add_events(struct job *j)
 
 static char *dump(const json_t *v)
 {
-    return json_dumps(v, JSON_COMPACT | JSON_REAL_PRECISION(12));
+    return record_dump(v, false, NULL);
 }
 
 /* As the session is at this moment: what is written last is what was true last. */
@@ -47,7 +47,7 @@ static const struct step packing[] = {
 
 static bool is_long(const struct job *j)
 {
-    return j->outcome.output_bytes - j->outcome.output_dropped > EVENTS_INLINE;
+    return j->transcript.bytes > 2 * EVENTS_INLINE; /* it counts more than what is written */
 }
 
 static int close_record(struct task *t, struct err *e)
@@ -165,7 +165,8 @@ static void tell_end(struct job *j)
     struct exec_info info = {.row = &j->row,
                              .events = j->transcript.events,
                              .outcome = j->outcome_json,
-                             .how = &j->outcome};
+                             .how = &j->outcome,
+                             .bytes = j->transcript.bytes};
 
     if (!j->watched)
         return;

@@ -25,6 +25,7 @@ static struct job *job_new(struct service *sv, const struct caller *c, const str
 
     *j = (struct job){
         .sv = sv,
+        .tenant = tenant_hold(sv, c->tenant),
         .kind = spec->kind,
         .wall_ms = spec->wall_ms,
         .background = spec->background,
@@ -52,6 +53,9 @@ void job_free(struct job *j)
 {
     struct service *sv = j->sv;
 
+    sv->held -= j->held_bytes;
+    j->tenant->held -= j->held_bytes;
+    tenant_drop(sv, j->tenant);
     sv->job_count--;
     sv->foreground -= !j->background;
     service_check_empty(sv);
@@ -70,11 +74,41 @@ const char *job_status(const struct job *j)
     return j->state == JOB_STARTED || j->state == JOB_ENDING ? "running" : "queued";
 }
 
+/* Half of it is the most for one tenant, so that none can take it from all the others. */
+bool job_takes(struct job *j, uint64_t n)
+{
+    struct service *sv = j->sv;
+    uint64_t max = sv->config.held_bytes ? sv->config.held_bytes : HELD_MAX;
+
+    if (n > max / 2 || sv->held > max - n || j->tenant->held > max / 2 - n)
+        return false;
+    sv->held += n;
+    j->tenant->held += n;
+    j->held_bytes += n;
+    return true;
+}
+
 /* --- telling --- */
+
+/* Told whether there is room on record or not. */
+static void tell_note_of_cut(struct job *j)
+{
+    static const char text[] = "from here on its output is not on record: the server holds as much "
+                               "as it may at the moment";
+    struct event ev = {.kind = EVENT_STATUS, .text = str_of(text)};
+
+    j->cut = true;
+    transcript_event(&j->transcript, &ev);
+    if (j->watched)
+        j->watcher.on_event(j->arg, &ev);
+}
 
 static void tell(struct job *j, const struct event *ev)
 {
-    transcript_event(&j->transcript, ev);
+    if (!j->cut && !job_takes(j, transcript_cost(&j->transcript, ev)))
+        tell_note_of_cut(j);
+    if (!j->cut)
+        transcript_event(&j->transcript, ev);
     if (j->watched)
         j->watcher.on_event(j->arg, ev);
 }
@@ -157,7 +191,7 @@ static const struct exec_callbacks engine_callbacks = {on_event, on_outcome};
 
 /* --- its turn --- */
 
-/* The session's variables, and this execution's over them. */
+/* The session's variables, this execution's over them, and the way to the proxy below both. */
 static size_t fill_env(struct job *j, struct exec_env *ret, size_t max)
 {
     json_t *all = j->live->vars ? json_copy(j->live->vars) : json_object();
@@ -167,6 +201,8 @@ static size_t fill_env(struct job *j, struct exec_env *ret, size_t max)
 
     if (j->vars)
         json_object_update(all, j->vars);
+    if (j->live->env->policy)
+        vars_add_proxy(all);
     json_decref(j->vars);
     j->vars = all; /* the strings live in it */
     json_object_foreach(all, name, value)
@@ -218,11 +254,12 @@ static void on_placed(struct task *t, const struct err *failed)
     live_hold(l);
     space_close(&j->space);
     j->state = JOB_WAITING;
-    j->placed = true;
-    if (failed)
-        job_fail(j, failed);
-    else if (j->dropped)
+    j->placed = !failed;
+    if (j->dropped)
         job_interrupt(j);
+    else if (failed &&
+             !(l->gone && l->state != SESSION_ENDED)) /* else the next sandbox gets them */
+        job_fail(j, failed);
     job_pump(l);
     live_drop(l);
 }
@@ -348,14 +385,16 @@ void job_hold(struct job *j, bool hold)
 
 /* --- the request --- */
 
-static int check(struct service *sv, const struct exec_spec *s, struct err *e)
+static int check(struct job *j, const struct exec_spec *s, struct err *e)
 {
-    if (sv->draining || sv->closing)
-        return forbid(sv, e, 5, shutting_down);
+    if (j->sv->draining || j->sv->closing)
+        return forbid(j->sv, e, 5, shutting_down);
     if (s->code.n > EXEC_CODE_MAX)
         return err_set(e, ERR_LIMIT, "the code is longer than %zu bytes", EXEC_CODE_MAX);
     if (str_utf8_len(s->code) != s->code.n || (s->code.n && memchr(s->code.p, '\0', s->code.n)))
         return err_set(e, ERR_CALLER, "the code is not UTF-8 text");
+    if (!job_takes(j, s->code.n))
+        return forbid(j->sv, e, 1, "the server holds as much for executions as it may");
     return 0;
 }
 
@@ -454,7 +493,7 @@ struct job *service_execute(struct service *sv, const struct caller *c,
     struct live *l;
     struct err e = {0};
 
-    if (check(sv, spec, &e) < 0 || vars_from(spec->env, spec->env_count, &j->vars, &e) < 0 ||
+    if (check(j, spec, &e) < 0 || vars_from(spec->env, spec->env_count, &j->vars, &e) < 0 ||
         inputs_copy(j, spec, &e) < 0) {
         refuse(j, &e);
         return j;

@@ -157,9 +157,11 @@ static void on_fetched(void *arg, const struct fetch_result *r, const struct err
     op->sv->pending--;
     if (failed)
         return answer(op, failed);
-    struct str name = str_of(op->own_name ? op->row.name : r->name);
+    struct str name = str_of(op->own_name ? op->row.name : r->name), mime = str_of(r->mime);
+    if (str_is(mime, "application/octet-stream")) /* nobody said, or nobody knew: see its name */
+        mime = (struct str){0};
     AUTO_FREE char *copy = mem_strndup(name);
-    if (take_names(op, str_of(copy), str_of(r->mime), &e) < 0)
+    if (take_names(op, str_of(copy), mime, &e) < 0)
         return answer(op, &e);
     task_start(&op->task, op->sv, NULL, keeping, on_done);
 }
@@ -241,7 +243,7 @@ void service_file_list(struct service *sv, const struct caller *c, struct page p
     op->list_fn = fn;
     op->page.after = page.after ? op->id : NULL;
     op->page.limit = page.limit && page.limit < PAGE_MAX ? page.limit : PAGE_MAX;
-    task_start(&op->task, sv, NULL, steps, on_done);
+    task_start_read(&op->task, sv, steps, on_done);
 }
 
 static int delete_row(struct task *t, struct db *db, struct err *e)

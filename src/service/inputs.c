@@ -33,10 +33,21 @@ static int copy_one(struct input *in, const struct file_input *from, struct err 
     return 0;
 }
 
+static uint64_t bytes_of(const struct exec_spec *spec)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < spec->file_count; i++)
+        sum += spec->files[i].content.n + spec->files[i].url.n;
+    return sum;
+}
+
 int inputs_copy(struct job *j, const struct exec_spec *spec, struct err *e)
 {
     if (spec->file_count > INPUTS_MAX)
         return err_set(e, ERR_LIMIT, "more than %d files", INPUTS_MAX);
+    if (!job_takes(j, bytes_of(spec)))
+        return forbid(j->sv, e, 1, "the server holds as much for executions as it may");
     j->inputs = mem_zalloc((spec->file_count + 1) * sizeof(*j->inputs));
     for (size_t i = 0; i < spec->file_count; i++) {
         j->inputs[i].job = j;
@@ -194,7 +205,7 @@ static int take_space(struct task *t, struct err *e)
 
 static int make_blob(struct input *in, struct store *st, struct err *e)
 {
-    if (in->file_id)
+    if (*in->hash) /* an upload, or placed before in a sandbox that was lost */
         return 0;
     if (!in->blob) {
         in->blob = blob_new(st, in->content_n, e);

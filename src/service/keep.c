@@ -27,14 +27,6 @@ static void on_news(void *arg, const struct event *ev)
     space_news(arg, ev);
 }
 
-static void look(struct live *l)
-{
-    if (!l->session)
-        return;
-    workspace_scan(l->session, on_news, l);
-    l->news.old = l->news.n;
-}
-
 static bool is_running(const struct live *l)
 {
     for (const struct job *j = l->jobs; j; j = j->next)
@@ -45,6 +37,8 @@ static bool is_running(const struct live *l)
 
 int space_take(struct live *l, struct space *ret, struct err *e)
 {
+    if (l->state == SESSION_ENDED)
+        return err_set(e, ERR_MISSING, "the session has been deleted");
     if (!l->session)
         return err_set(e, ERR_HOST, "the sandbox is closed");
     return workspace_dup(l->session, ret, e);
@@ -56,13 +50,56 @@ struct syncing {
     struct task task;
     struct changes changes; /* owned */
     struct space space;     /* owned */
+    struct look *look;      /* owned */
     done_fn *fn;
     void *arg;
 };
 
-static int take_for_saving(struct task *t, struct err *e)
+static const struct step nothing_more[] = {{0}};
+
+/* Without a sandbox the saved files are all there is. */
+static int begin_look(struct task *t, struct err *e)
 {
-    return space_take(t->live, &OWNER(t, struct syncing, task)->space, e);
+    struct syncing *s = OWNER(t, struct syncing, task);
+    struct live *l = t->live;
+
+    if (l->state == SESSION_ENDED)
+        return task_session_there(t, e);
+    s->look = l->session ? workspace_look(l->session) : NULL;
+    if (s->look)
+        return space_take(l, &s->space, e);
+    t->step = nothing_more;
+    return 0;
+}
+
+static int walk(struct task *t, struct err *e)
+{
+    struct syncing *s = OWNER(t, struct syncing, task);
+
+    (void)e;
+    look_walk(s->look, &s->space);
+    return 0;
+}
+
+static int end_look(struct task *t, struct err *e)
+{
+    struct syncing *s = OWNER(t, struct syncing, task);
+    struct live *l = t->live;
+
+    if (task_session_there(t, e) < 0)
+        return -1;
+    if (l->session)
+        workspace_tell(l->session, take_ptr(&s->look), on_news, l);
+    changes_seal(&l->news);
+    if (is_running(l)) {
+        s->changes = changes_copy(&l->news);
+    } else {
+        s->changes = l->news;
+        l->news = (struct changes){0};
+    }
+    if (!changes_has_files(&s->changes))
+        t->step = nothing_more;
+    return 0;
 }
 
 static int save(struct task *t, struct err *e)
@@ -83,6 +120,7 @@ static void on_synced(struct task *t, const struct err *failed)
     struct syncing *s = OWNER(t, struct syncing, task);
 
     s->fn(s->arg, failed);
+    look_free(s->look);
     space_close(&s->space);
     changes_done(&s->changes);
     free(s);
@@ -91,23 +129,17 @@ static void on_synced(struct task *t, const struct err *failed)
 /* Also when nothing has changed it takes its turn: a save under way must be done first. */
 void space_sync(struct live *l, done_fn *fn, void *arg)
 {
-    static const struct step saving[] = {{.loop = take_for_saving},
-                                         {.work = save},
-                                         {.loop = task_session_there},
-                                         {.store = write_saved},
-                                         {0}};
-    static const struct step nothing[] = {{0}};
+    static const struct step steps[] = {{.loop = begin_look},
+                                        {.work = walk},
+                                        {.loop = end_look},
+                                        {.work = save},
+                                        {.loop = task_session_there},
+                                        {.store = write_saved},
+                                        {0}};
     struct syncing *s = mem_zalloc(sizeof(*s));
 
     *s = (struct syncing){.space.dir = -1, .fn = fn, .arg = arg};
-    look(l);
-    if (is_running(l)) {
-        s->changes = changes_copy(&l->news);
-    } else {
-        s->changes = l->news;
-        l->news = (struct changes){0};
-    }
-    task_start(&s->task, l->sv, l, changes_has_files(&s->changes) ? saving : nothing, on_synced);
+    task_start(&s->task, l->sv, l, steps, on_synced);
 }
 
 /* --- putting back --- */
@@ -117,6 +149,7 @@ struct restoring {
     struct space_row *rows; /* owned */
     size_t count, missing;
     struct space space; /* owned */
+    struct look *look;  /* owned */
     done_fn *fn;
     void *arg;
 };
@@ -130,7 +163,12 @@ static int read_rows(struct task *t, struct db *db, struct err *e)
 
 static int take_for_restoring(struct task *t, struct err *e)
 {
-    return space_take(t->live, &OWNER(t, struct restoring, task)->space, e);
+    struct restoring *r = OWNER(t, struct restoring, task);
+
+    if (space_take(t->live, &r->space, e) < 0)
+        return -1;
+    r->look = workspace_look(t->live->session);
+    return 0;
 }
 
 /* A file that cannot be put back is no reason to keep the others from their owner. */
@@ -149,6 +187,8 @@ static int put_back(struct task *t, struct err *e)
         r->missing++;
         log_warn("session %s: a file is not put back: %s", t->live->row.id, lost.text);
     }
+    if (r->look)
+        look_walk(r->look, &r->space);
     return 0;
 }
 
@@ -164,8 +204,8 @@ static void on_put_back(struct task *t, const struct err *failed)
     struct live *l = t->live;
     char note[96];
 
-    if (!failed && l->session && !l->gone)
-        workspace_scan(l->session, ignore, NULL); /* no code has run: all of it is ours */
+    if (!failed && l->session && r->look) /* no code has run: all of it is ours */
+        workspace_tell(l->session, take_ptr(&r->look), ignore, NULL);
     if (r->missing) {
         snprintf(note, sizeof(note), "%zu of %zu files could not be put back", r->missing,
                  r->count);
@@ -176,6 +216,7 @@ static void on_put_back(struct task *t, const struct err *failed)
     for (size_t i = 0; i < r->count; i++)
         space_row_done(&r->rows[i]);
     free(r->rows);
+    look_free(r->look);
     space_close(&r->space);
     free(r);
 }

@@ -45,7 +45,7 @@ static bool takes_room(enum session_state s)
     return s == SESSION_STARTING || s == SESSION_IDLE || s == SESSION_RUNNING;
 }
 
-static void count_tenant(struct service *sv, const char *name, int by)
+struct tenant *tenant_hold(struct service *sv, const char *name)
 {
     struct tenant *t = table_get(&sv->tenants, name);
 
@@ -54,17 +54,28 @@ static void count_tenant(struct service *sv, const char *name, int by)
         snprintf(t->name, sizeof(t->name), "%s", name);
         table_put(&sv->tenants, t->name, t);
     }
-    t->awake += (unsigned)by;
-    if (t->awake == 0) {
-        table_drop(&sv->tenants, t->name);
-        free(t);
-    }
+    t->refs++;
+    return t;
 }
 
+void tenant_drop(struct service *sv, struct tenant *t)
+{
+    if (--t->refs > 0)
+        return;
+    assert(t->awake == 0 && t->held == 0);
+    table_drop(&sv->tenants, t->name);
+    free(t);
+}
+
+/* One that is awake holds its tenant. */
 static void count_room(struct live *l, int by)
 {
+    struct tenant *t = tenant_hold(l->sv, l->row.tenant);
+
     l->env->awake += (unsigned)by;
-    count_tenant(l->sv, l->row.tenant, by);
+    t->awake += (unsigned)by;
+    t->refs += (unsigned)by;
+    tenant_drop(l->sv, t);
 }
 
 void live_go(struct live *l, enum session_state to)

@@ -5,9 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define WHOLE_ROWS  16        /* with code and events, at a time */
-#define WHOLE_BYTES (8 * MiB) /* of events, at a time; one record may be longer */
+#define WHOLE_BYTES (8 * MiB) /* of code and of events, at a time; one record may be longer */
 
 /* --- in hand --- */
 
@@ -30,7 +31,8 @@ struct exec_info job_info(struct job *j)
     j->shown = j->first;
     j->shown.status = status[strcmp(job_status(j), "running") == 0];
     j->shown.started_ms = j->row.started_ms;
-    struct exec_info info = {.row = &j->shown, .events = json_copy(j->transcript.events)};
+    struct exec_info info = {
+        .row = &j->shown, .events = json_copy(j->transcript.events), .bytes = j->transcript.bytes};
     add_unfinished(info.events, &j->transcript);
     return info;
 }
@@ -75,23 +77,41 @@ static void op_free(struct exec_op *op)
     free(op);
 }
 
-static json_t *read_events(struct service *sv, const struct exec_row *r, size_t *bytes)
+/* All of a file, and a NUL; NULL when it cannot be read. */
+static char *read_whole(int fd, size_t *ret_n)
+{
+    struct stat st;
+    AUTO_FREE char *text = NULL;
+    size_t n = 0;
+
+    if (fstat(fd, &st) < 0)
+        return NULL;
+    text = mem_zalloc((size_t)st.st_size + 1);
+    while (n < (size_t)st.st_size) {
+        ssize_t got = read(fd, text + n, (size_t)st.st_size - n);
+        if (got == 0 || (got < 0 && errno != EINTR))
+            return NULL;
+        n += got > 0 ? (size_t)got : 0;
+    }
+    *ret_n = n;
+    return take_ptr(&text);
+}
+
+/* Not json_loadfd(), which asks the kernel for one byte at a time. Code may print a NUL. */
+static json_t *read_events(struct service *sv, const struct exec_row *r, size_t *ret_bytes)
 {
     struct err lost = {0};
     AUTO_CLOSE int fd = -1;
-    struct stat st;
+    AUTO_FREE char *text = NULL;
 
-    if (r->events) {
-        *bytes += strlen(r->events);
-        return json_loads(r->events, 0, NULL);
-    }
+    *ret_bytes = r->events ? strlen(r->events) : 0;
+    if (r->events)
+        return json_loadb(r->events, *ret_bytes, JSON_ALLOW_NUL, NULL);
     if (!*r->events_hash)
         return NULL;
     fd = blob_open(sv->store, r->events_hash, &lost);
-    if (fd < 0 || fstat(fd, &st) < 0)
-        return NULL;
-    *bytes += (size_t)st.st_size;
-    return json_loadfd(fd, 0, NULL);
+    text = fd < 0 ? NULL : read_whole(fd, ret_bytes);
+    return text ? json_loadb(text, *ret_bytes, JSON_ALLOW_NUL, NULL) : NULL;
 }
 
 static int parse(struct task *t, struct err *e)
@@ -101,15 +121,16 @@ static int parse(struct task *t, struct err *e)
 
     (void)e;
     op->infos = mem_zalloc((op->read + 1) * sizeof(*op->infos));
-    for (size_t i = 0; i < op->read; i++) {
+    for (size_t i = 0; i < op->count; i++) {
         struct exec_info *info = &op->infos[i];
         info->row = &op->rows[i];
         if (op->rows[i].outcome)
             info->outcome = json_loads(op->rows[i].outcome, 0, NULL);
         if (op->whole)
-            info->events = read_events(op->sv, &op->rows[i], &bytes);
+            info->events = read_events(op->sv, &op->rows[i], &info->bytes);
         if (op->whole && !info->events)
             info->events = json_array();
+        bytes += info->bytes;
         if (bytes > WHOLE_BYTES && i + 1 < op->count) {
             op->count = i + 1;
             op->more = true;
@@ -146,7 +167,7 @@ static void get(void *arg)
 
     op->sv->pending--;
     if (!j)
-        return task_start(&op->task, op->sv, NULL, steps, on_one);
+        return task_start_read(&op->task, op->sv, steps, on_one);
     if (op->interrupt)
         job_interrupt(j);
     struct exec_info info = job_info(j);
@@ -193,16 +214,38 @@ void service_exec_interrupt(struct service *sv, const struct caller *c, struct s
 
 /* --- lists --- */
 
+/* In place of a row without code and events. */
+static int read_rest(struct exec_row *row, struct db *db, size_t *bytes, struct err *e)
+{
+    struct exec_row whole = {0};
+    int rc = db_exec_get(db, row->tenant, row->id, &whole, e);
+
+    if (rc <= 0)
+        return rc;
+    exec_row_done(row);
+    *row = whole;
+    *bytes += whole.code ? strlen(whole.code) : 0;
+    *bytes += whole.events ? strlen(whole.events) : 0;
+    return 0;
+}
+
 static int read_list(struct task *t, struct db *db, struct err *e)
 {
     struct exec_op *op = OWNER(t, struct exec_op, task);
     struct page page = op->page;
+    size_t bytes = 0;
 
     page.limit++;
-    if (db_exec_list(db, &op->filter, page, op->whole, &op->rows, &op->read, e) < 0)
+    if (db_exec_list(db, &op->filter, page, false, &op->rows, &op->read, e) < 0)
         return -1;
     op->more = op->read > op->page.limit;
     op->count = op->more ? op->page.limit : op->read;
+    for (size_t i = 0; op->whole && i < op->count; i++) {
+        if (read_rest(&op->rows[i], db, &bytes, e) < 0)
+            return -1;
+        op->more |= bytes > WHOLE_BYTES && i + 1 < op->count;
+        op->count = bytes > WHOLE_BYTES ? i + 1 : op->count;
+    }
     return 0;
 }
 
@@ -244,5 +287,5 @@ void service_exec_list(struct service *sv, const struct caller *c, const struct 
     op->page.after = copy(op->after, sizeof(op->after), page.after);
     op->page.after_ms = page.after_ms;
     op->page.limit = page.limit && page.limit < most ? page.limit : most;
-    task_start(&op->task, sv, NULL, steps, on_list);
+    task_start_read(&op->task, sv, steps, on_list);
 }

@@ -5,10 +5,12 @@
 #include <time.h>
 
 #define SWEEP_MS    30000
+#define SWEEP_AGAIN 200  /* there was more than one sweep takes */
 #define SWEEP_FIRST 1000 /* after the start */
 #define LOOK_MS     2000 /* at the keys */
-#define SWEEP_ROWS  200  /* of each kind, at a time */
-#define BLOBS_EVERY 20   /* sweeps */
+#define SWEEP_ROWS  500  /* of files and of records, at a time */
+#define SWEEP_ENDS  20   /* sessions at a time: each may have many files */
+#define SWEEP_BLOBS 100  /* found in one go: then there are more of them */
 
 int64_t time_now_ms(void)
 {
@@ -24,7 +26,7 @@ struct sweeping {
     struct task task;
     struct session_row *rows; /* owned */
     size_t count;
-    bool blobs;
+    bool again; /* this was not all */
 };
 
 static int sweep(struct task *t, struct db *db, struct err *e)
@@ -32,44 +34,49 @@ static int sweep(struct task *t, struct db *db, struct err *e)
     struct sweeping *w = OWNER(t, struct sweeping, task);
     const struct service_config *c = &t->sv->config;
     int64_t now = time_now_ms();
+    int files, records = 0, blobs;
 
-    if (db_session_expired(db, now, SWEEP_ROWS, &w->rows, &w->count, e) < 0 ||
-        db_file_expire(db, now, SWEEP_ROWS, e) < 0)
+    if (db_session_expired(db, now, SWEEP_ENDS, &w->rows, &w->count, e) < 0)
         return -1;
-    if (c->record_ms && db_exec_forget(db, now - (int64_t)c->record_ms, SWEEP_ROWS, e) < 0)
-        return -1;
-    if (w->blobs && blob_sweep(t->sv->store, db, e) < 0)
-        return -1;
-    return 0;
+    files = db_file_expire(db, now, SWEEP_ROWS, e);
+    if (files >= 0 && c->record_ms)
+        records = db_exec_forget(db, now - (int64_t)c->record_ms, SWEEP_ROWS, e);
+    blobs = files < 0 || records < 0 ? -1 : blob_sweep(t->sv->store, db, e);
+    w->again = files == SWEEP_ROWS || records == SWEEP_ROWS || blobs >= SWEEP_BLOBS;
+    return blobs < 0 ? -1 : 0;
 }
 
 /* One that is in memory is in use, and what its row says will be written anew. */
-static void forget(struct service *sv, struct session_row *row)
+static bool forget(struct service *sv, struct session_row *row)
 {
     struct live *l;
 
     if (table_get(&sv->sessions, row->id))
-        return;
+        return false;
     /* Its own pool may be gone, and then any will do for this. */
     l = live_enter(sv, &sv->environments[0], row, SESSION_ASLEEP);
     log_info("session %s: its time is over", l->row.id);
     live_end(l, NULL, NULL);
     live_drop(l);
+    return true;
 }
 
 static void on_swept(struct task *t, const struct err *failed)
 {
     struct sweeping *w = OWNER(t, struct sweeping, task);
     struct service *sv = t->sv;
+    size_t gone = 0;
 
     sv->sweeping = false;
     if (failed)
         log_warn("cleaning up: %s", failed->text);
     for (size_t i = 0; i < w->count; i++) {
         if (!failed && !sv->closing)
-            forget(sv, &w->rows[i]);
+            gone += forget(sv, &w->rows[i]);
         session_row_done(&w->rows[i]);
     }
+    if (!failed && !sv->closing && (w->again || gone == SWEEP_ENDS))
+        timer_set(sv->sweep, SWEEP_AGAIN);
     free(w->rows);
     free(w);
 }
@@ -85,7 +92,6 @@ static void on_sweep(void *arg)
         return;
     sv->sweeping = true;
     w = mem_zalloc(sizeof(*w));
-    w->blobs = ++sv->sweeps % BLOBS_EVERY == 0;
     task_start(&w->task, sv, NULL, steps, on_swept);
 }
 
@@ -127,7 +133,8 @@ static int start(struct service *sv, struct engine *en, const struct service_con
     struct starting s = {.sv = sv};
     struct fetch_config fetch = {.max_bytes = config->fetch_bytes,
                                  .max_ms = config->fetch_ms,
-                                 .allow_private = config->fetch_private};
+                                 .allow_private = config->fetch_private,
+                                 .allow = config->fetch_allow};
 
     if (store_call(sv->store, take_over, &s, e) < 0)
         return -1;
@@ -150,6 +157,8 @@ struct service *service_new(struct loop *l, struct engine *en, struct store *st,
 
     *sv = (struct service){.loop = l, .store = st, .config = *config};
     sv->config.pools = NULL;
+    sv->reads_end = &sv->reads_waiting;
+    sv->config.fetch_allow = NULL;
     json_object_seed(0); /* before there is more than one thread that makes objects */
     if (start(sv, en, config, e) == 0)
         return sv;

@@ -53,7 +53,9 @@ struct service_config {
     uint64_t record_ms;             /* an execution record; 0: for ever */
     uint64_t file_bytes;            /* of one upload */
     uint64_t fetch_bytes, fetch_ms; /* of one URL */
-    bool fetch_private;             /* private addresses may be fetched from */
+    bool fetch_private;             /* private addresses may be fetched from ... */
+    const char *fetch_allow;        /* ... or these hosts of them; borrowed, like pools */
+    uint64_t held_bytes;            /* in memory for all executions at a time; 0: 1 GiB */
 };
 
 struct service *service_new(struct loop *l, struct engine *en, struct store *st,
@@ -171,6 +173,7 @@ struct exec_info {
     json_t *events;            /* borrowed: array, what there is so far */
     json_t *outcome;           /* borrowed, or NULL while it runs */
     const struct outcome *how; /* or NULL: while it runs, or read from the store */
+    size_t bytes;              /* of the events, about */
 };
 
 struct exec_watcher {

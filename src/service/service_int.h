@@ -11,9 +11,13 @@
 #define JOBS_MAX         64 /* executions in one session, waiting and running */
 #define INPUTS_MAX       64 /* files given with one execution */
 #define PAGE_MAX         1000
+#define PAGE_BYTES       (512 * KiB) /* of metadata */
+#define SPACE_FILES_MAX  20000       /* as many as are looked at in a sandbox */
 #define SESSION_NAME_MAX 256
 #define METADATA_MAX     (16 * KiB)
 #define EVENTS_INLINE    (32 * KiB) /* longer ones are a blob */
+#define READS_MAX        8          /* lists and whole records read at a time */
+#define HELD_MAX         (1 * GiB)  /* in memory for all executions: code, files, what they say */
 
 #define OWNER(p, type, member) ((type *)((char *)(p)-offsetof(type, member)))
 
@@ -57,6 +61,7 @@ typedef void task_fn(struct task *t, const struct err *failed);
 struct task {
     struct service *sv; /* borrowed */
     struct live *live;  /* held: in whose queue, or NULL */
+    bool is_read;       /* one of sv->reads */
     struct task *next;
     const struct step *step; /* the next one; an empty row is the end */
     task_fn *done;           /* last, from the loop; frees what it is embedded in */
@@ -69,6 +74,9 @@ struct task {
  * step on the loop may run at once. */
 void task_start(struct task *t, struct service *sv, struct live *l, const struct step *steps,
                 task_fn *done);
+/* The same without a session, for what takes much memory until done has been called: READS_MAX at a
+ * time, the others wait with nothing in their hands. */
+void task_start_read(struct task *t, struct service *sv, const struct step *steps, task_fn *done);
 /* A step for tasks of a session: its rows must not come back after they were deleted. */
 int task_session_there(struct task *t, struct err *e);
 
@@ -86,7 +94,9 @@ struct environment {
 
 struct tenant {
     char name[sizeof(((struct caller *)0)->tenant)];
-    unsigned awake;
+    unsigned refs;
+    unsigned awake; /* sessions */
+    uint64_t held;  /* bytes in memory for its jobs */
 };
 
 struct service {
@@ -98,11 +108,10 @@ struct service {
     size_t environment_count;
     struct table sessions; /* struct live by id: awake, or with something under way */
     struct table jobs;     /* struct job by id */
-    struct table tenants;  /* struct tenant by name: with sessions awake */
+    struct table tenants;  /* struct tenant by name: with sessions awake, or jobs */
     struct key_row *keys;  /* owned: as last read */
     size_t key_count;
     struct timer *sweep, *look; /* owned */
-    unsigned sweeps;
     bool sweeping, reading_keys;
     bool draining, closing;
     loop_fn *on_empty; /* until called */
@@ -110,6 +119,9 @@ struct service {
     size_t foreground; /* jobs somebody waits for */
     size_t job_count;  /* all of them, also those without a session yet */
     size_t pending;    /* tasks and sandboxes on their way */
+    uint64_t held;     /* bytes in memory for all jobs */
+    size_t reads;      /* tasks that read much */
+    struct task *reads_waiting, **reads_end;
     bool store_failed; /* the last record could not be written */
     struct service_counts counts;
 };
@@ -146,11 +158,13 @@ struct change {
 struct changes {
     struct change *at; /* owned */
     size_t n, cap;
-    size_t old; /* those from before the last look: a path may come again */
+    size_t old; /* those from before the last look, sorted: a path may come again */
 };
 
 void changes_done(struct changes *c);
 void changes_put(struct changes *c, const struct event *ev);
+/* All of it is from before the next look. */
+void changes_seal(struct changes *c);
 struct changes changes_copy(const struct changes *c);
 bool changes_has_files(const struct changes *c);
 /* Reads each file of the workspace into a blob. On a worker. */
@@ -193,6 +207,10 @@ struct live {
 };
 
 extern const char live_lost_note[];
+
+/* Made when it is not there; gone when nobody holds it. */
+struct tenant *tenant_hold(struct service *sv, const char *name);
+void tenant_drop(struct service *sv, struct tenant *t);
 
 void live_hold(struct live *l);
 void live_drop(struct live *l);
@@ -274,9 +292,10 @@ struct input {
 };
 
 struct job {
-    struct job *next;   /* in its session */
-    struct service *sv; /* borrowed */
-    struct live *live;  /* held, NULL while JOB_FINDING */
+    struct job *next;      /* in its session */
+    struct service *sv;    /* borrowed */
+    struct tenant *tenant; /* held */
+    struct live *live;     /* held, NULL while JOB_FINDING */
     struct task begun, ended, lookup, place;
     enum job_state state;
     enum exec_kind kind;
@@ -286,11 +305,13 @@ struct job {
     size_t input_count, inputs_left;
     struct space space; /* while placing or saving */
     bool background, watched, held, told_queued;
-    bool placed;     /* its files are there */
-    bool dropped;    /* to be given up as soon as it can be */
-    bool note;       /* to be told that variables are gone */
-    bool tells_lost; /* its outcome says so, too */
-    bool ran;        /* the engine has had it */
+    bool placed;         /* its files are there */
+    bool dropped;        /* to be given up as soon as it can be */
+    bool note;           /* to be told that variables are gone */
+    bool tells_lost;     /* its outcome says so, too */
+    bool ran;            /* the engine has had it */
+    bool cut;            /* what it says from now on is not on record */
+    uint64_t held_bytes; /* of sv->held */
     struct err failed;
     struct exec_watcher watcher;
     void *arg;
@@ -312,6 +333,8 @@ void job_fail(struct job *j, const struct err *why);   /* nothing was executed *
 void job_interrupt(struct job *j);                     /* wherever it is */
 void jobs_fail(struct live *l, const struct err *why); /* all that have not begun */
 void job_free(struct job *j);
+/* Counts n more bytes for it. False when the house holds too much: then they are not counted. */
+bool job_takes(struct job *j, uint64_t n) MUST_CHECK;
 const char *job_status(const struct job *j);
 /* ending.c */
 void job_end(struct job *j);
@@ -329,3 +352,5 @@ void job_inputs_there(struct job *j); /* execute.c: all have come, or one has fa
 
 /* An object of strings, NULL for none. */
 int vars_from(const struct env_var *env, size_t count, json_t **ret, struct err *e) MUST_CHECK;
+/* Adds those that lead clients inside to the proxy of their sandbox; what is there wins. */
+void vars_add_proxy(json_t *vars);

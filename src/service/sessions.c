@@ -306,10 +306,23 @@ static int read_list(struct task *t, struct db *db, struct err *e)
     return db_session_list(db, g->tenant, page, &g->rows, &g->count, e) < 0 ? -1 : 0;
 }
 
+/* As many as the page may have, and fewer where their metadata is long: it is on the loop that
+ * they become an answer. */
+static size_t fitting(const struct listing *g)
+{
+    size_t n = 0, bytes = 0;
+
+    while (n < g->count && n < g->page.limit && bytes < PAGE_BYTES) {
+        const char *metadata = g->rows[n++].metadata;
+        bytes += metadata ? strlen(metadata) : 0;
+    }
+    return n;
+}
+
 static void on_list(struct task *t, const struct err *failed)
 {
     struct listing *g = OWNER(t, struct listing, task);
-    size_t n = g->count < g->page.limit ? g->count : g->page.limit;
+    size_t n = fitting(g);
     AUTO_FREE struct session_info *infos = mem_zalloc((n + 1) * sizeof(*infos));
 
     for (size_t i = 0; i < n; i++) {
@@ -338,5 +351,5 @@ void service_session_list(struct service *sv, const struct caller *c, struct pag
         snprintf(g->after, sizeof(g->after), "%s", page.after);
     g->page.after = page.after ? g->after : NULL;
     g->page.limit = page.limit && page.limit < PAGE_MAX ? page.limit : PAGE_MAX;
-    task_start(&g->task, sv, NULL, steps, on_list);
+    task_start_read(&g->task, sv, steps, on_list);
 }

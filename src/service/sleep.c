@@ -165,6 +165,8 @@ static void is_up(struct live *l)
     set_clock(l);
     live_answer_if_there(l);
     job_pump(l);
+    if (l->once && !l->jobs) /* whoever wanted it has left */
+        live_sleep(l, SLEEP_ONCE);
 }
 
 /* One that was asleep stays so; one that was never there is deleted. */
@@ -274,14 +276,17 @@ static void on_saved(void *arg, const struct err *failed)
     bool spared = l->jobs && (l->why == SLEEP_IDLE || l->why == SLEEP_ONCE);
 
     l->sleeping = false;
-    if (failed)
-        log_warn("session %s: not all of its files are saved: %s", l->row.id, failed->text);
-    if (l->state == SESSION_ENDED) {
+    /* It was deleted; or it was waking when the server began to close, and did not come up. */
+    if (l->state != SESSION_IDLE && l->state != SESSION_RUNNING) {
         live_drop(l);
         return;
     }
+    if (failed)
+        log_warn("session %s: not all of its files are saved: %s", l->row.id, failed->text);
     if (!l->gone && !l->sv->closing && (spared || failed)) {
         timer_set(l->clock, AGAIN_MS);
+        if (failed && l->why == SLEEP_LIFETIME) /* they would only ask for the same again */
+            jobs_fail(l, failed);
         job_pump(l);
         live_drop(l);
         return;

@@ -149,7 +149,10 @@ static void on_synced(void *arg, const struct err *failed)
 
     if (failed)
         return op_end(op, failed);
-    task_start(&op->task, op->sv, NULL, op->on_open ? one : list, on_ended);
+    if (op->on_open)
+        task_start(&op->task, op->sv, NULL, one, on_ended);
+    else
+        task_start_read(&op->task, op->sv, list, on_ended);
 }
 
 static void sync_and_read(struct space_op *op)
@@ -228,6 +231,7 @@ static bool is_below(const char *path, const char *dir)
 static int check_asleep(struct space_op *op, struct db *db, struct err *e)
 {
     uint64_t sum = op->row.size;
+    size_t others = 0;
 
     if (db_space_list(db, op->live->row.id, &op->rows, &op->count, e) < 0)
         return -1;
@@ -237,10 +241,14 @@ static int check_asleep(struct space_op *op, struct db *db, struct err *e)
             return err_set(e, ERR_CONFLICT, "'%s' cannot be written: something else is there",
                            op->path);
         sum += strcmp(other, op->path) == 0 ? 0 : op->rows[i].size;
+        others += strcmp(other, op->path) != 0;
         space_row_done(&op->rows[i]);
         op->rows[i] = (struct space_row){0};
     }
     op->count = 0;
+    if (others >= SPACE_FILES_MAX)
+        return err_set(e, ERR_LIMIT, "the workspace holds %d files, and takes no more",
+                       SPACE_FILES_MAX);
     if (sum > op->live->env->config.limits.disk_bytes)
         return err_set(e, ERR_LIMIT, "'%s' does not fit into the workspace", op->path);
     return 0;

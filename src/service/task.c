@@ -32,11 +32,28 @@ static void on_stored(void *arg, const struct err *failed)
     go_on(t);
 }
 
-static void finish(struct task *t)
+static struct task *next_read(struct service *sv)
+{
+    struct task *t = sv->reads_waiting;
+
+    if (!t) {
+        sv->reads--;
+        return NULL;
+    }
+    sv->reads_waiting = t->next;
+    if (!t->next)
+        sv->reads_end = &sv->reads_waiting;
+    return t;
+}
+
+/* Returns the one whose turn it is now, or NULL. */
+static struct task *finish(struct task *t)
 {
     struct service *sv = t->sv;
     struct live *l = t->live;
+    struct task *next = NULL;
     struct err err = t->err;
+    bool is_read = t->is_read;
 
     if (l) {
         assert(l->tasks == t);
@@ -44,31 +61,68 @@ static void finish(struct task *t)
     }
     t->done(t, err.kind ? &err : NULL);
     if (l) {
-        l->at_work = l->tasks != NULL;
-        if (l->tasks)
-            go_on(l->tasks);
+        next = l->tasks; /* which holds the session, too */
+        l->at_work = next != NULL;
         live_drop(l);
     }
     sv->pending--;
+    return is_read ? next_read(sv) : next;
 }
 
-static void go_on(void *arg)
+/* False when it waits for somebody who calls go_on() again. */
+static bool advance(struct task *t)
 {
-    struct task *t = arg;
-
     while (t->err.kind == ERR_NONE) {
         const struct step *s = t->step;
         if (s->work || s->store || s->loop)
             t->step++;
-        if (s->work)
-            return loop_work(t->sv->loop, do_work, go_on, t);
-        if (s->store)
-            return store_run(t->sv->store, do_store, on_stored, t);
+        if (s->work) {
+            loop_work(t->sv->loop, do_work, go_on, t);
+            return false;
+        }
+        if (s->store) {
+            store_run(t->sv->store, do_store, on_stored, t);
+            return false;
+        }
         if (!s->loop)
             break;
         (void)!s->loop(t, &t->err);
     }
-    finish(t);
+    return true;
+}
+
+/* In a loop: as many as there are clients may wait here with nothing to do but take their turn. */
+static void go_on(void *arg)
+{
+    struct task *t = arg;
+
+    while (t && advance(t))
+        t = finish(t);
+}
+
+static void fill(struct task *t, struct service *sv, struct live *l, const struct step *steps,
+                 task_fn *done)
+{
+    t->sv = sv;
+    t->live = l;
+    t->step = steps;
+    t->done = done;
+    t->err = (struct err){0};
+    t->next = NULL;
+    t->is_read = false;
+    sv->pending++;
+}
+
+void task_start_read(struct task *t, struct service *sv, const struct step *steps, task_fn *done)
+{
+    fill(t, sv, NULL, steps, done);
+    t->is_read = true;
+    if (sv->reads < READS_MAX) {
+        sv->reads++;
+        return go_on(t);
+    }
+    *sv->reads_end = t;
+    sv->reads_end = &t->next;
 }
 
 void task_start(struct task *t, struct service *sv, struct live *l, const struct step *steps,
@@ -76,13 +130,7 @@ void task_start(struct task *t, struct service *sv, struct live *l, const struct
 {
     struct task **at;
 
-    t->sv = sv;
-    t->live = l;
-    t->step = steps;
-    t->done = done;
-    t->err = (struct err){0};
-    t->next = NULL;
-    sv->pending++;
+    fill(t, sv, l, steps, done);
     if (!l)
         return go_on(t);
     live_hold(l);

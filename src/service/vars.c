@@ -1,7 +1,14 @@
 /* Environment variables: of a session, kept with it; of one execution, never on record. */
 #include "service/service_int.h"
 
+#include "sandbox/box.h"
+
+#include <strings.h>
+
 #define NAME_MAX_ 256
+#define TEXT_(x)  #x
+#define TEXT(x)   TEXT_(x)
+#define PROXY     "http://127.0.0.1:" TEXT(BOX_PROXY_PORT)
 
 static bool is_name(struct str s)
 {
@@ -49,4 +56,36 @@ int vars_from(const struct env_var *env, size_t count, json_t **ret, struct err 
     }
     *ret = vars;
     return 0;
+}
+
+/* --- the way out --- */
+
+static bool has_in_any_case(json_t *vars, const char *name)
+{
+    const char *other;
+    json_t *value;
+
+    json_object_foreach(vars, other, value) if (strcasecmp(other, name) == 0) return true;
+    return false;
+}
+
+/* Some clients read one spelling and some the other, and of two they differ in which they prefer.
+ * So both are set, and a spelling that is given stands for both. */
+void vars_add_proxy(json_t *vars)
+{
+    static const struct {
+        const char *name, *also, *value;
+    } rows[] = {
+        {"http_proxy",  "HTTP_PROXY",  PROXY                    },
+        {"https_proxy", "HTTPS_PROXY", PROXY                    },
+        {"all_proxy",   "ALL_PROXY",   PROXY                    },
+        {"no_proxy",    "NO_PROXY",    "localhost,127.0.0.1,::1"},
+    };
+
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        if (has_in_any_case(vars, rows[i].name))
+            continue;
+        json_object_set_new(vars, rows[i].name, json_string(rows[i].value));
+        json_object_set_new(vars, rows[i].also, json_string(rows[i].value));
+    }
 }

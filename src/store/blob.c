@@ -23,12 +23,13 @@
 #define COPY_SIZE (256 * KiB)
 #define SPARE_S   3600
 #define SHARDS    256
-#define SWEEP_MAX 10000 /* looked at in one go: the sweep is on the store's thread */
+#define SWEEP_MAX 2000 /* looked at in one go: the sweep is on the store's thread */
 
 struct blob {
     struct store *store; /* borrowed */
     int fd;              /* owned */
     char temp[ID_MAX];   /* its name in tmp/, or "" */
+    int temp_dir;        /* owned, or -1: a blob given up may outlive its store */
     gnutls_hash_hd_t hash;
     uint64_t size, max;
     bool broken; /* what is in the file is not what was hashed */
@@ -90,21 +91,22 @@ void blobs_close(struct store *s)
 
 static int open_temp(struct blob *b)
 {
-    char path[ID_MAX + 8];
     int flags = O_RDWR | O_CLOEXEC;
 
     if (!b->store->temp_names)
         return openat(b->store->blobs, ".", O_TMPFILE | flags, 0600);
+    b->temp_dir = openat(b->store->blobs, "tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (b->temp_dir < 0)
+        return -1;
     id_make(b->temp, "blob_");
-    snprintf(path, sizeof(path), "tmp/%s", b->temp);
-    return openat(b->store->blobs, path, O_CREAT | O_EXCL | flags, 0600);
+    return openat(b->temp_dir, b->temp, O_CREAT | O_EXCL | flags, 0600);
 }
 
 struct blob *blob_new(struct store *s, uint64_t max, struct err *e)
 {
     struct blob *b = mem_zalloc(sizeof(*b));
 
-    *b = (struct blob){.store = s, .max = max};
+    *b = (struct blob){.store = s, .max = max, .temp_dir = -1};
     b->fd = open_temp(b);
     if (b->fd < 0)
         err_sys(e, "make a blob");
@@ -118,16 +120,14 @@ struct blob *blob_new(struct store *s, uint64_t max, struct err *e)
 
 void blob_free(struct blob *b)
 {
-    char path[ID_MAX + 8];
-
     if (!b)
         return;
     if (b->hash)
         gnutls_hash_deinit(b->hash, NULL);
-    snprintf(path, sizeof(path), "tmp/%s", b->temp);
     if (*b->temp && b->fd >= 0)
-        (void)!unlinkat(b->store->blobs, path, 0);
+        (void)!unlinkat(b->temp_dir, b->temp, 0);
     fd_closep(&b->fd);
+    fd_closep(&b->temp_dir);
     free(b);
 }
 
@@ -193,8 +193,7 @@ static int give_name(struct blob *b, int shard, const char *name)
         snprintf(path, sizeof(path), "/proc/self/fd/%d", b->fd);
         return linkat(AT_FDCWD, path, shard, name, AT_SYMLINK_FOLLOW);
     }
-    snprintf(path, sizeof(path), "tmp/%s", b->temp);
-    if (renameat(b->store->blobs, path, shard, name) < 0)
+    if (renameat(b->temp_dir, b->temp, shard, name) < 0)
         return -1;
     *b->temp = '\0';
     return 0;

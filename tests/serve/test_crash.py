@@ -25,6 +25,11 @@ class Worker(threading.Thread):
         super().__init__(daemon=True)
         self.server, self.number = server, number
         self.kept, self.wrong, self.ended = [], [], threading.Event()
+        self.acknowledged = 0
+
+    def keep(self, *what):
+        self.kept.append(what)
+        self.acknowledged += 1
 
     def run(self):
         while not self.ended.is_set():
@@ -59,7 +64,7 @@ class Cells(Worker):
                 assert answer.status in (429, 503), answer
                 return
             if answer.json["status"] == "ok":
-                self.kept.append((path, word, answer.json["id"]))
+                self.keep(path, word, answer.json["id"])
 
     def check(self, client):
         for path, word, id in self.kept:
@@ -80,7 +85,7 @@ class Uploads(Worker):
             if answer.status != 201:
                 assert answer.status in (413, 429, 503), answer
                 return
-            self.kept.append((path, name))
+            self.keep(path, name)
             if len([k for k in self.kept if k[0] == path]) == 20:  # the disk of a session is small
                 self.kept = [k for k in self.kept if k[0] != path]  # gone even if no answer comes
                 client.delete(path).expect(204)
@@ -99,7 +104,7 @@ class Files(Worker):
         while not self.ended.is_set():
             data = self.data()
             made = client.form("/v1/files", ("file", "f", data)).expect(201).json
-            self.kept.append((made["id"], hashlib.sha256(data).hexdigest()))
+            self.keep(made["id"], hashlib.sha256(data).hexdigest())
 
     def check(self, client):
         for id, digest in self.kept:
@@ -119,12 +124,19 @@ class Streams(Worker):
                     return
                 done = [found for found in stream]
                 if done and done[-1]["type"] == "done" and done[-1]["status"] == "ok":
-                    self.kept.append((done[-1]["id"], word))
+                    self.keep(done[-1]["id"], word)
 
     def check(self, client):
         for id, word in self.kept:
             record = client.get("/v1/executions/" + id).expect(200).json
             assert (record["status"], record["stdout"]) == ("ok", word + "\n")
+
+
+def wait_for_more(worker, seconds=5):
+    """Until it has had one more acknowledged, whatever the speed of this machine."""
+    before, until = worker.acknowledged, time.monotonic() + seconds
+    while worker.acknowledged == before and not worker.wrong and time.monotonic() < until:
+        time.sleep(0.005)
 
 
 @pytest.mark.timeout(400)
@@ -134,9 +146,12 @@ def test_a_hundred_kills():
         workers = [kind(server, i) for i, kind in enumerate((Cells, Cells, Streams, Uploads, Files))]
         for worker in workers:
             worker.start()
-        for _ in range(KILLS):
-            # From before it listens to well into its work.
-            time.sleep(chance.choice((0.05, 0.2, 0.4, 0.7, 0.9)) * chance.uniform(0.5, 1.2))
+        for i in range(KILLS):
+            if i % 3:
+                wait_for_more(workers[i % len(workers)])
+                time.sleep(chance.uniform(0, 0.1))
+            else:
+                time.sleep(chance.uniform(0, 0.5))  # while it starts
             assert server.process.poll() is None, server.log()
             server.kill()
             server.launch()
@@ -149,7 +164,7 @@ def test_a_hundred_kills():
             assert not worker.is_alive(), "a request hangs"
         wrong = [w for worker in workers for w in worker.wrong]
         assert not wrong, "\n".join(wrong)
-        counts = {type(w).__name__ + str(w.number): len(w.kept) for w in workers}
+        counts = {type(w).__name__ + str(w.number): w.acknowledged for w in workers}
         assert all(count >= 10 for count in counts.values()), counts
         server.kill()
         server.start()

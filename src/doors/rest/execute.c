@@ -22,6 +22,7 @@ struct run {
     bool background;
     bool streaming; /* headers are out */
     bool held;      /* the reader is slow, and the code waits for it */
+    size_t missed;  /* events that were left out, as the reader does not read */
     char session[ID_MAX];
 };
 
@@ -100,6 +101,18 @@ static void open_stream(struct run *u, const struct exec_info *info)
     put(u, v);
 }
 
+static void tell_missed(struct run *u)
+{
+    char text[128];
+
+    if (u->missed == 0)
+        return;
+    snprintf(text, sizeof(text), "%zu events left out here, as nobody read: they are on record",
+             u->missed);
+    u->missed = 0;
+    put(u, json_pack("{s:s, s:s}", "type", "status", "text", text));
+}
+
 static json_t *done_value(const struct exec_info *info)
 {
     static const char *const members[] = {"id",         "session",  "status",
@@ -119,6 +132,7 @@ static void end_stream(struct run *u, const struct exec_info *info, const struct
 
     if (failed && failed->kind == ERR_HOST)
         log_error("%s: %s", request, failed->text);
+    tell_missed(u);
     if (failed)
         put(u, json_pack("{s:s, s:o}", "type", "error", "error", render_error(failed, request)));
     else
@@ -139,7 +153,7 @@ static void on_queued(void *arg, const struct exec_info *info)
         open_stream(u, info);
     } else if (u->background) {
         struct request *r = take_ptr(&u->r);
-        answer_json(r, 202, render_exec(info));
+        answer_exec(r, 202, info);
     }
 }
 
@@ -147,8 +161,14 @@ static void on_event(void *arg, const struct event *ev)
 {
     struct run *u = arg;
 
-    if (u->r && u->streaming)
-        put(u, render_event(ev, u->session));
+    if (!u->r || !u->streaming)
+        return;
+    if (answer_stream_put(u->r, STR("")) > WAITING_MAX) {
+        u->missed++;
+        return;
+    }
+    tell_missed(u);
+    put(u, render_event(ev, u->session));
 }
 
 static void on_end(void *arg, const struct exec_info *info, const struct err *failed)
@@ -161,7 +181,7 @@ static void on_end(void *arg, const struct exec_info *info, const struct err *fa
     else if (u->r && failed)
         answer_error(u->r, failed, NULL);
     else if (u->r)
-        answer_json(u->r, 200, render_exec(info));
+        answer_exec(u->r, 200, info);
     u->r = NULL;
     let_go(u);
 }

@@ -4,8 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define TEXT_MAX (4 * GiB) /* the service keeps less; this only stops a runaway */
-
 static void on_exec(void *arg, const struct exec_info *info, const struct err *failed)
 {
     struct request *r = arg;
@@ -13,7 +11,7 @@ static void on_exec(void *arg, const struct exec_info *info, const struct err *f
     if (failed)
         answer_error(r, failed, NULL);
     else
-        answer_json(r, 200, render_exec(info));
+        answer_exec(r, 200, info);
 }
 
 void handle_get_execution(struct request *r)
@@ -39,7 +37,7 @@ static void answer_beyond(struct request *r, size_t size)
     answer_fail(r, 416, "range_not_satisfiable", "Range", "there are %zu bytes", size);
 }
 
-static void answer_range(struct request *r, struct str text)
+void answer_range(struct request *r, struct str text)
 {
     uint64_t from, count;
     enum range range = range_parse(request_header(r, "range"), text.n, &from, &count);
@@ -63,20 +61,15 @@ static void on_output(void *arg, const struct exec_info *info, const struct err 
 {
     struct request *r = arg;
     struct str which = request_query(r, "stream");
-    struct buf text;
 
-    if (failed) {
+    if (failed)
         answer_error(r, failed, NULL);
-        return;
-    }
-    buf_init(&text, TEXT_MAX);
-    events_text(info->events,
-                str_is(which, "stdout")   ? "stdout"
-                : str_is(which, "stderr") ? "stderr"
-                                          : NULL,
-                &text);
-    answer_range(r, text.n ? buf_str(&text) : STR(""));
-    buf_done(&text);
+    else
+        answer_output(r,
+                      str_is(which, "stdout")   ? "stdout"
+                      : str_is(which, "stderr") ? "stderr"
+                                                : NULL,
+                      info);
 }
 
 void handle_get_output(struct request *r)
@@ -136,17 +129,6 @@ static void list(struct search *s)
 
 /* --- the export: every record, oldest first --- */
 
-/* A line may have many megabytes; it goes out as the client takes it. */
-static void put_line(struct search *s)
-{
-    while (s->line_at < s->line.n && s->pump.waits <= WAITING_HIGH) {
-        size_t left = s->line.n - s->line_at;
-        size_t n = left < WAITING_HIGH ? left : WAITING_HIGH;
-        pump_put(&s->pump, (struct str){s->line.p + s->line_at, n});
-        s->line_at += n;
-    }
-}
-
 static void put_record(struct search *s, const struct exec_info *info)
 {
     json_t *v = render_audit(info);
@@ -159,7 +141,7 @@ static void put_record(struct search *s, const struct exec_info *info)
     s->line_at = 0;
     snprintf(s->after, sizeof(s->after), "%s", info->row->id);
     s->after_ms = info->row->created_ms;
-    put_line(s);
+    pump_put_some(&s->pump, s->line, &s->line_at);
 }
 
 static void on_page(void *arg, const struct exec_info *infos, size_t count, bool more,
@@ -175,7 +157,7 @@ static void on_page(void *arg, const struct exec_info *infos, size_t count, bool
         return;
     }
     if (!s->pump.open)
-        pump_open(&s->pump, "application/x-ndjson");
+        pump_open(&s->pump, 200, "application/x-ndjson");
     while (at < count && s->pump.waits <= WAITING_HIGH)
         put_record(s, &infos[at++]);
     s->last = at == count && !more;
@@ -191,8 +173,7 @@ static void export_step(void *arg)
     const struct page page = {
         .after = s->after[0] ? s->after : NULL, .after_ms = s->after_ms, .limit = s->rows};
 
-    put_line(s);
-    if (s->line_at < s->line.n)
+    if (!pump_put_some(&s->pump, s->line, &s->line_at))
         pump_next(&s->pump);
     else if (s->last)
         pump_end(&s->pump);

@@ -151,7 +151,7 @@ static void on_list(void *arg, const struct space_file *files, size_t count,
     for (k->count = 0; k->count < count; k->count++)
         k->path[k->count] = mem_strndup(files[k->count].path);
     answer_header(k->pump.r, "content-disposition", k->archive.format->disposition);
-    pump_open(&k->pump, k->archive.format->mime);
+    pump_open(&k->pump, 200, k->archive.format->mime);
     pump_next(&k->pump);
 }
 

@@ -38,16 +38,27 @@ bool pump_back(struct pump *p)
     return !gone;
 }
 
-void pump_open(struct pump *p, const char *mime)
+void pump_open(struct pump *p, int status, const char *mime)
 {
     p->open = true;
-    answer_stream(p->r, 200, mime, (struct str){0});
+    answer_stream(p->r, status, mime, (struct str){0});
     answer_stream_on_low(p->r, WAITING_LOW, on_low, p);
 }
 
 void pump_put(struct pump *p, struct str bytes)
 {
     p->waits = answer_stream_put(p->r, bytes);
+}
+
+bool pump_put_some(struct pump *p, struct str all, size_t *at)
+{
+    while (*at < all.n && p->waits <= WAITING_HIGH) {
+        size_t left = all.n - *at;
+        size_t n = left < WAITING_HIGH ? left : WAITING_HIGH;
+        pump_put(p, (struct str){all.p + *at, n});
+        *at += n;
+    }
+    return *at == all.n;
 }
 
 /* Steps end in callbacks from the loop, so one calling the next does not pile up. */

@@ -27,7 +27,9 @@ json_t *render_text(const char *s)
 
 char *json_line(const json_t *v)
 {
-    return json_dumps(v, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(12));
+    char *line = record_dump(v, true, NULL);
+
+    return line ? line : mem_strdup("null"); /* longer than anything the service keeps */
 }
 
 json_t *render_list(json_t *data, bool more, const char *last_id)
@@ -171,31 +173,35 @@ static json_t *files_made(const json_t *events, const char *session)
 }
 
 /* Brief, and what it is about. */
-static json_t *exec_record(const struct exec_info *info)
+static json_t *add_record(json_t *v, const char *code, json_t *events)
 {
-    const char *session = info->row->session ? info->row->session : "";
-    json_t *v = render_exec_brief(info);
+    const char *session = json_string_value(json_object_get(v, "session"));
 
-    json_object_set_new(v, "code", render_text(info->row->code));
-    json_object_set_new(v, "files", files_made(info->events, session));
-    json_object_set_new(v, "events", info->events ? json_incref(info->events) : json_array());
+    json_object_set_new(v, "code", render_text(code));
+    json_object_set_new(v, "files", files_made(events, session ? session : ""));
+    json_object_set_new(v, "events", events ? json_incref(events) : json_array());
+    return v;
+}
+
+json_t *render_exec_parts(json_t *brief, const char *code, json_t *events)
+{
+    json_t *v = add_record(brief, code, events);
+
+    json_object_set_new(v, "stdout", joined(events, "stdout"));
+    json_object_set_new(v, "stderr", joined(events, "stderr"));
+    json_object_set_new(v, "result", result_text(events));
     return v;
 }
 
 json_t *render_exec(const struct exec_info *info)
 {
-    json_t *v = exec_record(info);
-
-    json_object_set_new(v, "stdout", joined(info->events, "stdout"));
-    json_object_set_new(v, "stderr", joined(info->events, "stderr"));
-    json_object_set_new(v, "result", result_text(info->events));
-    return v;
+    return render_exec_parts(render_exec_brief(info), info->row->code, info->events);
 }
 
 json_t *render_audit(const struct exec_info *info)
 {
     const struct exec_row *row = info->row;
-    json_t *v = exec_record(info);
+    json_t *v = add_record(render_exec_brief(info), row->code, info->events);
 
     json_object_set_new(v, "tenant", render_text(row->tenant));
     json_object_set_new(v, "key", render_text(row->key));

@@ -24,6 +24,8 @@
 /* What may wait for a slow reader, and when there is room again. */
 #define WAITING_HIGH (1 * MiB)
 #define WAITING_LOW  (256 * KiB)
+#define WAITING_MAX  (8 * MiB) /* code that is being ended is not held back, and may go on talking \
+                                */
 
 /* --- routes.c: the table; schemas.c: what comes back --- */
 
@@ -112,6 +114,8 @@ json_t *render_session(const struct session_info *info);
 /* Without code, events and what is made of them. */
 json_t *render_exec_brief(const struct exec_info *info);
 json_t *render_exec(const struct exec_info *info);
+/* The same of its parts; takes brief. Touches nothing else, so a worker may call it. */
+json_t *render_exec_parts(json_t *brief, const char *code, json_t *events);
 /* The whole record, with who asked for it. */
 json_t *render_audit(const struct exec_info *info);
 json_t *render_event(const struct event *ev, const char *session);
@@ -125,6 +129,14 @@ json_t *render_error(const struct err *e, const char *request);
 void events_text(const json_t *events, const char *which, struct buf *ret);
 /* On one line, ASCII alone, so that no piece of a stream ends within a character. Owned. */
 char *json_line(const json_t *v);
+
+/* --- large.c: executions as answers, however long they are --- */
+
+void answer_exec(struct request *r, int status, const struct exec_info *info);
+/* which: "stdout", "stderr" or NULL for both; static. As much of it as the Range header asks for.
+ */
+void answer_output(struct request *r, const char *which, const struct exec_info *info);
+void answer_range(struct request *r, struct str text); /* executions.c */
 
 /* --- pump.c: a long answer, made piece by piece --- */
 
@@ -145,8 +157,11 @@ struct pump {
 };
 void pump_start(struct pump *p, struct request *r, loop_fn *step, void *arg);
 bool pump_back(struct pump *p);
-void pump_open(struct pump *p, const char *mime);
+void pump_open(struct pump *p, int status, const char *mime);
 void pump_put(struct pump *p, struct str bytes);
+/* Of a long text, from *at on, as much as the client is to have waiting; true when that was the
+ * rest. */
+bool pump_put_some(struct pump *p, struct str all, size_t *at);
 void pump_next(struct pump *p);
 void pump_end(struct pump *p);
 /* Before pump_open() an error answer; after it a transfer cut short, which no client takes for

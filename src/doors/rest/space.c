@@ -6,20 +6,79 @@
 
 /* --- list --- */
 
+#define LIST_SMALL 500 /* more are made into an answer by a worker */
+
+static json_t *render_files(struct str session, const struct space_file *files, size_t count)
+{
+    json_t *data = json_array();
+
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(data, render_space_file(session, &files[i]));
+    return render_list(data, false, NULL);
+}
+
+struct listing {
+    struct request *r;       /* borrowed: until it is answered */
+    struct space_file *file; /* owned, each with its path and hash */
+    size_t count;
+    char *text; /* owned: the answer */
+    size_t n;
+};
+
+static void listing_free(void *p)
+{
+    struct listing *g = p;
+
+    for (size_t i = 0; i < g->count; i++) {
+        free((char *)g->file[i].path.p);
+        free((char *)g->file[i].hash);
+    }
+    free(g->file);
+    free(g->text);
+    free(g);
+}
+
+static void write_list(void *arg) /* on a worker */
+{
+    struct listing *g = arg;
+    json_t *v = render_files(request_path(g->r, "session"), g->file, g->count);
+
+    g->text = record_dump(v, false, &g->n);
+    json_decref(v);
+}
+
+static void on_written(void *arg)
+{
+    struct listing *g = arg;
+
+    answer_text(g->r, 200, "application/json", (struct str){g->text, g->n});
+}
+
+static void list_later(struct request *r, const struct space_file *files, size_t count)
+{
+    struct listing *g = mem_zalloc(sizeof(*g));
+
+    *g = (struct listing){.r = r, .file = mem_zalloc(count * sizeof(*g->file)), .count = count};
+    for (size_t i = 0; i < count; i++) {
+        g->file[i] = files[i];
+        g->file[i].path.p = mem_strndup(files[i].path);
+        g->file[i].hash = mem_strdup(files[i].hash);
+    }
+    request_keep(r, listing_free, g);
+    loop_work(request_loop(r), write_list, on_written, g);
+}
+
 static void on_list(void *arg, const struct space_file *files, size_t count,
                     const struct err *failed)
 {
     struct request *r = arg;
-    json_t *data;
 
-    if (failed) {
+    if (failed)
         answer_error(r, failed, NULL);
-        return;
-    }
-    data = json_array();
-    for (size_t i = 0; i < count; i++)
-        json_array_append_new(data, render_space_file(request_path(r, "session"), &files[i]));
-    answer_json(r, 200, render_list(data, false, NULL));
+    else if (count > LIST_SMALL)
+        list_later(r, files, count);
+    else
+        answer_json(r, 200, render_files(request_path(r, "session"), files, count));
 }
 
 void handle_list_workspace(struct request *r)

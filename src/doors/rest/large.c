@@ -1,0 +1,161 @@
+/*
+ * Executions that have said much. Their answers take long to write, so a worker does
+ * it, and much memory until the client has read them, so there is a sum that all of
+ * them may take together. An answer past it is refused; what was executed is on
+ * record all the same.
+ */
+#include "doors/rest/rest_int.h"
+
+#include <stdlib.h>
+
+#define LARGE     (256 * KiB) /* of code and events: longer ones are written by a worker */
+#define LARGE_SUM (1 * GiB)
+#define TEXT_MAX  (4 * GiB) /* the service keeps less; this only stops a runaway */
+
+struct large {
+    struct pump pump;
+    struct request *r; /* borrowed: until it is answered */
+    int status;
+    const char *which; /* static, or NULL: of the output */
+    json_t *brief;     /* owned */
+    json_t *events;    /* owned reference; what is in it is nobody's to change */
+    char *code;        /* owned */
+    size_t counted;    /* of sum */
+    char *text;        /* owned: the answer, NULL until it is made */
+    size_t n, at;      /* so much of it has been handed over */
+};
+
+static size_t sum; /* bytes of all of them; the loop's */
+
+static void large_free(void *p)
+{
+    struct large *g = p;
+
+    sum -= g->counted;
+    json_decref(g->brief);
+    json_decref(g->events);
+    free(g->code);
+    free(g->text);
+    free(g);
+}
+
+static size_t size_of(const struct exec_info *info)
+{
+    return info->bytes + (info->row->code ? strlen(info->row->code) : 0);
+}
+
+/* NULL when it has been refused. What it has said is twice in an answer. */
+static struct large *large_new(struct request *r, const struct exec_info *info)
+{
+    size_t bytes = 2 * size_of(info);
+    struct large *g;
+    struct err e;
+
+    if (bytes > LARGE_SUM - sum && sum > 0) {
+        err_set(&e, ERR_BUSY, "the server has as many long answers to send as it may; this is %s",
+                info->row->id);
+        e.retry_s = 1;
+        answer_error(r, &e, NULL);
+        return NULL;
+    }
+    g = mem_zalloc(sizeof(*g));
+    g->r = r;
+    g->brief = render_exec_brief(info);
+    g->events = json_incref(info->events);
+    g->code = info->row->code ? mem_strdup(info->row->code) : NULL;
+    g->counted = bytes < LARGE_SUM - sum ? bytes : LARGE_SUM - sum;
+    sum += g->counted;
+    request_keep(r, large_free, g);
+    return g;
+}
+
+/* --- the execution --- */
+
+static void write_all(void *arg) /* on a worker */
+{
+    struct large *g = arg;
+    json_t *v = render_exec_parts(take_ptr(&g->brief), g->code, g->events);
+
+    g->text = record_dump(v, false, &g->n);
+    json_decref(v);
+}
+
+static void on_written(void *arg)
+{
+    struct large *g = arg;
+    struct err e;
+
+    if (!pump_back(&g->pump))
+        return;
+    if (!g->text) {
+        err_set(&e, ERR_HOST, "an execution is too long to be written");
+        pump_fail(&g->pump, &e);
+        return;
+    }
+    pump_open(&g->pump, g->status, "application/json");
+    pump_next(&g->pump);
+}
+
+static void step(void *arg)
+{
+    struct large *g = arg;
+
+    if (!g->text)
+        return loop_work(request_loop(g->r), write_all, on_written, g);
+    if (pump_put_some(&g->pump, (struct str){g->text, g->n}, &g->at))
+        pump_end(&g->pump);
+    else
+        pump_next(&g->pump);
+}
+
+void answer_exec(struct request *r, int status, const struct exec_info *info)
+{
+    struct large *g;
+
+    if (size_of(info) <= LARGE) {
+        answer_json(r, status, render_exec(info));
+        return;
+    }
+    g = large_new(r, info);
+    if (!g)
+        return;
+    g->status = status;
+    pump_start(&g->pump, r, step, g);
+}
+
+/* --- its output --- */
+
+static void join(void *arg) /* on a worker */
+{
+    struct large *g = arg;
+    struct buf text;
+
+    buf_init(&text, TEXT_MAX);
+    events_text(g->events, g->which, &text);
+    g->text = text.p;
+    g->n = text.n;
+}
+
+static void on_joined(void *arg)
+{
+    struct large *g = arg;
+
+    answer_range(g->r, g->n ? (struct str){g->text, g->n} : STR(""));
+}
+
+void answer_output(struct request *r, const char *which, const struct exec_info *info)
+{
+    struct large small = {.r = r, .which = which, .events = info->events}, *g = &small;
+
+    if (size_of(info) <= LARGE) {
+        join(&small);
+        on_joined(&small);
+        free(small.text);
+        return;
+    }
+    g = large_new(r, info);
+    if (!g)
+        return;
+    g->which = which;
+    loop_work(request_loop(r), join, on_joined, g);
+}
