@@ -98,7 +98,7 @@ http {
 """ % {"at": folder, "port": port})
 
     def __enter__(self):
-        program = shutil.which("nginx") or "/usr/sbin/nginx"
+        program = ROOT / "build" / "nginx" / "usr" / "sbin" / "nginx"
         self.process = subprocess.Popen([program, "-e", self.folder / "error", "-p", self.folder,
                                          "-c", self.folder / "nginx.conf"])
         if not machine.wait_until(self._answers, 10):
