@@ -18,6 +18,7 @@
 #include "doors/rest/rest.h"
 #include "loop/loop.h"
 
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,6 +57,15 @@ struct server {
 };
 
 /* --- starting --- */
+
+/* A large answer is made and freed in pieces that glibc would keep for the next one, and it would
+ * learn to keep larger and larger ones: four times 10 MB of output left 160 MB behind, now none. */
+static void give_memory_back(void)
+{
+    mallopt(M_MMAP_THRESHOLD, 256 * 1024);
+    mallopt(M_TRIM_THRESHOLD, 1024 * 1024);
+    mallopt(M_ARENA_MAX, 2);
+}
 
 /* Everything that can be refused, and everything that takes root. */
 static int prepare(struct server *sv, struct err *e)
@@ -370,6 +380,7 @@ int serve_main(const struct settings *s)
         return check_config(s);
     log_set_level(s->serve.log_level);
     log_set_format(s->serve.log_format);
+    give_memory_back();
     if (prepare(&sv, &e) < 0 || settle(&sv, &e) < 0 || build(&sv, &e) < 0)
         sv.status = fail(&e);
     else
