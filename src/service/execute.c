@@ -138,6 +138,7 @@ static void tell_queued(void *arg)
     json_decref(info.events);
     if (j->state == JOB_STARTED)
         tell_note(j);
+    job_settle(j);
 }
 
 /* It never got as far as a session: there is nothing to record. */
@@ -409,9 +410,15 @@ static void on_begun(struct task *t, const struct err *failed)
 
     if (failed)
         log_warn("execution %s is not on record yet: %s", j->row.id, failed->text);
+    j->begun_over = true;
+    if (j->background)
+        tell_queued(j);
+    else
+        job_settle(j);
 }
 
-/* Nobody waits for this one: it is there for whoever reads the log after a crash. */
+/* It is there for whoever reads the log after a crash. Who waits for the end does not wait for this
+ * one; who goes away with nothing but an id does. */
 static void record_begin(struct job *j)
 {
     static const struct step steps[] = {{.store = write_begun}, {0}};
@@ -442,7 +449,8 @@ static void attach(struct job *j, struct live *l)
     j->row.pool = mem_strdup(l->row.pool);
     table_put(&j->sv->jobs, j->row.id, j);
     j->sv->pending++;
-    loop_later(j->sv->loop, tell_queued, j);
+    if (!j->background)
+        loop_later(j->sv->loop, tell_queued, j);
     record_begin(j);
     live_used(l);
     if (l->state == SESSION_IDLE)
