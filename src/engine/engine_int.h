@@ -136,6 +136,18 @@ void outcome_say(struct outcome *o, const struct limits *l, int status, const ch
 
 /* --- workspace --- */
 
+#define SPACE_NAME_MAX 1024
+#define UPLOAD_PREFIX  ".retort-upload-" /* of a file that is on its way in */
+
+/* As the session's own user, in this thread, until the next. */
+void space_act_as(uid_t uid);
+void space_act_as_self(void);
+/* Below dir, across no link and no mount. */
+int space_open_beneath(int dir, const char *path, uint64_t flags, uint64_t mode) MUST_CHECK;
+int space_check_path(struct str path, char ret[SPACE_NAME_MAX], struct err *e) MUST_CHECK;
+
+/* --- what has changed in it: tree.c --- */
+
 struct tree;
 struct tree *tree_new(void);
 void tree_free(struct tree *t);

@@ -90,6 +90,23 @@ struct changes changes_copy(const struct changes *c)
     return copy;
 }
 
+void changes_return(struct changes *to, struct changes *from)
+{
+    for (size_t i = 0; i < from->n; i++) {
+        free(take_ptr(&from->at[i].problem));
+        from->at[i].saved = false;
+    }
+    changes_seal(from);
+    for (size_t i = 0; i < to->n; i++) {
+        struct event ev = change_event(&to->at[i]);
+        ev.file.unlisted = to->at[i].unlisted;
+        changes_put(from, &ev);
+    }
+    changes_done(to);
+    *to = *from;
+    *from = (struct changes){0};
+}
+
 bool changes_has_files(const struct changes *c)
 {
     for (size_t i = 0; i < c->n; i++)
@@ -152,8 +169,10 @@ int changes_save(struct changes *c, struct store *st, const struct space *sp, ui
         struct change *one = &c->at[i];
         if (one->is_note || one->change == FILE_DELETED)
             continue;
-        if (!one->too_large && save_one(one, st, sp, max, e) < 0)
+        if (!one->too_large && save_one(one, st, sp, max, e) < 0) {
+            e->kind = ERR_HOST; /* the code has run: to try again is no help */
             return err_wrap(e, "save a file of the workspace");
+        }
         if (one->too_large)
             set_problem(one,
                         "a file is larger than %llu bytes: it is not kept when the session "

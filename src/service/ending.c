@@ -9,9 +9,22 @@
 
 /* --- the record --- */
 
+/* In place of files that could not be saved. */
+static struct event unsaved_note(void)
+{
+    static const char text[] = "what it has changed in the workspace could not be saved yet, and "
+                               "is lost if the sandbox is";
+
+    return (struct event){.kind = EVENT_STATUS, .text = str_of(text)};
+}
+
 static void add_events(struct job *j)
 {
-    for (size_t i = 0; i < j->changes.n; i++) {
+    struct event note = unsaved_note();
+
+    if (j->unsaved.kind)
+        transcript_event(&j->transcript, &note);
+    for (size_t i = 0; i < j->changes.n && !j->unsaved.kind; i++) {
         const struct change *c = &j->changes.at[i];
         struct event ev = change_event(c), problem;
         if (c->unlisted)
@@ -64,20 +77,11 @@ static int close_record(struct task *t, struct err *e)
     return look_at_session(t, e);
 }
 
-static int pack(struct task *t, struct err *e)
+static int keep_blob(struct job *j, const char *text, struct err *e)
 {
-    struct job *j = OWNER(t, struct job, ended);
-    AUTO_FREE char *text = j->row.events ? take_ptr(&j->row.events) : dump(j->transcript.events);
-    struct blob *b;
+    struct blob *b = blob_new(j->sv->store, UINT64_MAX, e);
     uint64_t size;
 
-    if (!text)
-        return err_set(e, ERR_HOST, "the events do not fit into memory");
-    if (strlen(text) <= EVENTS_INLINE) {
-        j->row.events = take_ptr(&text);
-        return 0;
-    }
-    b = blob_new(t->sv->store, UINT64_MAX, e);
     if (!b)
         return -1;
     if (blob_write(b, str_of(text), e) < 0) {
@@ -87,24 +91,48 @@ static int pack(struct task *t, struct err *e)
     return blob_keep(b, false, j->row.events_hash, &size, e);
 }
 
+/* That there is no room for what it has said is no reason not to record that it has ended. */
+static int pack(struct task *t, struct err *e)
+{
+    static const char lost[] =
+        "[{\"type\":\"status\",\"text\":\"what it has said could not be kept\"}]";
+    struct job *j = OWNER(t, struct job, ended);
+    AUTO_FREE char *text = j->row.events ? take_ptr(&j->row.events) : dump(j->transcript.events);
+    struct err why = {0};
+
+    (void)e;
+    if (text && strlen(text) <= EVENTS_INLINE) {
+        j->row.events = take_ptr(&text);
+    } else if (!text || keep_blob(j, text, &why) < 0) {
+        log_error("execution %s: what it has said is not on record: %s", j->row.id,
+                  text ? why.text : "it is too long");
+        j->row.events_hash[0] = '\0';
+        j->row.events = mem_strdup(lost);
+    }
+    return 0;
+}
+
+/* That its files are not saved is no reason not to record that it has ended, and how. */
 static int take_space(struct task *t, struct err *e)
 {
     struct job *j = OWNER(t, struct job, ended);
 
+    (void)e;
     /* Its sandbox has been closed, and what had changed was saved before. */
-    if (!j->live->session)
-        return 0;
-    return space_take(j->live, &j->space, e);
+    if (j->live->session)
+        (void)!space_take(j->live, &j->space, &j->unsaved);
+    return 0;
 }
 
 static int save_files(struct task *t, struct err *e)
 {
     struct job *j = OWNER(t, struct job, ended);
 
-    if (j->space.dir < 0)
-        return 0;
-    return changes_save(&j->changes, t->sv->store, &j->space,
-                        j->live->env->config.limits.artifact_bytes, e);
+    (void)e;
+    if (j->space.dir >= 0)
+        (void)!changes_save(&j->changes, t->sv->store, &j->space,
+                            j->live->env->config.limits.artifact_bytes, &j->unsaved);
+    return 0;
 }
 
 static int write_end(struct task *t, struct db *db, struct err *e)
@@ -115,7 +143,7 @@ static int write_end(struct task *t, struct db *db, struct err *e)
         return -1;
     if (j->orphan)
         return 0;
-    if (changes_write(&j->changes, db, j->row.session, e) < 0)
+    if (!j->unsaved.kind && changes_write(&j->changes, db, j->row.session, e) < 0)
         return -1;
     return db_session_put(db, &j->session, e);
 }
@@ -137,7 +165,11 @@ static void count(struct job *j)
 
 static void tell_files(struct job *j)
 {
-    for (size_t i = 0; i < j->changes.n; i++) {
+    struct event note = unsaved_note();
+
+    if (j->unsaved.kind && j->watched)
+        j->watcher.on_event(j->arg, &note);
+    for (size_t i = 0; i < j->changes.n && !j->unsaved.kind; i++) {
         const struct change *c = &j->changes.at[i];
         struct event ev = change_event(c), problem;
         if (j->watched && !c->unlisted)
@@ -188,12 +220,11 @@ static void conclude(struct job *j)
     live_drop(l);
 }
 
-static void conclude_later(void *arg)
+/* One that fails at once may be here before its beginning is told, or is on record. */
+void job_settle(struct job *j)
 {
-    struct job *j = arg;
-
-    j->sv->pending--;
-    conclude(j);
+    if (j->recorded && j->told_queued && j->begun_over)
+        conclude(j);
 }
 
 static void on_recorded(struct task *t, const struct err *failed)
@@ -205,10 +236,12 @@ static void on_recorded(struct task *t, const struct err *failed)
         log_error("execution %s is not on record: %s", j->row.id, failed->text);
     if (failed && j->failed.kind == ERR_NONE)
         j->failed = *failed;
-    if (j->told_queued)
-        return conclude(j);
-    j->sv->pending++; /* one that failed at once may be here before its beginning is told */
-    loop_later(j->sv->loop, conclude_later, j);
+    if (j->unsaved.kind)
+        log_error("execution %s: its files are not saved: %s", j->row.id, j->unsaved.text);
+    if (failed || j->unsaved.kind)
+        space_return(j->live, &j->changes);
+    j->recorded = true;
+    job_settle(j);
 }
 
 void job_end(struct job *j)

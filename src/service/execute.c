@@ -90,6 +90,13 @@ bool job_takes(struct job *j, uint64_t n)
 
 /* --- telling --- */
 
+/* Of one in the background, which may begin before it is told of, the record has the rest. */
+static void tell_watcher(struct job *j, const struct event *ev)
+{
+    if (j->watched && j->told_queued)
+        j->watcher.on_event(j->arg, ev);
+}
+
 /* Told whether there is room on record or not. */
 static void tell_note_of_cut(struct job *j)
 {
@@ -99,8 +106,7 @@ static void tell_note_of_cut(struct job *j)
 
     j->cut = true;
     transcript_event(&j->transcript, &ev);
-    if (j->watched)
-        j->watcher.on_event(j->arg, &ev);
+    tell_watcher(j, &ev);
 }
 
 static void tell(struct job *j, const struct event *ev)
@@ -109,8 +115,7 @@ static void tell(struct job *j, const struct event *ev)
         tell_note_of_cut(j);
     if (!j->cut)
         transcript_event(&j->transcript, ev);
-    if (j->watched)
-        j->watcher.on_event(j->arg, ev);
+    tell_watcher(j, ev);
 }
 
 static void tell_note(struct job *j)

@@ -46,6 +46,13 @@ int space_take(struct live *l, struct space *ret, struct err *e)
 
 /* --- saving --- */
 
+/* The next look finds no change in them: they have been seen. */
+void space_return(struct live *l, struct changes *unsaved)
+{
+    if (live_is_awake(l) && changes_has_files(unsaved))
+        changes_return(&l->news, unsaved);
+}
+
 struct syncing {
     struct task task;
     struct changes changes; /* owned */
@@ -119,6 +126,8 @@ static void on_synced(struct task *t, const struct err *failed)
 {
     struct syncing *s = OWNER(t, struct syncing, task);
 
+    if (failed)
+        space_return(t->live, &s->changes);
     s->fn(s->arg, failed);
     look_free(s->look);
     space_close(&s->space);

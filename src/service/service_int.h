@@ -166,6 +166,8 @@ void changes_put(struct changes *c, const struct event *ev);
 /* All of it is from before the next look. */
 void changes_seal(struct changes *c);
 struct changes changes_copy(const struct changes *c);
+/* What could not be saved is to be saved again, below what has been seen since. Empties from. */
+void changes_return(struct changes *to, struct changes *from);
 bool changes_has_files(const struct changes *c);
 /* Reads each file of the workspace into a blob. On a worker. */
 int changes_save(struct changes *c, struct store *st, const struct space *sp, uint64_t max,
@@ -261,6 +263,8 @@ void space_sync(struct live *l, done_fn *fn, void *arg);
 void space_restore(struct live *l, done_fn *fn, void *arg);
 /* For workspace_scan() and executions: a file has changed, or a note about files. */
 void space_news(struct live *l, const struct event *ev);
+/* These could not be saved: they come with what is saved next. Empties it, or leaves it alone. */
+void space_return(struct live *l, struct changes *unsaved);
 /* A step's: the workspace for other threads; closed by the caller. */
 int space_take(struct live *l, struct space *ret, struct err *e) MUST_CHECK;
 /* Is this path what a task under way has put there? */
@@ -304,14 +308,15 @@ struct job {
     struct input *inputs;
     size_t input_count, inputs_left;
     struct space space; /* while placing or saving */
-    bool background, watched, held, told_queued;
-    bool placed;         /* its files are there */
-    bool dropped;        /* to be given up as soon as it can be */
-    bool note;           /* to be told that variables are gone */
-    bool tells_lost;     /* its outcome says so, too */
-    bool ran;            /* the engine has had it */
-    bool cut;            /* what it says from now on is not on record */
-    uint64_t held_bytes; /* of sv->held */
+    bool background, watched, held;
+    bool told_queued, begun_over, recorded; /* what must be over before it can go */
+    bool placed;                            /* its files are there */
+    bool dropped;                           /* to be given up as soon as it can be */
+    bool note;                              /* to be told that variables are gone */
+    bool tells_lost;                        /* its outcome says so, too */
+    bool ran;                               /* the engine has had it */
+    bool cut;                               /* what it says from now on is not on record */
+    uint64_t held_bytes;                    /* of sv->held */
     struct err failed;
     struct exec_watcher watcher;
     void *arg;
@@ -324,6 +329,7 @@ struct job {
     struct outcome outcome;
     json_t *outcome_json; /* owned, once it has ended */
     struct changes changes;
+    struct err unsaved; /* why they could not be saved */
     int64_t begun_us;
 };
 
@@ -338,6 +344,7 @@ bool job_takes(struct job *j, uint64_t n) MUST_CHECK;
 const char *job_status(const struct job *j);
 /* ending.c */
 void job_end(struct job *j);
+void job_settle(struct job *j); /* another thing about it is over: perhaps it has gone */
 /* records.c: as it is now, with events that are the caller's to drop */
 struct exec_info job_info(struct job *j);
 /* inputs.c */

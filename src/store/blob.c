@@ -17,10 +17,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
 #define COPY_SIZE (256 * KiB)
+#define RESERVE   (512 * MiB) /* of the disk: a database that cannot grow is the end of all work */
+#define LOOK_SIZE (16 * MiB)  /* written between two looks at what is left */
 #define SPARE_S   3600
 #define SHARDS    256
 #define SWEEP_MAX 2000 /* looked at in one go: the sweep is on the store's thread */
@@ -31,7 +34,7 @@ struct blob {
     char temp[ID_MAX];   /* its name in tmp/, or "" */
     int temp_dir;        /* owned, or -1: a blob given up may outlive its store */
     gnutls_hash_hd_t hash;
-    uint64_t size, max;
+    uint64_t size, max, reserve;
     bool broken; /* what is in the file is not what was hashed */
 };
 
@@ -89,6 +92,23 @@ void blobs_close(struct store *s)
 
 /* --- writing --- */
 
+static int check_disk(const struct blob *b, struct err *e)
+{
+    struct statvfs disk;
+    uint64_t reserve = b->reserve;
+
+    if (fstatvfs(b->fd, &disk) < 0)
+        return err_sys(e, "look at the disk");
+    if (reserve == 0)
+        reserve = disk.f_blocks / 20 < RESERVE / disk.f_frsize ? disk.f_blocks / 20 * disk.f_frsize
+                                                               : RESERVE;
+    if (disk.f_bavail >= reserve / disk.f_frsize)
+        return 0;
+    err_set(e, ERR_BUSY, "the disk of the server is nearly full");
+    e->retry_s = 60;
+    return -1;
+}
+
 static int open_temp(struct blob *b)
 {
     int flags = O_RDWR | O_CLOEXEC;
@@ -106,10 +126,12 @@ struct blob *blob_new(struct store *s, uint64_t max, struct err *e)
 {
     struct blob *b = mem_zalloc(sizeof(*b));
 
-    *b = (struct blob){.store = s, .max = max, .temp_dir = -1};
+    *b = (struct blob){.store = s, .max = max, .reserve = s->reserve, .temp_dir = -1};
     b->fd = open_temp(b);
     if (b->fd < 0)
         err_sys(e, "make a blob");
+    else if (check_disk(b, e) < 0)
+        ; /* e says so */
     else if (gnutls_hash_init(&b->hash, GNUTLS_DIG_SHA256) < 0)
         err_set(e, ERR_HOST, "make a blob: SHA-256 is not available");
     else
@@ -139,6 +161,10 @@ int blob_write(struct blob *b, struct str bytes, struct err *e)
     }
     if (bytes.n == 0)
         return 0;
+    if (b->size / LOOK_SIZE != (b->size + bytes.n) / LOOK_SIZE && check_disk(b, e) < 0) {
+        b->broken = true;
+        return -1;
+    }
     if (fd_write_all(b->fd, bytes, e) < 0) {
         b->broken = true;
         return err_wrap(e, "write a blob");

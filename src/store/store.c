@@ -272,7 +272,7 @@ struct store *store_open(struct loop *l, const struct store_config *config, stru
 {
     struct store *s = mem_zalloc(sizeof(*s));
 
-    *s = (struct store){.loop = l, .dir = -1, .lock = -1, .blobs = -1};
+    *s = (struct store){.loop = l, .dir = -1, .lock = -1, .blobs = -1, .reserve = config->reserve};
     s->end = &s->first;
     pthread_mutex_init(&s->mutex, NULL);
     pthread_mutex_init(&s->naming, NULL);

@@ -23,7 +23,9 @@ struct store;
 struct db;
 
 struct store_config {
-    const char *dir; /* holds retort.db and blobs/; made when missing, mode 0700 */
+    const char *dir;  /* holds retort.db and blobs/; made when missing, mode 0700 */
+    uint64_t reserve; /* bytes of the disk that blobs leave to the database and to others; 0: 512
+                         MiB, or a twentieth of a small disk */
 };
 
 /* Opens or makes the database and brings it to this version's schema. A database from a newer
@@ -218,7 +220,8 @@ int db_file_expire(struct db *db, int64_t now_ms, size_t limit, struct err *e) M
  * thread at a time. */
 struct blob;
 struct blob *blob_new(struct store *s, uint64_t max, struct err *e);
-int blob_write(struct blob *b, struct str bytes, struct err *e) MUST_CHECK; /* ERR_LIMIT past max */
+/* ERR_LIMIT past max; ERR_BUSY, as blob_new(), when the disk is nearly full. */
+int blob_write(struct blob *b, struct str bytes, struct err *e) MUST_CHECK;
 /* All of fd from its start. */
 int blob_write_fd(struct blob *b, int fd, struct err *e) MUST_CHECK;
 /* Names it and frees b in any case. durable: on the disk before this returns. */

@@ -113,6 +113,7 @@ struct store {
     bool closing;
 
     int blobs;                /* owned: their directory */
+    uint64_t reserve;         /* bytes of the disk that they leave alone */
     bool temp_names;          /* the file system has no O_TMPFILE */
     pthread_mutex_t naming;   /* a blob gets or loses its name, or is found to have one */
     unsigned shard;           /* where the next sweep begins */

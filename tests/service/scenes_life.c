@@ -80,7 +80,7 @@ void scene_what_came_late_is_saved(void)
 }
 
 /* A packet that is none, on the kernel's own socket, ends the sandbox. */
-static const char bad_packet[] =
+const char bad_packet[] =
     "import os, socket, time\n"
     "def bad():\n"
     "    for fd in range(3, 1024):\n"

@@ -74,7 +74,7 @@ void stage_up(const struct setting *s)
 {
     char name[] = "main";
     struct engine_config ec = {.guest_dir = s->guest_dir};
-    struct store_config sc = {.dir = s->data_dir};
+    struct store_config sc = {.dir = s->data_dir, .reserve = s->reserve};
     struct service_pool pool = {.name = name,
                                 .ready = s->ready,
                                 .max_sessions = s->max_sessions ? s->max_sessions : 100,
@@ -88,6 +88,7 @@ void stage_up(const struct setting *s)
         .file_bytes = 64 * MiB,
         .fetch_bytes = MiB,
         .fetch_ms = 5000,
+        .held_bytes = s->held_bytes,
     };
     struct err e;
 

@@ -28,7 +28,7 @@ extern struct caller alice, bob;
 struct setting {
     const char *guest_dir, *data_dir;
     uint64_t idle_ms, lifetime_ms, ready, max_sessions, tenant_sessions, retention_ms;
-    uint64_t disk_bytes;
+    uint64_t disk_bytes, held_bytes, reserve;
 };
 void stage_up(const struct setting *s);
 void stage_down(void);
@@ -101,6 +101,9 @@ void get_record(struct record *r, const struct caller *c, const char *id);
 /* A copy of a few ids. */
 char *keep(const char *s);
 
+/* Code that defines bad(), which ends its sandbox. */
+extern const char bad_packet[];
+
 /* --- the scenes --- */
 
 void scene_sleeps_and_wakes(void);
@@ -134,3 +137,15 @@ void scene_speed(void);
 void scene_left_behind(void);
 void scene_crowd(void);
 void scene_crowd_is_closed(void);
+void scene_left_before_it_was_up(void);
+void scene_deleted_with_work_waiting(void);
+void scene_many_wait_for_one(void);
+void scene_closed_while_waking(void);
+void scene_lost_while_placing(void);
+void scene_saving_fails_at_the_end_of_a_life(void);
+void scene_saved_later(void);
+void scene_blind_for_a_while(void);
+void scene_disk_is_nearly_full(void);
+void scene_record_has_room(void);
+void scene_code_has_room(void);
+void scene_any_text_is_on_record(void);

@@ -210,6 +210,20 @@ static void test_freed_after_the_store(void **state)
     assert_int_equal(count_in(s, "blobs/tmp"), 0);
 }
 
+/* What the database needs is left to it. */
+static void test_a_disk_that_is_nearly_full(void **state)
+{
+    struct shop *s = *state;
+
+    s->store->reserve = UINT64_MAX;
+    assert_null(blob_new(s->store, 100, &s->e));
+    assert_int_equal(s->e.kind, ERR_BUSY);
+    assert_true(s->e.retry_s > 0);
+    assert_int_equal(count_in(s, "blobs/tmp"), 0);
+    s->store->reserve = 1;
+    put(s, STR("abc"), false);
+}
+
 static void test_no_blob(void **state)
 {
     static const char *const bad[] = {
@@ -461,6 +475,7 @@ int main(void)
         BOTH_WAYS(test_what_cannot_be_read),
         BOTH_WAYS(test_freed),
         BOTH_WAYS(test_freed_after_the_store),
+        BOTH_WAYS(test_a_disk_that_is_nearly_full),
         BOTH_WAYS(test_a_crash_leaves_nothing),
         IN_SHOP(test_no_blob),
         IN_SHOP(test_sweep),
