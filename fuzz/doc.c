@@ -2,7 +2,7 @@
  * Events made of a guest's messages, in the JSON document: it is always JSON, and
  * says as many events as it was told.
  *
- * links: src/engine/event.c src/engine/limits.c src/cli/doc.c src/record/record.c src/base/text.c
+ * links: src/engine/event.c src/engine/limits.c src/cli/doc.c src/record/record.c
  */
 #include "cli/cli_int.h"
 #include "engine/engine_int.h"

@@ -7,7 +7,7 @@
  *
  * links: src/engine/engine.c src/engine/event.c src/engine/guest.c src/engine/limits.c
  * links: src/engine/outcome.c src/engine/output.c src/engine/pool.c src/engine/session.c
- * links: src/engine/stream.c
+ * links: src/engine/scan.c src/engine/stream.c src/engine/tree.c
  * links: src/engine/verdict.c
  * links: src/engine/workspace.c
  */

@@ -237,3 +237,10 @@ void loop_later(struct loop *l, loop_fn *fn, void *arg)
         at = &(*at)->next;
     *at = one;
 }
+
+/* One thread is all there is: the work is done at once, and its end comes from the loop. */
+void loop_work(struct loop *l, loop_fn *work, loop_fn *done, void *arg)
+{
+    work(arg);
+    loop_later(l, done, arg);
+}
