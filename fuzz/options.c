@@ -3,6 +3,7 @@
  * and a number that is shown is read back as the same number.
  *
  * links: src/cli/options.c src/cli/parse.c src/cli/value.c src/engine/limits.c
+ * links: src/fetch/hosts.c
  */
 #include "cli/cli_int.h"
 
