@@ -24,8 +24,9 @@
 /* What may wait for a slow reader, and when there is room again. */
 #define WAITING_HIGH (1 * MiB)
 #define WAITING_LOW  (256 * KiB)
-#define WAITING_MAX  (8 * MiB) /* code that is being ended is not held back, and may go on talking \
-                                */
+#define WAITING_MAX                                                                                \
+    (8 * MiB) /* code that is being ended is not held back, and may go on talking                  \
+               */
 
 /* --- routes.c: the table; schemas.c: what comes back --- */
 
