@@ -117,8 +117,8 @@ def test_refused_before_it_begins(client, shape):
 
 NOTICE = """
 import time
-print('up', flush=True)
 try:
+    print('up', flush=True)
     time.sleep(60)
 except KeyboardInterrupt:
     open('interrupted', 'w').write('yes')
