@@ -108,22 +108,18 @@ static void on_look(void *arg)
 struct starting {
     struct service *sv;
     struct key_row *keys;
-    size_t key_count, asleep;
+    size_t key_count;
+    uint64_t asleep;
 };
 
 /* A process before this one may have died in the middle of anything. */
 static int take_over(struct db *db, void *arg, struct err *e)
 {
     struct starting *s = arg;
-    struct session_row *rows = NULL;
 
     if (db_session_all_asleep(db, SESSION_IDLE, SESSION_ASLEEP, e) < 0 ||
-        db_exec_all_lost(db, time_now_ms(), e) < 0 ||
-        db_session_expired(db, INT64_MAX, INT32_MAX, &rows, &s->asleep, e) < 0)
+        db_exec_all_lost(db, time_now_ms(), e) < 0 || db_session_count(db, &s->asleep, e) < 0)
         return -1;
-    for (size_t i = 0; i < s->asleep; i++) /* all of them: only how many is of interest */
-        session_row_done(&rows[i]);
-    free(rows);
     return db_key_list(db, &s->keys, &s->key_count, e) < 0 ? -1 : 0;
 }
 

@@ -59,6 +59,11 @@ int db_session_expired(struct db *db, int64_t now_ms, size_t limit, struct sessi
     return db->ops->session_expired(db, now_ms, limit, ret, ret_count, e);
 }
 
+int db_session_count(struct db *db, uint64_t *ret, struct err *e)
+{
+    return db->ops->session_count(db, ret, e);
+}
+
 int db_session_all_asleep(struct db *db, int live_state, int asleep_state, struct err *e)
 {
     return db->ops->session_all_asleep(db, live_state, asleep_state, e);

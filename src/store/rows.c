@@ -60,6 +60,11 @@ static const struct column file_columns[] = {
 };
 const struct row_type file_type = TYPE(file_columns, file_row);
 
+static const struct column number_columns[] = {
+    {COLUMN_INT, 0, sizeof(int64_t)}
+};
+const struct row_type number_type = {number_columns, COUNT(number_columns), sizeof(int64_t)};
+
 /* --- the end of a row --- */
 
 void row_done(const struct row_type *t, void *row)

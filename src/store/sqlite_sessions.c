@@ -68,6 +68,11 @@ static int expired(struct db *db, int64_t now_ms, size_t limit, struct session_r
     return *ret ? 0 : -1;
 }
 
+static int count(struct db *db, uint64_t *ret, struct err *e)
+{
+    return sql_one(db, "SELECT count(*) FROM sessions", NULL, 0, &number_type, ret, e) < 0 ? -1 : 0;
+}
+
 /* Once at a start, so it goes through them all: an index would cost something with every put. */
 static int all_asleep(struct db *db, int live_state, int asleep_state, struct err *e)
 {
@@ -120,6 +125,7 @@ void sqlite_sessions(struct db_ops *ops)
     ops->session_list = list;
     ops->session_delete = drop;
     ops->session_expired = expired;
+    ops->session_count = count;
     ops->session_all_asleep = all_asleep;
     ops->space_put = space_put;
     ops->space_drop = space_drop;

@@ -241,16 +241,12 @@ void *sql_all(struct db *db, const char *text, const struct arg *args, size_t co
 int span_go_on(struct db *db, struct span *s, const char *made_when, const char *tenant,
                struct page page, bool oldest_first, struct err *e)
 {
-    static const struct column only[] = {
-        {COLUMN_INT, 0, sizeof(int64_t)}
-    };
-    static const struct row_type number = {only, COUNT(only), sizeof(int64_t)};
     int64_t ms = page.after_ms;
 
     if (!page.after)
         return 0;
     if (!ms) {
-        int rc = sql_one(db, made_when, ARGS(TEXT(page.after), TEXT(tenant)), &number, &ms, e);
+        int rc = sql_one(db, made_when, ARGS(TEXT(page.after), TEXT(tenant)), &number_type, &ms, e);
         if (rc < 0)
             return -1;
         if (rc == 0)

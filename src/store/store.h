@@ -120,6 +120,8 @@ int db_session_delete(struct db *db, const char *tenant, const char *id, struct 
 /* Every tenant's whose expires_ms is past, oldest first: for the sweep. */
 int db_session_expired(struct db *db, int64_t now_ms, size_t limit, struct session_row **ret,
                        size_t *ret_count, struct err *e) MUST_CHECK;
+/* Every tenant's. */
+int db_session_count(struct db *db, uint64_t *ret, struct err *e) MUST_CHECK;
 /* At start: what was live in a process that is gone is asleep now, with lost set. Returns how many.
  */
 int db_session_all_asleep(struct db *db, int live_state, int asleep_state,

@@ -35,6 +35,7 @@ struct db_ops {
     int (*session_delete)(struct db *db, const char *tenant, const char *id, struct err *e);
     int (*session_expired)(struct db *db, int64_t now_ms, size_t limit, struct session_row **ret,
                            size_t *ret_count, struct err *e);
+    int (*session_count)(struct db *db, uint64_t *ret, struct err *e);
     int (*session_all_asleep)(struct db *db, int live_state, int asleep_state, struct err *e);
 
     int (*space_put)(struct db *db, const char *session, const struct space_row *r, struct err *e);
@@ -93,6 +94,7 @@ struct row_type {
     size_t count, size;
 };
 extern const struct row_type key_type, session_type, space_type, exec_type, file_type;
+extern const struct row_type number_type; /* one int64_t */
 
 void row_done(const struct row_type *t, void *row);
 void rows_free(const struct row_type *t, void *rows, size_t count);

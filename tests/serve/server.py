@@ -79,8 +79,12 @@ def mounts():
 
 
 def groups_of(members):
-    numbers = {str(p) for p, _ in members}
-    return [g for g in retort.groups() if g.split("/retort/")[1].split("-")[0] in numbers]
+    """Those of ours: a number may be another server's by now."""
+    owners = {}
+    for p, born in members:
+        owners.setdefault(str(p), {None}).add(born)
+    named = ((g, g.split("/retort/")[1].split("-")[0]) for g in retort.groups())
+    return [g for g, p in named if birth(p) in owners.get(p, ())]
 
 
 class Server:

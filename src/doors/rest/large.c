@@ -27,11 +27,17 @@ struct large {
 
 static size_t sum; /* bytes of all of them; the loop's */
 
+static void count(struct large *g, size_t bytes)
+{
+    sum += bytes - g->counted;
+    g->counted = bytes;
+}
+
 static void large_free(void *p)
 {
     struct large *g = p;
 
-    sum -= g->counted;
+    count(g, 0);
     json_decref(g->brief);
     json_decref(g->events);
     free(g->code);
@@ -51,7 +57,7 @@ static struct large *large_new(struct request *r, const struct exec_info *info)
     struct large *g;
     struct err e;
 
-    if (bytes > LARGE_SUM - sum && sum > 0) {
+    if (sum > 0 && (sum >= LARGE_SUM || bytes > LARGE_SUM - sum)) {
         err_set(&e, ERR_BUSY, "the server has as many long answers to send as it may; this is %s",
                 info->row->id);
         e.retry_s = 1;
@@ -63,8 +69,7 @@ static struct large *large_new(struct request *r, const struct exec_info *info)
     g->brief = render_exec_brief(info);
     g->events = json_incref(info->events);
     g->code = info->row->code ? mem_strdup(info->row->code) : NULL;
-    g->counted = bytes < LARGE_SUM - sum ? bytes : LARGE_SUM - sum;
-    sum += g->counted;
+    count(g, bytes);
     request_keep(r, large_free, g);
     return g;
 }
@@ -92,6 +97,8 @@ static void on_written(void *arg)
         pump_fail(&g->pump, &e);
         return;
     }
+    count(g, g->n); /* escaped it may be six times as long as it was */
+    json_decref(take_ptr(&g->events));
     pump_open(&g->pump, g->status, "application/json");
     pump_next(&g->pump);
 }

@@ -224,6 +224,19 @@ static void test_expired(void **state)
     rows_free(&session_type, rows, count);
 }
 
+static void test_count(void **state)
+{
+    struct shop *s = *state;
+    uint64_t count = 99;
+
+    assert_ok(s, db_session_count(s->db, &count, &s->e));
+    assert_int_equal(count, 0);
+    for (int i = 0; i < 3; i++)
+        assert_ok(s, numbered_put(s->db, i, &s->e));
+    assert_ok(s, db_session_count(s->db, &count, &s->e));
+    assert_int_equal(count, 3);
+}
+
 static void test_all_asleep(void **state)
 {
     struct shop *s = *state;
@@ -302,6 +315,7 @@ int main(void)
         IN_SHOP(test_after_one_that_is_not_there),
         IN_SHOP(test_delete_takes_the_files),
         IN_SHOP(test_expired),
+        IN_SHOP(test_count),
         IN_SHOP(test_all_asleep),
         IN_SHOP(test_space),
     };
