@@ -14,6 +14,7 @@
 #include "cli/serve_int.h"
 #include "cli/state.h"
 #include "doors/http/http.h"
+#include "doors/mcp/mcp.h"
 #include "doors/operator/operator.h"
 #include "doors/rest/rest.h"
 #include "loop/loop.h"
@@ -47,7 +48,8 @@ struct server {
     struct store *store;
     struct service *service;
     struct http *http;
-    struct door rest, operator;
+    struct mcp *mcp;
+    struct door rest, operator, mcp_door;
     struct timer *tick;  /* until a pool is up; then until nobody is left */
     struct timer *limit; /* of the draining */
     char why[256];       /* why no pool is up, as last told */
@@ -150,6 +152,14 @@ static int build_service(struct server *sv, struct err *e)
     return sv->service ? 0 : -1;
 }
 
+static struct service *the_service(void *arg, struct err *e)
+{
+    struct server *sv = arg;
+
+    (void)e;
+    return sv->service;
+}
+
 static int build_doors(struct server *sv, struct err *e)
 {
     const struct serve_settings *s = &sv->s->serve;
@@ -163,14 +173,18 @@ static int build_doors(struct server *sv, struct err *e)
         .tls_cert = s->tls_cert ? sv->cert.path : NULL,
         .tls_key = s->tls_key ? sv->key.path : NULL,
     };
+    const struct mcp_config mcp = {.loop = sv->loop, .service = the_service, .arg = sv};
 
     sv->http = http_new(sv->loop, &config, e);
     if (!sv->http)
         return -1;
     rest_door_init(&sv->rest, sv->http);
     operator_door(&sv->operator, sv->http);
+    sv->mcp = mcp_new(&mcp);
+    mcp_door_init(&sv->mcp_door, sv->mcp);
     http_add(sv->http, &sv->rest);
     http_add(sv->http, &sv->operator);
+    http_add(sv->http, &sv->mcp_door);
     for (size_t i = 0; i < sv->listeners.count; i++) {
         struct listener *l = &sv->listeners.item[i];
         if (http_listen(sv->http, take_fd(&l->fd), l->local, e) < 0)
@@ -311,6 +325,7 @@ static void take_down(struct server *sv)
 {
     timer_free(sv->tick);
     timer_free(sv->limit);
+    mcp_free(sv->mcp);
     if (sv->http)
         http_free(sv->http);
     if (sv->service)

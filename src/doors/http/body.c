@@ -48,7 +48,7 @@ static bool kind_of(struct request *r, enum body_kind *ret)
     *ret = r->route->body_kind;
     if (*ret == BODY_EITHER)
         *ret = form ? BODY_FORM : BODY_JSON;
-    if (*ret == BODY_JSON && type.n && !json)
+    if ((*ret == BODY_JSON || *ret == BODY_BYTES) && type.n && !json)
         return refuse_type(r, r->route->body_kind == BODY_EITHER
                                   ? "application/json or multipart/form-data"
                                   : "application/json");
@@ -61,7 +61,7 @@ static uint64_t limit_of(const struct request *r, enum body_kind kind)
 {
     if (kind == BODY_NONE)
         return IGNORED_BODY_MAX;
-    if (kind == BODY_JSON)
+    if (kind == BODY_JSON || kind == BODY_BYTES)
         return r->route->body_max ? r->route->body_max : JSON_BODY_MAX;
     return UINT64_MAX; /* a blob has its own */
 }
@@ -146,7 +146,7 @@ void body_piece(struct request *r, struct str piece)
         refuse_size(r);
         return;
     }
-    if (b->kind == BODY_JSON)
+    if (b->kind == BODY_JSON || b->kind == BODY_BYTES)
         rc = buf_put(&b->json, piece, &e);
     else if (b->kind == BODY_FORM)
         rc = multipart_feed(b->form, piece, &e);
@@ -218,6 +218,11 @@ void body_end(struct request *r)
         uploads_end(b->uploads, on_written);
     else
         hand_over(r);
+}
+
+struct str request_body(struct request *r)
+{
+    return buf_str(&r->body->json);
 }
 
 void body_free(struct request *r)

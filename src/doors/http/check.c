@@ -60,7 +60,7 @@ static bool is_deep(struct str s)
     return false;
 }
 
-int json_read(struct str text, json_t **ret, struct err *e)
+int json_read_any(struct str text, json_t **ret, struct err *e)
 {
     json_error_t why;
 
@@ -74,12 +74,17 @@ int json_read(struct str text, json_t **ret, struct err *e)
         return err_set(e, ERR_CALLER, "the body is not valid JSON: %s (line %d, column %d)",
                        why.text, why.line, why.column);
     }
-    if (!json_is_object(*ret)) {
-        json_decref(*ret);
-        *ret = NULL;
-        return err_set(e, ERR_CALLER, "the body must be a JSON object");
-    }
     return 0;
+}
+
+int json_read(struct str text, json_t **ret, struct err *e)
+{
+    if (json_read_any(text, ret, e) < 0)
+        return -1;
+    if (json_is_object(*ret))
+        return 0;
+    json_decref(take_ptr(ret));
+    return err_set(e, ERR_CALLER, "the body must be a JSON object");
 }
 
 /* --- checking --- */
@@ -258,6 +263,14 @@ int json_check(const struct tables *t, const json_t *object, const struct field 
 
     param[0] = '\0';
     return check_members(&c, object, fields, open);
+}
+
+int fields_check(const struct field *fields, const json_t *object, char param[FIELD_PATH_MAX],
+                 struct err *e)
+{
+    static const struct tables none;
+
+    return json_check(&none, object, fields, false, param, e);
 }
 
 /* --- queries: the same tables, but everything is text --- */

@@ -65,6 +65,7 @@ enum body_kind {
     BODY_RAW,    /* one upload, the body itself */
     BODY_FORM,   /* multipart/form-data: uploads and text fields */
     BODY_EITHER, /* BODY_FORM by Content-Type, else BODY_JSON */
+    BODY_BYTES,  /* JSON that the door reads by itself: request_body() */
 };
 
 enum route_flags {
@@ -95,7 +96,7 @@ struct route {
     const char *answer;        /* schema name; a MIME type for bytes; NULL: nothing */
     const char *answer_text;   /* what comes back, one sentence */
     const struct also *also;   /* or NULL */
-    uint64_t body_max;         /* bytes of a JSON body; 0: 1 MiB */
+    uint64_t body_max;         /* bytes of a JSON body, BODY_BYTES too; 0: 1 MiB */
     void (*handle)(struct request *r);
 };
 
@@ -147,6 +148,7 @@ struct str request_path(struct request *r, const char *name);
 struct str request_query(struct request *r, const char *name);  /* p NULL: not there */
 struct str request_header(struct request *r, const char *name); /* likewise */
 json_t *request_json(struct request *r);                        /* BODY_JSON: never NULL */
+struct str request_body(struct request *r);                     /* BODY_BYTES */
 /* page= of a list: after, limit (1 to 1000, default 100). */
 struct page request_page(struct request *r);
 
@@ -191,6 +193,14 @@ void answer_stream_on_low(struct request *r, size_t below, loop_fn *fn, void *ar
 void answer_stream_end(struct request *r);
 
 /* --- for doors that speak something else inside --- */
+
+/* Strict: no duplicate members, no NUL, at most 64 levels. Any value; owned by the caller. */
+int json_read_any(struct str text, json_t **ret, struct err *e) MUST_CHECK;
+/* Against a table without references to schemas; param gets the path of what is wrong. */
+#define FIELD_PATH_MAX 128 /* "files[0].path" */
+int fields_check(const struct field *fields, const json_t *object, char param[FIELD_PATH_MAX],
+                 struct err *e) MUST_CHECK;
+json_t *fields_schema(const struct field *fields); /* JSON Schema; owned by the caller */
 
 /* What the status of an err is: 400, 404, 409, 413, 429, 500, 503. */
 int http_status_of(const struct err *e);

@@ -26,7 +26,7 @@ struct MHD_Response;
 #define FORM_OUTSIDE_MAX  (64 * KiB)  /* before the first part and after the last */
 #define UPLOAD_PIECE      (128 * KiB) /* written at a time; two of them are in memory */
 #define STREAM_MAX        (64 * MiB)  /* a producer that never looks at what waits is a bug */
-#define PARAM_TEXT        128         /* "files[0].path" */
+#define PARAM_TEXT        FIELD_PATH_MAX
 #define ANSWER_HEADERS    16
 
 #define IDLE_MS   75000 /* a connection between requests, and a client that takes no byte */
@@ -66,6 +66,7 @@ struct tables {
 };
 
 const struct schema *tables_schema(const struct tables *t, const char *name);
+/* An object, else as json_read_any(). */
 int json_read(struct str text, json_t **ret, struct err *e) MUST_CHECK;
 /* param gets the path of what is wrong. */
 int json_check(const struct tables *t, const json_t *object, const struct field *fields, bool open,

@@ -189,7 +189,7 @@ static json_t *content(const char *mime, json_t *schema)
     return json_pack("{s:{s:o}}", mime, "schema", schema);
 }
 
-static json_t *request_body(const struct tables *t, const struct route *r)
+static json_t *body_shown(const struct tables *t, const struct route *r)
 {
     bool json = r->body_kind == BODY_JSON || r->body_kind == BODY_EITHER;
     bool form = r->body_kind == BODY_FORM || r->body_kind == BODY_EITHER;
@@ -293,7 +293,7 @@ static json_t *operation(const struct tables *t, const struct route *r, json_t *
     if (json_array_size(params))
         put(o, "parameters", json_incref(params));
     if (r->body_kind != BODY_NONE)
-        put(o, "requestBody", request_body(t, r));
+        put(o, "requestBody", body_shown(t, r));
     if (r->flags & ROUTE_OPEN)
         put(o, "security", json_array());
     return o;
@@ -329,6 +329,13 @@ static void put_tag(json_t *tags, const char *name)
             return;
     }
     json_array_append_new(tags, json_pack("{s:s}", "name", name));
+}
+
+json_t *fields_schema(const struct field *fields)
+{
+    static const struct tables none;
+
+    return object_schema(&none, fields, false, false);
 }
 
 /* A key is needed as soon as there is one; the empty row says that none may be. */

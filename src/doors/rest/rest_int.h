@@ -3,6 +3,7 @@
 
 #include "doors/rest/archive.h"
 #include "doors/rest/rest.h"
+#include "doors/values/values.h"
 #include "loop/loop.h"
 #include "record/record.h"
 
@@ -10,14 +11,8 @@
 
 #define CODE_MAX         EXEC_CODE_MAX
 #define BODY_EXECUTE_MAX (20 * MiB) /* JSON is read in one piece on the loop; more is uploaded */
-#define INPUT_COUNT_MAX  64
-#define ENV_COUNT_MAX    64
-#define ENV_NAME_MAX     128
-#define ENV_VALUE_MAX    (8 * KiB)
 #define METADATA_MAX     (16 * KiB)
-#define URL_MAX          (64 * KiB)
 #define NAME_MAX_BYTES   255
-#define SECONDS_MAX      31536000 /* a year; the pool's own limits are lower */
 #define ARCHIVE_PIECE    (256 * KiB)
 #define EXPORT_ROWS      500
 
@@ -65,45 +60,6 @@ void handle_get_openapi(struct request *r);
 
 /* For whatever takes away: a done_fn whose arg is the request. */
 void on_deleted(void *arg, const struct err *failed);
-
-/* --- values.c: what clients write as text --- */
-
-/* Standard alphabet, padded, no blanks, no stray bits. ret has room for text.n / 4 * 3. */
-bool base64_decode(struct str text, char *ret, size_t *ret_n);
-/* RFC 3339 with any offset, rounded down to milliseconds. */
-bool time_parse(struct str text, int64_t *ret_ms);
-/* "2026-01-31T12:00:00.000Z" */
-#define TIME_TEXT 32
-void time_print(int64_t ms, char ret[TIME_TEXT]);
-
-enum range { RANGE_ALL, RANGE_PART, RANGE_BEYOND };
-/* What a Range header (p NULL: none) means for so many bytes. Several ranges, other units and what
- * cannot be read count as none, as RFC 9110 section 14.2 allows. */
-enum range range_parse(struct str header, uint64_t size, uint64_t *ret_from, uint64_t *ret_count);
-
-/* Of a JSON string, p NULL when it is none. */
-struct str json_view(const json_t *v);
-/* Seconds to milliseconds, at least 1; 0 when it is no number above 0. */
-uint64_t json_ms(const json_t *v);
-
-/* --- given.c: env and files of a request --- */
-
-#define PARAM_MAX 200
-
-/* What an execution is given beside its code. Views are borrowed from the JSON. */
-struct given {
-    struct env_var *env; /* owned */
-    size_t env_count;
-    struct file_input *file; /* owned */
-    char **decoded;          /* owned, each: the bytes of file[i], or NULL */
-    size_t file_count;
-};
-void given_done(struct given *g);
-/* NULL is none. -1: *e says what is wrong, ret_param where: "env.HOME", "files[2].path". */
-int given_env(struct given *g, const json_t *map, char ret_param[PARAM_MAX],
-              struct err *e) MUST_CHECK;
-int given_files(struct given *g, const json_t *list, char ret_param[PARAM_MAX],
-                struct err *e) MUST_CHECK;
 
 /* --- render.c: what the service has, as JSON; all return an owned value --- */
 

@@ -1,5 +1,5 @@
 /* Variables and files that come with a request. */
-#include "doors/rest/rest_int.h"
+#include "doors/values/values.h"
 #include "unit.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* What an execution is given beside its code: variables and files. */
-#include "doors/rest/rest_int.h"
+#include "doors/values/values.h"
 
 #include <stdio.h>
 #include <stdlib.h>

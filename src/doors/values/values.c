@@ -1,5 +1,5 @@
 /* What clients write as text: times, ranges, base64. */
-#include "doors/rest/rest_int.h"
+#include "doors/values/values.h"
 
 #include <stdio.h>
 #include <time.h>

@@ -1,0 +1,312 @@
+/*
+ * A call: one request of a client, from the moment its transport has read it until its
+ * handler has said the last word.
+ *
+ * The handler holds it, and nobody else may free it: it waits for the service, which
+ * always answers. A client that has gone, or wants no answer any more, only takes the
+ * peer away; what the handler says after that is not said to anybody.
+ */
+#include "doors/mcp/mcp_int.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+struct call_keep {
+    struct call_keep *next;
+    void (*fn)(void *);
+    void *p;
+};
+
+/* --- life --- */
+
+static void join(struct call *c, struct call **list)
+{
+    c->next = *list;
+    c->link = list;
+    if (c->next)
+        c->next->link = &c->next;
+    *list = c;
+}
+
+static void part(struct call *c)
+{
+    *c->link = c->next;
+    if (c->next)
+        c->next->link = c->link;
+}
+
+struct call *call_new(struct mcp *m, const struct face *face, struct peer *p,
+                      struct conversation *v, const struct caller *who,
+                      const struct client *client, const json_t *id, json_t *params)
+{
+    struct call *c = mem_zalloc(sizeof(*c));
+
+    *c = (struct call){.mcp = m, .face = face, .peer = p, .conversation = v, .caller = *who};
+    client_copy(&c->client, client);
+    c->id = json_incref((json_t *)id);
+    c->params = params ? json_incref(params) : json_object();
+    c->meta = json_object_get(c->params, "_meta");
+    c->token = json_object_get(c->meta, "progressToken");
+    if (!json_is_string(c->token) && !json_is_integer(c->token))
+        c->token = NULL;
+    c->progress = -1;
+    join(c, v ? &v->calls : &m->calls);
+    m->call_count++;
+    if (v)
+        v->call_count++;
+    return c;
+}
+
+static void call_free(struct call *c)
+{
+    struct mcp *m = c->mcp;
+
+    if (c->conversation) {
+        asks_forget(c->conversation, c);
+        c->conversation->call_count--;
+    }
+    part(c);
+    while (c->keeps) {
+        struct call_keep *k = c->keeps;
+        c->keeps = k->next;
+        k->fn(k->p);
+        free(k);
+    }
+    client_done(&c->client);
+    json_decref(c->id);
+    json_decref(c->params);
+    free(c);
+    m->call_count--;
+    mcp_release(m);
+}
+
+void call_keep(struct call *c, void (*fn)(void *), void *p)
+{
+    struct call_keep *k = mem_zalloc(sizeof(*k));
+
+    *k = (struct call_keep){c->keeps, fn, p};
+    c->keeps = k;
+}
+
+/* --- the client turns away --- */
+
+void call_on_cancel(struct call *c, loop_fn *fn, void *arg)
+{
+    c->on_cancel = fn;
+    c->cancel_arg = arg;
+}
+
+void call_cancel(struct call *c)
+{
+    struct peer *p = take_ptr(&c->peer);
+    struct conversation *v = take_ptr(&c->conversation);
+    loop_fn *fn = c->on_cancel;
+
+    c->cancelled = true;
+    c->on_cancel = NULL;
+    if (v) {
+        asks_forget(v, c);
+        v->call_count--;
+        part(c);
+        join(c, &c->mcp->calls);
+    }
+    if (p)
+        p->ops->drop(p, c);
+    if (fn)
+        fn(c->cancel_arg);
+}
+
+void call_drop(struct call *c)
+{
+    struct peer *p = take_ptr(&c->peer);
+
+    if (p)
+        p->ops->drop(p, c);
+    call_free(c);
+}
+
+/* --- what it says --- */
+
+/* Takes message. */
+static void last_word(struct call *c, int status, json_t *message)
+{
+    struct peer *p = take_ptr(&c->peer);
+
+    if (p)
+        p->ops->answer(p, c, status, message);
+    else
+        json_decref(message);
+    call_free(c);
+}
+
+static void add_server_info(json_t *result)
+{
+    json_t *meta = json_object_get(result, "_meta");
+
+    if (!meta) {
+        meta = json_object();
+        json_object_set_new(result, "_meta", meta);
+    }
+    json_object_set_new(meta, META_SERVER,
+                        json_pack("{s:s, s:s}", "name", "retort", "version", RETORT_VERSION));
+}
+
+void call_result(struct call *c, json_t *result)
+{
+    if (c->task && task_take_result(c, result)) {
+        call_free(c);
+        return;
+    }
+    if (call_is_modern(c)) {
+        if (!json_object_get(result, "resultType"))
+            json_object_set_new(result, "resultType", json_string("complete"));
+        add_server_info(result);
+    }
+    last_word(c, 200, rpc_result(c->id, result));
+}
+
+/* What a modern client is told by the status of HTTP, too. */
+static int status_of(const struct call *c, int code)
+{
+    if (!call_is_modern(c))
+        return 200;
+    switch (code) {
+    case RPC_NO_METHOD:
+        return 404;
+    case RPC_HEADER:
+    case RPC_CAPABILITY:
+    case RPC_VERSION:
+        return 400;
+    default:
+        return 200;
+    }
+}
+
+void call_error(struct call *c, int code, json_t *data, const char *fmt, ...)
+{
+    char text[1024];
+    va_list args;
+
+    va_start(args, fmt);
+    vsnprintf(text, sizeof(text), fmt, args);
+    va_end(args);
+    if (c->task && task_take_error(c, code, text)) {
+        json_decref(data);
+        call_free(c);
+        return;
+    }
+    last_word(c, status_of(c, code), rpc_error(c->id, code, text, data));
+}
+
+void call_fail(struct call *c, const struct err *e)
+{
+    if (e->kind != ERR_HOST) {
+        call_error(c, RPC_PARAMS, NULL, "%s", e->text);
+        return;
+    }
+    log_error("%s: %s", c->caller.request, e->text);
+    call_error(c, RPC_INTERNAL, NULL, "something went wrong in the server; its log says what, at %s",
+               c->caller.request);
+}
+
+/* --- what it knows --- */
+
+struct service *call_service(struct call *c)
+{
+    struct err e = {0};
+    struct service *sv = c->mcp->config.service(c->mcp->config.arg, &e);
+
+    if (!sv) {
+        log_error("%s: %s", c->caller.request, e.text);
+        tool_fail(c, "Code cannot be run on this machine: %s", e.text);
+    }
+    return sv;
+}
+
+bool call_is_modern(const struct call *c)
+{
+    return c->client.version->era == ERA_MODERN;
+}
+
+bool call_can(const struct call *c, const char *capability)
+{
+    const char *name = capability, *slash = strchr(capability, '/');
+    const json_t *at = c->client.capabilities;
+    char first[32];
+
+    if (slash && strncmp(capability, "extensions/", 11) == 0) {
+        snprintf(first, sizeof(first), "%.*s", (int)(slash - capability), capability);
+        at = json_object_get(at, first);
+        name = slash + 1;
+    }
+    return json_is_object(json_object_get(at, name));
+}
+
+bool call_needs(struct call *c, const char *capability)
+{
+    const char *slash = strchr(capability, '/');
+    json_t *needed;
+
+    if (call_can(c, capability))
+        return true;
+    if (slash)
+        needed = json_pack("{s:{s:{}}}", "extensions", slash + 1);
+    else
+        needed = json_pack("{s:{}}", capability);
+    call_error(c, RPC_CAPABILITY, json_pack("{s:o}", "requiredCapabilities", needed),
+               "this needs a client with the capability %s", capability);
+    return false;
+}
+
+/* --- what it says meanwhile --- */
+
+static void send(struct call *c, const char *method, json_t *params)
+{
+    c->peer->ops->send(c->peer, c, rpc_notification(method, params));
+}
+
+#define SLOW_BYTES (256 * KiB) /* a client that has not read so much is not told of progress */
+
+bool call_wants_progress(const struct call *c)
+{
+    return c->token && c->peer && !c->task;
+}
+
+void call_progress(struct call *c, double progress, double total, struct str message)
+{
+    json_t *params;
+
+    if (!call_wants_progress(c) || progress <= c->progress ||
+        c->peer->ops->waits(c->peer) > SLOW_BYTES)
+        return;
+    c->progress = progress;
+    params = json_pack("{s:O, s:f}", "progressToken", c->token, "progress", progress);
+    if (total > 0)
+        json_object_set_new(params, "total", json_real(total));
+    if (message.n > 0)
+        json_object_set_new(params, "message", record_text(message));
+    send(c, "notifications/progress", params);
+}
+
+static const char *const levels[] = {"debug", "info",     "notice", "warning",
+                                     "error", "critical", "alert",  "emergency"};
+
+int log_level_find(struct str name)
+{
+    for (size_t i = 0; i < COUNT(levels); i++)
+        if (str_is(name, levels[i]))
+            return (int)i;
+    return -1;
+}
+
+void call_log(struct call *c, int level, const char *logger, json_t *data)
+{
+    int least = c->conversation && !call_is_modern(c) ? c->conversation->client.log_level
+                                                      : c->client.log_level;
+
+    if (!c->peer || c->task || least < 0 || level < least)
+        json_decref(data);
+    else
+        send(c, "notifications/message",
+             json_pack("{s:s, s:s, s:o}", "level", levels[level], "logger", logger, "data", data));
+}

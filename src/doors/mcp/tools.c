@@ -1,0 +1,91 @@
+/* Tools: listed from their rows, and called once their arguments fit them. */
+#include "doors/mcp/mcp_int.h"
+
+#include <stdlib.h>
+
+static json_t *literal(const char *text)
+{
+    json_t *v = json_loads(text, 0, NULL);
+
+    assert(v);
+    return v;
+}
+
+static json_t *hints_show(const struct tool *t)
+{
+    return json_pack("{s:s, s:b, s:b, s:b, s:b}", "title", t->title, "readOnlyHint",
+                     t->hints & TOOL_READS, "destructiveHint", t->hints & TOOL_DESTROYS,
+                     "idempotentHint", t->hints & TOOL_REPEATABLE, "openWorldHint",
+                     t->hints & TOOL_OUTSIDE);
+}
+
+json_t *tool_show(const struct tool *t, const struct version *v)
+{
+    json_t *schema = t->schema ? literal(t->schema) : fields_schema(t->params);
+    json_t *shown = json_pack("{s:s, s:s, s:o}", "name", t->name, "description", t->text,
+                              "inputSchema", schema);
+
+    if (v->has & HAS_ANNOTATIONS)
+        json_object_set_new(shown, "annotations", hints_show(t));
+    if (v->has & HAS_STRUCTURED) {
+        json_object_set_new(shown, "title", json_string(t->title));
+        if (t->answer)
+            json_object_set_new(shown, "outputSchema", literal(t->answer));
+        if (t->meta)
+            json_object_set_new(shown, "_meta", literal(t->meta));
+    }
+    return shown;
+}
+
+void handle_tools_list(struct call *c)
+{
+    json_t *list = json_array(), *result;
+
+    if (json_object_get(c->params, "cursor")) {
+        json_decref(list);
+        call_error(c, RPC_PARAMS, NULL, "there is one page only: leave the cursor out");
+        return;
+    }
+    for (size_t i = 0; c->face->tools[i]; i++)
+        json_array_append_new(list, tool_show(c->face->tools[i], c->client.version));
+    result = json_pack("{s:o}", "tools", list);
+    if (call_is_modern(c)) {
+        json_object_set_new(result, "ttlMs", json_integer(3600000));
+        json_object_set_new(result, "cacheScope", json_string("public"));
+    }
+    call_result(c, result);
+}
+
+const struct tool *tool_find(const struct face *f, struct str name)
+{
+    for (size_t i = 0; f->tools[i]; i++)
+        if (str_is(name, f->tools[i]->name))
+            return f->tools[i];
+    return NULL;
+}
+
+void handle_tools_call(struct call *c)
+{
+    struct str name = json_view(json_object_get(c->params, "name"));
+    json_t *args = json_object_get(c->params, "arguments");
+    const struct tool *t = tool_find(c->face, name);
+    char shown[NAME_SHOWN], param[FIELD_PATH_MAX];
+    struct err e;
+
+    if (!t) {
+        call_error(c, RPC_PARAMS, NULL, "there is no tool %s", name_show(shown, name));
+        return;
+    }
+    if (args && !json_is_object(args)) {
+        call_error(c, RPC_PARAMS, NULL, "arguments must be an object");
+        return;
+    }
+    if (!args) {
+        args = json_object();
+        json_object_set_new(c->params, "arguments", args);
+    }
+    if (!t->schema && fields_check(t->params, args, param, &e) < 0)
+        tool_fail(c, "%s %s", param, e.text);
+    else
+        t->run(c, args);
+}
