@@ -255,6 +255,8 @@ void job_end(struct job *j)
     bool has_files = changes_has_files(&j->changes);
 
     j->state = JOB_ENDING;
+    if (job_is_fresh(j))
+        j->begun_over = true;
     j->row.ended_ms = time_now_ms();
     free(j->row.status);
     j->row.status = mem_strdup(outcome_status_name(j->outcome.status));

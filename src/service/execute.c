@@ -382,6 +382,17 @@ void job_leave(struct job *j)
         job_hold(j, false);
 }
 
+void job_detach(struct job *j)
+{
+    assert(j->told_queued);
+    if (!j->background) {
+        j->background = true;
+        j->sv->foreground--;
+        service_check_empty(j->sv);
+    }
+    job_leave(j);
+}
+
 void job_hold(struct job *j, bool hold)
 {
     j->held = hold;
@@ -416,22 +427,57 @@ static void on_begun(struct task *t, const struct err *failed)
     if (failed)
         log_warn("execution %s is not on record yet: %s", j->row.id, failed->text);
     j->begun_over = true;
-    if (j->background)
+    if (j->background && !j->told_queued)
         tell_queued(j);
     else
         job_settle(j);
 }
 
-/* It is there for whoever reads the log after a crash. Who waits for the end does not wait for this
- * one; who goes away with nothing but an id does. */
 static void record_begin(struct job *j)
 {
     static const struct step steps[] = {{.store = write_begun}, {0}};
+
+    task_start(&j->begun, j->sv, NULL, steps, on_begun);
+}
+
+bool job_is_fresh(struct job *j)
+{
+    if (!j->fresh_link)
+        return false;
+    *j->fresh_link = j->fresh_next;
+    if (j->fresh_next)
+        j->fresh_next->fresh_link = j->fresh_link;
+    j->fresh_link = NULL;
+    return true;
+}
+
+void on_fresh_due(void *arg)
+{
+    struct service *sv = arg;
+
+    for (struct job *j; (j = sv->fresh) && job_is_fresh(j);)
+        record_begin(j);
+}
+
+/* It is there for whoever reads the log after a crash. Who goes away with nothing but an id waits
+ * for it. Who waits for the end does not: most cells are over before FRESH_MS, and are written
+ * once, with their end. */
+static void begin(struct job *j)
+{
     static char queued[] = "queued";
+    struct service *sv = j->sv;
 
     j->first = j->row;
     j->first.status = queued;
-    task_start(&j->begun, j->sv, NULL, steps, on_begun);
+    if (j->background)
+        return record_begin(j);
+    if (!sv->fresh)
+        timer_set(sv->fresh_due, FRESH_MS);
+    j->fresh_next = sv->fresh;
+    j->fresh_link = &sv->fresh;
+    if (sv->fresh)
+        sv->fresh->fresh_link = &j->fresh_next;
+    sv->fresh = j;
 }
 
 static void attach(struct job *j, struct live *l)
@@ -456,7 +502,7 @@ static void attach(struct job *j, struct live *l)
     j->sv->pending++;
     if (!j->background)
         loop_later(j->sv->loop, tell_queued, j);
-    record_begin(j);
+    begin(j);
     live_used(l);
     if (l->state == SESSION_IDLE)
         live_go(l, SESSION_RUNNING);
@@ -494,7 +540,7 @@ static void begin_once(struct job *j, const struct exec_spec *spec)
         return refuse(j, &e);
     session_row_fill(&row, env, j->row.tenant);
     l = live_begin(j->sv, env, &row);
-    l->once = true;
+    l->once = !spec->stays;
     attach(j, l);
     live_drop(l);
 }

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #define SWEEP_MS    30000
+#define SWEEP_SHORT 1000 /* where workspaces are not kept for that long */
 #define SWEEP_AGAIN 200  /* there was more than one sweep takes */
 #define SWEEP_FIRST 1000 /* after the start */
 #define LOOK_MS     2000 /* at the keys */
@@ -87,7 +88,7 @@ static void on_sweep(void *arg)
     struct service *sv = arg;
     struct sweeping *w;
 
-    timer_set(sv->sweep, SWEEP_MS);
+    timer_set(sv->sweep, sv->config.retention_ms < SWEEP_MS ? SWEEP_SHORT : SWEEP_MS);
     if (sv->sweeping)
         return;
     sv->sweeping = true;
@@ -141,6 +142,7 @@ static int start(struct service *sv, struct engine *en, const struct service_con
         return -1;
     sv->sweep = timer_new(sv->loop, on_sweep, sv);
     sv->look = timer_new(sv->loop, on_look, sv);
+    sv->fresh_due = timer_new(sv->loop, on_fresh_due, sv);
     timer_set(sv->sweep, SWEEP_FIRST);
     timer_set(sv->look, LOOK_MS);
     return 0;
@@ -239,6 +241,7 @@ void service_free(struct service *sv)
     fetcher_free(take_ptr(&sv->fetcher));
     timer_free(sv->sweep);
     timer_free(sv->look);
+    timer_free(sv->fresh_due);
     close_all(sv);
     settle(sv);
     assert(sv->sessions.n == 0 && sv->jobs.n == 0);

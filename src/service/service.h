@@ -165,6 +165,7 @@ struct exec_spec {
     const struct file_input *files;
     size_t file_count;
     bool background; /* goes on when nobody watches */
+    bool stays;      /* the new session is not put to sleep: more is to come */
 };
 
 /* An execution in hand or on record. */
@@ -191,6 +192,8 @@ struct job *service_execute(struct service *sv, const struct caller *c,
                             const struct exec_spec *spec, const struct exec_watcher *w, void *arg);
 /* The watcher is gone and hears no more; a foreground execution is interrupted. */
 void job_leave(struct job *j);
+/* The same, and it goes on in the background. After on_queued. */
+void job_detach(struct job *j);
 /* The watcher does not keep up: the code waits with its output until this is taken back. */
 void job_hold(struct job *j, bool hold);
 

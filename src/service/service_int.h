@@ -17,6 +17,7 @@
 #define METADATA_MAX     (16 * KiB)
 #define EVENTS_INLINE    (32 * KiB) /* longer ones are a blob */
 #define READS_MAX        8          /* lists and whole records read at a time */
+#define FRESH_MS         5          /* an execution this short is written once */
 #define HELD_MAX         (1 * GiB)  /* in memory for all executions: code, files, what they say */
 
 #define OWNER(p, type, member) ((type *)((char *)(p)-offsetof(type, member)))
@@ -112,6 +113,8 @@ struct service {
     struct key_row *keys;  /* owned: as last read */
     size_t key_count;
     struct timer *sweep, *look; /* owned */
+    struct timer *fresh_due;    /* owned */
+    struct job *fresh;          /* begun a moment ago, and not on record yet */
     bool sweeping, reading_keys;
     bool draining, closing;
     loop_fn *on_empty; /* until called */
@@ -296,10 +299,11 @@ struct input {
 };
 
 struct job {
-    struct job *next;      /* in its session */
-    struct service *sv;    /* borrowed */
-    struct tenant *tenant; /* held */
-    struct live *live;     /* held, NULL while JOB_FINDING */
+    struct job *next;                     /* in its session */
+    struct job *fresh_next, **fresh_link; /* of sv->fresh; link NULL when it is not there */
+    struct service *sv;                   /* borrowed */
+    struct tenant *tenant;                /* held */
+    struct live *live;                    /* held, NULL while JOB_FINDING */
     struct task begun, ended, lookup, place;
     enum job_state state;
     enum exec_kind kind;
@@ -334,6 +338,8 @@ struct job {
 };
 
 /* execute.c */
+loop_fn on_fresh_due;                                  /* arg: the service */
+bool job_is_fresh(struct job *j);                      /* and is not any more */
 void job_pump(struct live *l);                         /* starts what can be started */
 void job_fail(struct job *j, const struct err *why);   /* nothing was executed */
 void job_interrupt(struct job *j);                     /* wherever it is */

@@ -150,3 +150,51 @@ int db_file_expire(struct db *db, int64_t now_ms, size_t limit, struct err *e)
 {
     return db->ops->file_expire(db, now_ms, limit, e);
 }
+
+/* --- approval --- */
+
+int db_approval_put(struct db *db, const struct approval_row *r, struct err *e)
+{
+    return db->ops->approval_put(db, r, e);
+}
+
+int db_approval_get(struct db *db, const char *tenant, const char *id, struct approval_row *ret,
+                    struct err *e)
+{
+    return db->ops->approval_get(db, tenant, id, ret, e);
+}
+
+int db_approval_open(struct db *db, const char *tenant, const char *key, const uint8_t digest[32],
+                     int64_t now_ms, struct approval_row *ret, struct err *e)
+{
+    return db->ops->approval_open(db, tenant, key, digest, now_ms, ret, e);
+}
+
+int db_approval_lasting(struct db *db, const char *tenant, const char *key, const char *tool,
+                        const char *session, const char *conversation, struct approval_row *ret,
+                        struct err *e)
+{
+    return db->ops->approval_lasting(db, tenant, key, tool, session, conversation, ret, e);
+}
+
+int db_approval_count(struct db *db, const char *tenant, int64_t now_ms, uint64_t *ret_pending,
+                      struct err *e)
+{
+    return db->ops->approval_count(db, tenant, now_ms, ret_pending, e);
+}
+
+int db_approval_list(struct db *db, const char *tenant, int state, struct page page,
+                     struct approval_row **ret, size_t *ret_count, struct err *e)
+{
+    return db->ops->approval_list(db, tenant, state, page, ret, ret_count, e);
+}
+
+int db_approval_expire(struct db *db, int64_t now_ms, struct err *e)
+{
+    return db->ops->approval_expire(db, now_ms, e);
+}
+
+int db_approval_forget(struct db *db, int64_t before_ms, size_t limit, struct err *e)
+{
+    return db->ops->approval_forget(db, before_ms, limit, e);
+}

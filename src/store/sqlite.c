@@ -207,6 +207,7 @@ struct db *sqlite_open(const char *path, struct err *e)
     sqlite_sessions(&q->ops);
     sqlite_execs(&q->ops);
     sqlite_files(&q->ops);
+    sqlite_approvals(&q->ops);
     if (open_file(q, path, e) == 0)
         return &q->db;
     err_wrap(e, "%s", path);

@@ -4,8 +4,8 @@
 #include <stdio.h>
 
 #define SHORT_COLUMNS                                                                              \
-    "id, tenant, session, pool, key, request, door, kind, status, created_ms, started_ms, "        \
-    "ended_ms, events_hash, outcome"
+    "id, tenant, session, pool, key, request, door, kind, approval, status, created_ms, "           \
+    "started_ms, ended_ms, events_hash, outcome"
 #define COLUMNS SHORT_COLUMNS ", code, events"
 
 /* Who asked for what, and when, is written once. Only what came of it is set anew, so the indices
@@ -14,7 +14,7 @@ static int put(struct db *db, const struct exec_row *r, struct err *e)
 {
     int rc = sql_put(db,
                      "INSERT INTO execs (" COLUMNS ")"
-                     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+                     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
                      " ON CONFLICT (id) DO UPDATE SET status = excluded.status,"
                      " started_ms = excluded.started_ms, ended_ms = excluded.ended_ms,"
                      " events_hash = excluded.events_hash, outcome = excluded.outcome,"

@@ -5,7 +5,7 @@
 
 #include <sqlite3.h>
 
-#define STATEMENTS_MAX 64
+#define STATEMENTS_MAX 96
 
 struct sqlite {
     struct db db;
@@ -94,3 +94,4 @@ void sqlite_keys(struct db_ops *ops);
 void sqlite_sessions(struct db_ops *ops);
 void sqlite_execs(struct db_ops *ops);
 void sqlite_files(struct db_ops *ops);
+void sqlite_approvals(struct db_ops *ops);

@@ -57,7 +57,29 @@ static const char first[] =
     "CREATE INDEX files_by_end ON files (expires_ms) WHERE expires_ms > 0;"
     "CREATE INDEX files_by_hash ON files (hash);";
 
-static const char *const steps[] = {first};
+/* Approvals. The partial indices hold what is open, or lasts: few of all. */
+static const char second[] =
+    "ALTER TABLE keys ADD COLUMN approver INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE execs ADD COLUMN approval TEXT;"
+
+    "CREATE TABLE approvals ("
+    "  id TEXT PRIMARY KEY, tenant TEXT NOT NULL, key TEXT NOT NULL, pool TEXT NOT NULL,"
+    "  session TEXT NOT NULL, conversation TEXT NOT NULL, tool TEXT NOT NULL, door TEXT NOT NULL,"
+    "  request TEXT NOT NULL, digest BLOB NOT NULL, lasting INTEGER NOT NULL,"
+    "  state INTEGER NOT NULL, decided_by TEXT, decided_how TEXT, reason TEXT, execution TEXT,"
+    "  created_ms INTEGER NOT NULL, expires_ms INTEGER NOT NULL, decided_ms INTEGER NOT NULL,"
+    "  taken_ms INTEGER NOT NULL, text_chars INTEGER NOT NULL, text TEXT NOT NULL"
+    ") STRICT;"
+    "CREATE INDEX approvals_by_age ON approvals (created_ms, id);"
+    "CREATE INDEX approvals_by_tenant ON approvals (tenant, created_ms, id);"
+    "CREATE INDEX approvals_by_state ON approvals (tenant, state, created_ms, id);"
+    "CREATE INDEX approvals_open ON approvals (digest, created_ms) WHERE taken_ms = 0;"
+    "CREATE INDEX approvals_by_end ON approvals (expires_ms) WHERE state < 2 AND taken_ms = 0;"
+    "CREATE INDEX approvals_pending ON approvals (tenant, expires_ms) WHERE state = 0;"
+    "CREATE INDEX approvals_of_session ON approvals (session) WHERE state = 1 AND lasting;"
+    "CREATE INDEX approvals_of_talk ON approvals (conversation) WHERE state = 1 AND lasting;";
+
+static const char *const steps[] = {first, second};
 
 static int on_version(void *arg, int count, char **values, char **names)
 {

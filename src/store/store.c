@@ -53,10 +53,24 @@ static int run_job(struct store *s, struct job *j, struct err *e)
     return db->ops->release(db, false, e);
 }
 
+/* With nobody beside it there is nothing to save: its failure is that of the transaction. */
+static int run_alone(struct store *s, struct job *j, struct err *e)
+{
+    if (j->fn(s->db, j->arg, &j->failed) < 0) {
+        assert(j->failed.kind != ERR_NONE);
+        *e = j->failed;
+        return -1;
+    }
+    j->failed = (struct err){0};
+    return s->db->ops->commit(s->db, e);
+}
+
 static int run_jobs(struct store *s, struct job *batch, struct err *e)
 {
     if (s->db->ops->begin(s->db, e) < 0)
         return -1;
+    if (!batch->next)
+        return run_alone(s, batch, e);
     for (struct job *j = batch; j; j = j->next)
         if (run_job(s, j, e) < 0)
             return -1;

@@ -61,6 +61,7 @@ struct key_row {
     char hint[16];   /* the first characters of the secret, to tell keys apart */
     uint8_t hash[32];
     bool admin;                              /* may manage keys and see every tenant's audit log */
+    bool approver;                           /* may decide approvals of its tenant */
     int64_t created_ms, used_ms, revoked_ms; /* 0: never */
 };
 void key_row_done(struct key_row *r);
@@ -162,6 +163,7 @@ struct exec_row {
     char *request;              /* owned: request id */
     char *door;                 /* owned: "rest", "mcp", ... */
     char *kind;                 /* owned: "cell" or "command" */
+    char *approval;             /* owned, or NULL: the id of the approval it ran by */
     char *code;                 /* owned */
     char *status;               /* owned: an outcome's name, "queued" or "running" */
     char *outcome;              /* owned, or NULL: JSON as record_outcome() gives it */
@@ -190,6 +192,66 @@ int db_exec_list(struct db *db, const struct exec_filter *f, struct page page, b
 int db_exec_all_lost(struct db *db, int64_t now_ms, struct err *e) MUST_CHECK;
 /* Older than this: gone. Returns how many. */
 int db_exec_forget(struct db *db, int64_t before_ms, size_t limit, struct err *e) MUST_CHECK;
+
+/* --- approvals: what a person is asked before code runs --- */
+
+/* Each is only ever followed by a later one. */
+enum approval_state {
+    APPROVAL_PENDING,
+    APPROVAL_APPROVED,
+    APPROVAL_DECLINED,
+    APPROVAL_EXPIRED,
+    APPROVAL_USED, /* approved, and taken by the one call it was for */
+    APPROVAL__STATES
+};
+
+struct approval_row {
+    char id[ID_MAX];     /* "apr_..." */
+    char *tenant;        /* owned */
+    char *key;           /* owned: of whoever asked; "" without one */
+    char *pool;          /* owned */
+    char *session;       /* owned: "" as long as there is none */
+    char *conversation;  /* owned: the door's, or "" */
+    char *tool;          /* owned */
+    char *door;          /* owned */
+    char *request;       /* owned: request id */
+    uint8_t digest[32];  /* of all that is asked for: it stands for nothing else */
+    bool lasting;        /* approved, it is for the tool in this session and conversation */
+    int state;           /* enum approval_state */
+    char *decided_by;    /* owned, or NULL: id of the key; "" without one */
+    char *decided_how;   /* owned, or NULL: "client" or "approver" */
+    char *reason;        /* owned, or NULL: in the words of whoever decided */
+    char *execution;     /* owned, or NULL: the last that ran by it */
+    int64_t created_ms;
+    int64_t expires_ms;  /* pending, or approved and not taken yet: until then */
+    int64_t decided_ms;  /* 0: not yet */
+    int64_t taken_ms;    /* the asker has heard of the decision; 0: not yet */
+    int64_t text_chars;  /* of the whole text */
+    char *text;          /* owned: its beginning */
+};
+void approval_row_done(struct approval_row *r);
+
+/* Or replaces what may change: session, conversation, lasting, state, who decided, execution,
+ * expires_ms, decided_ms and taken_ms. On the disk before done comes. */
+int db_approval_put(struct db *db, const struct approval_row *r, struct err *e) MUST_CHECK;
+int db_approval_get(struct db *db, const char *tenant, const char *id, struct approval_row *ret,
+                    struct err *e) MUST_CHECK; /* 1, 0, -1 */
+/* The newest of this key's with this digest that is open or decided, and not taken: 1, 0, -1. */
+int db_approval_open(struct db *db, const char *tenant, const char *key, const uint8_t digest[32],
+                     int64_t now_ms, struct approval_row *ret, struct err *e) MUST_CHECK;
+/* One that lasts, for this tool in this session or conversation ("" is none): 1, 0, -1. */
+int db_approval_lasting(struct db *db, const char *tenant, const char *key, const char *tool,
+                        const char *session, const char *conversation, struct approval_row *ret,
+                        struct err *e) MUST_CHECK;
+int db_approval_count(struct db *db, const char *tenant, int64_t now_ms, uint64_t *ret_pending,
+                      struct err *e) MUST_CHECK;
+/* Newest first. state -1: any. */
+int db_approval_list(struct db *db, const char *tenant, int state, struct page page,
+                     struct approval_row **ret, size_t *ret_count, struct err *e) MUST_CHECK;
+/* Those whose expires_ms is past are expired. Returns how many. */
+int db_approval_expire(struct db *db, int64_t now_ms, struct err *e) MUST_CHECK;
+/* Older than this: gone. Returns how many. */
+int db_approval_forget(struct db *db, int64_t before_ms, size_t limit, struct err *e) MUST_CHECK;
 
 /* --- files: uploaded once, used in many sessions --- */
 

@@ -53,6 +53,22 @@ struct db_ops {
     int (*exec_all_lost)(struct db *db, int64_t now_ms, struct err *e);
     int (*exec_forget)(struct db *db, int64_t before_ms, size_t limit, struct err *e);
 
+    int (*approval_put)(struct db *db, const struct approval_row *r, struct err *e);
+    int (*approval_get)(struct db *db, const char *tenant, const char *id, struct approval_row *ret,
+                        struct err *e);
+    int (*approval_open)(struct db *db, const char *tenant, const char *key,
+                         const uint8_t digest[32], int64_t now_ms, struct approval_row *ret,
+                         struct err *e);
+    int (*approval_lasting)(struct db *db, const char *tenant, const char *key, const char *tool,
+                            const char *session, const char *conversation,
+                            struct approval_row *ret, struct err *e);
+    int (*approval_count)(struct db *db, const char *tenant, int64_t now_ms, uint64_t *ret_pending,
+                          struct err *e);
+    int (*approval_list)(struct db *db, const char *tenant, int state, struct page page,
+                         struct approval_row **ret, size_t *ret_count, struct err *e);
+    int (*approval_expire)(struct db *db, int64_t now_ms, struct err *e);
+    int (*approval_forget)(struct db *db, int64_t before_ms, size_t limit, struct err *e);
+
     int (*file_put)(struct db *db, const struct file_row *r, struct err *e);
     int (*file_get)(struct db *db, const char *tenant, const char *id, struct file_row *ret,
                     struct err *e);
@@ -93,7 +109,8 @@ struct row_type {
     const struct column *columns;
     size_t count, size;
 };
-extern const struct row_type key_type, session_type, space_type, exec_type, file_type;
+extern const struct row_type key_type, session_type, space_type, exec_type, file_type,
+    approval_type;
 extern const struct row_type number_type; /* one int64_t */
 
 void row_done(const struct row_type *t, void *row);

@@ -12,6 +12,8 @@ import pytest
 import retort
 from server import answers, drain
 
+pytestmark = pytest.mark.once
+
 FLAGS = ["--header-timeout", "1", "--max-connections", "300"]
 HEAD = b"Host: localhost\r\n"
 JSON = HEAD + b"Content-Type: application/json\r\n"

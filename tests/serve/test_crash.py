@@ -14,7 +14,7 @@ import pytest
 
 from server import Server
 
-KILLS = 100
+KILLS = 100 if os.geteuid() == 0 else 30  # the state is kept the same way, whoever starts it
 
 
 class Worker(threading.Thread):

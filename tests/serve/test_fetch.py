@@ -11,6 +11,8 @@ import retort
 from server import together
 from world import METADATA, PRIVATE, PUBLIC, PUBLIC6, World, response
 
+pytestmark = pytest.mark.once
+
 MIB = 2**20
 FLAGS = ["--fetch-size", "1M", "--fetch-timeout", "2", "--listen", "127.0.0.1:8000"]
 REFUSED = "is private, and this server does not fetch from private addresses"

@@ -8,6 +8,8 @@ import pytest
 import retort
 from server import Server, TIME
 
+pytestmark = pytest.mark.once
+
 MEMBERS = {"id", "tenant", "name", "hint", "admin", "created_at", "last_used_at", "revoked_at"}
 
 

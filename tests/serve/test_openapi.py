@@ -11,6 +11,8 @@ import pytest
 import retort
 from server import form
 
+pytestmark = pytest.mark.once
+
 VALIDATOR = "@seriousme/openapi-schema-validator"
 METHODS = ("get", "put", "post", "delete", "patch")
 

@@ -84,6 +84,7 @@ def test_raised(session, shape):
     assert found[1]["name"] == "ZeroDivisionError" and found[2]["status"] == "raised"
 
 
+@pytest.mark.once
 def test_pings_while_silent(server):
     def one(shape):
         with server.client() as c, c.session() as s, \

@@ -1,0 +1,134 @@
+/* Approvals. What a person has decided, and that it was taken, is on the disk before it counts. */
+#include "store/sqlite_int.h"
+
+#define COLUMNS                                                                                    \
+    "id, tenant, key, pool, session, conversation, tool, door, request, digest, lasting, state, "  \
+    "decided_by, decided_how, reason, execution, created_ms, expires_ms, decided_ms, taken_ms, "   \
+    "text_chars, text"
+#define SELECT "SELECT " COLUMNS " FROM approvals WHERE "
+
+/* Of the enum: pending and approved come first. */
+static_assert(APPROVAL_PENDING == 0 && APPROVAL_APPROVED == 1 && APPROVAL_DECLINED == 2 &&
+                  APPROVAL_EXPIRED == 3,
+              "the statements and indices have these numbers");
+
+static int put(struct db *db, const struct approval_row *r, struct err *e)
+{
+    int rc = sql_put(db,
+                     "INSERT INTO approvals (" COLUMNS ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
+                     " ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+                     " ON CONFLICT (id) DO UPDATE SET session = excluded.session,"
+                     " conversation = excluded.conversation, lasting = excluded.lasting,"
+                     " state = excluded.state, decided_by = excluded.decided_by,"
+                     " decided_how = excluded.decided_how, reason = excluded.reason,"
+                     " execution = excluded.execution, expires_ms = excluded.expires_ms,"
+                     " decided_ms = excluded.decided_ms, taken_ms = excluded.taken_ms"
+                     " WHERE tenant = excluded.tenant",
+                     &approval_type, r, NULL, 0, e);
+
+    sqlite_of(db)->must_sync = true;
+    if (rc == 0)
+        return err_set(e, ERR_CONFLICT, "an approval of another tenant has this id");
+    return rc < 0 ? -1 : 0;
+}
+
+static int get(struct db *db, const char *tenant, const char *id, struct approval_row *ret,
+               struct err *e)
+{
+    return sql_one(db, SELECT "id = ?2 AND tenant = ?1", ARGS(TEXT(tenant), TEXT(id)),
+                   &approval_type, ret, e);
+}
+
+static int open_one(struct db *db, const char *tenant, const char *key, const uint8_t digest[32],
+                    int64_t now_ms, struct approval_row *ret, struct err *e)
+{
+    struct str bytes = {(const char *)digest, 32};
+
+    return sql_one(db,
+                   SELECT "digest = ?3 AND taken_ms = 0 AND tenant = ?1 AND key = ?2"
+                          " AND state < 3 AND expires_ms > ?4 ORDER BY created_ms DESC LIMIT 1",
+                   ARGS(TEXT(tenant), TEXT(key), BYTES(bytes), NUMBER(now_ms)), &approval_type, ret,
+                   e);
+}
+
+static int lasting(struct db *db, const char *tenant, const char *key, const char *tool,
+                   const char *session, const char *conversation, struct approval_row *ret,
+                   struct err *e)
+{
+    int rc = 0;
+
+    if (*session)
+        rc = sql_one(db,
+                     SELECT "session = ?4 AND state = 1 AND lasting AND taken_ms > 0"
+                            " AND tenant = ?1 AND key = ?2 AND tool = ?3 LIMIT 1",
+                     ARGS(TEXT(tenant), TEXT(key), TEXT(tool), TEXT(session)), &approval_type, ret,
+                     e);
+    if (rc == 0 && *conversation)
+        rc = sql_one(db,
+                     SELECT "conversation = ?4 AND state = 1 AND lasting AND taken_ms > 0"
+                            " AND tenant = ?1 AND key = ?2 AND tool = ?3 LIMIT 1",
+                     ARGS(TEXT(tenant), TEXT(key), TEXT(tool), TEXT(conversation)), &approval_type,
+                     ret, e);
+    return rc;
+}
+
+static int count(struct db *db, const char *tenant, int64_t now_ms, uint64_t *ret_pending,
+                 struct err *e)
+{
+    int64_t n = 0;
+    int rc = sql_one(db,
+                     "SELECT count(*) FROM approvals"
+                     " WHERE tenant = ?1 AND state = 0 AND expires_ms > ?2",
+                     ARGS(TEXT(tenant), NUMBER(now_ms)), &number_type, &n, e);
+
+    *ret_pending = (uint64_t)n;
+    return rc < 0 ? -1 : 0;
+}
+
+static int list(struct db *db, const char *tenant, int state, struct page page,
+                struct approval_row **ret, size_t *ret_count, struct err *e)
+{
+    struct span s = SPAN_ALL;
+
+    *ret = NULL;
+    if (span_go_on(db, &s, MADE_WHEN("approvals"), tenant, page, false, e) < 0)
+        return -1;
+    if (state < 0)
+        *ret = sql_all(db, SELECT IN_SPAN " AND tenant = ?5" NEWEST_FIRST " LIMIT ?6",
+                       ARGS(SPAN_ARGS(s), TEXT(tenant), NUMBER(page.limit)), &approval_type,
+                       ret_count, e);
+    else
+        *ret = sql_all(db,
+                       SELECT IN_SPAN " AND tenant = ?5 AND state = ?7" NEWEST_FIRST " LIMIT ?6",
+                       ARGS(SPAN_ARGS(s), TEXT(tenant), NUMBER(page.limit), NUMBER(state)),
+                       &approval_type, ret_count, e);
+    return *ret ? 0 : -1;
+}
+
+static int expire(struct db *db, int64_t now_ms, struct err *e)
+{
+    return sql_run(db,
+                   "UPDATE approvals SET state = 3"
+                   " WHERE state < 2 AND taken_ms = 0 AND expires_ms <= ?1",
+                   ARGS(NUMBER(now_ms)), e);
+}
+
+static int forget(struct db *db, int64_t before_ms, size_t limit, struct err *e)
+{
+    return sql_run(db,
+                   "DELETE FROM approvals WHERE id IN (SELECT id FROM approvals"
+                   " WHERE created_ms < ?1 ORDER BY created_ms, id LIMIT ?2)",
+                   ARGS(NUMBER(before_ms), NUMBER(limit)), e);
+}
+
+void sqlite_approvals(struct db_ops *ops)
+{
+    ops->approval_put = put;
+    ops->approval_get = get;
+    ops->approval_open = open_one;
+    ops->approval_lasting = lasting;
+    ops->approval_count = count;
+    ops->approval_list = list;
+    ops->approval_expire = expire;
+    ops->approval_forget = forget;
+}
