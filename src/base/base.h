@@ -57,6 +57,7 @@ enum err_kind {
     ERR_MISSING,  /* there is no such thing, or it is not the caller's */
     ERR_CONFLICT, /* it is there already, or in the wrong state */
     ERR_BUSY,     /* the house is full: later it may work */
+    ERR_DENIED,   /* this caller may not, or not before somebody has agreed */
     ERR_HOST,     /* the kernel, the disk, or our own bug */
 };
 

@@ -57,7 +57,20 @@ static const struct command keys = {
     .main = keys_main,
 };
 
-static const struct command *const commands[] = {&run, &command_serve, &keys, &doctor};
+static const struct command mcp = {
+    .name = "mcp",
+    .id = COMMAND_MCP,
+    .configured = true,
+    .args = "[OPTION]...",
+    .text = "Serve one MCP client on standard input and output; nothing else has to run.",
+    .notes =
+        "Every option but --help and --verbose is also RETORT_NAME in the environment.\n"
+        "SIZE is a number with K, M, G or T; S and TIME are seconds, or a number with m, h or d.\n"
+        "It ends with its input, at SIGTERM, SIGINT or SIGHUP, and with whoever started it.\n",
+    .main = mcp_main,
+};
+
+static const struct command *const commands[] = {&run, &command_serve, &mcp, &keys, &doctor};
 
 static int usage(const char *fmt, ...) PRINTF(1, 2);
 static int usage(const char *fmt, ...)

@@ -48,27 +48,30 @@ struct serve_settings {
     bool check_config;
 
     bool plain_http;
-    char *tls_cert, *tls_key; /* owned: files; both or neither */
-    char *hosts, *origins;    /* owned, or NULL */
+    char *tls_cert, *tls_key;         /* owned: files; both or neither */
+    char *hosts, *origins;            /* owned, or NULL */
+    char *public_url, *oauth_servers; /* owned, or NULL */
     uint64_t max_connections, max_per_address, header_ms;
 
     uint64_t tenant_sessions, retention_ms, record_ms, file_bytes;
     uint64_t fetch_bytes, fetch_ms;
     bool fetch_private;
     char *fetch_allow; /* owned, or NULL */
+
+    uint64_t answer_ms; /* of MCP */
 };
 #define LISTEN_DEFAULT "127.0.0.1:8000"
 
 /* What only `keys` has. */
 struct keys_settings {
     char *tenant, *name; /* owned, or NULL */
-    bool admin, quiet;
+    bool admin, approver, quiet;
 };
 
 /* Where a setting was given; a later one of these wins. */
 enum source_kind { SOURCE_DEFAULT, SOURCE_FILE, SOURCE_ENV, SOURCE_FLAG };
 
-#define OPTIONS_MAX 80
+#define OPTIONS_MAX 96
 
 /* Everything that can be set. Rows of options.c point into it. */
 struct settings {
@@ -77,9 +80,10 @@ struct settings {
     struct service_pool pool;   /* of run: the one; of serve: what every pool has at first */
     struct service_pool *pools; /* owned: the [pool NAME] sections, each of them complete */
     size_t pool_count;
-    char *config; /* owned; NULL: CONFIG_DEFAULT where there is one */
-    char *state;  /* owned; once settings_load() has run, never NULL */
-    char *out;    /* owned; NULL: artifacts are named, not kept */
+    char *config;    /* owned; NULL: CONFIG_DEFAULT where there is one */
+    char *state;     /* owned; once settings_load() has run, never NULL but of mcp */
+    char *pool_name; /* owned: of mcp, the one pool to use; or NULL */
+    char *out;       /* owned; NULL: artifacts are named, not kept */
     struct list files;
     struct {
         struct work *item; /* owned */
@@ -89,6 +93,7 @@ struct settings {
     bool json;
     bool keep_going;
     bool verbose;
+    bool fixtures; /* of the conformance suite, in MCP */
     bool help;
     unsigned char from[OPTIONS_MAX]; /* an enum source_kind for each row of options.c */
     int argc;                        /* what SIGHUP reads again */
@@ -106,6 +111,7 @@ int run_main(const struct settings *s);
 int doctor_main(const struct settings *s);
 int serve_main(const struct settings *s);
 int keys_main(const struct settings *s);
+int mcp_main(const struct settings *s);
 
 /* The folder that holds retort_guest/ and _retort.abi3.so: beside the program in a build tree,
  * below

@@ -38,7 +38,7 @@ enum option_group {
 };
 
 /* Bits of option.commands. */
-enum command_id { COMMAND_RUN, COMMAND_DOCTOR, COMMAND_SERVE, COMMAND_KEYS };
+enum command_id { COMMAND_RUN, COMMAND_DOCTOR, COMMAND_SERVE, COMMAND_KEYS, COMMAND_MCP };
 
 struct option {
     const char *name;

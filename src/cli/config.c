@@ -44,13 +44,15 @@ void config_path(const struct settings *s, char *ret, size_t size)
 
 /* --- the environment --- */
 
-static int load_env(struct settings *s, struct err *e)
+static int load_env(struct settings *s, const struct command *c, struct err *e)
 {
+    enum command_id whose = c->id == COMMAND_MCP ? COMMAND_MCP : COMMAND_SERVE;
+
     for (size_t i = 0; i < options_count; i++) {
         const struct option *o = &options[i];
         char name[ENV_NAME_MAX];
         const char *value;
-        if (!(o->commands & IN(COMMAND_SERVE)) || (o->not_from & IN(SOURCE_ENV)))
+        if (!(o->commands & IN(whose)) || (o->not_from & IN(SOURCE_ENV)))
             continue;
         option_env_name(o, name);
         value = getenv(name);
@@ -229,6 +231,26 @@ static int load_pools(struct settings *s, const struct ini *ini, const char *pat
     return 0;
 }
 
+static int choose_pool(struct settings *s, struct err *e)
+{
+    size_t at = 0;
+    char shown[NAME_SHOWN];
+
+    if (!s->pool_name)
+        return 0;
+    while (at < s->pool_count && strcmp(s->pools[at].name, s->pool_name) != 0)
+        at++;
+    if (at == s->pool_count)
+        return err_set(e, ERR_CALLER, "--pool: there is no pool %s; the first is %s",
+                       name_show(shown, str_of(s->pool_name)), s->pools[0].name);
+    for (size_t i = 0; i < s->pool_count; i++)
+        if (i != at)
+            pool_done(&s->pools[i]);
+    s->pools[0] = s->pools[at];
+    s->pool_count = 1;
+    return 0;
+}
+
 /* --- what no single row can tell --- */
 
 static int check_pool(const struct service_pool *p, struct err *e)
@@ -244,6 +266,51 @@ static int check_pool(const struct service_pool *p, struct err *e)
     return 0;
 }
 
+/* They stand in a header, between quotes. */
+static bool is_url(struct str s)
+{
+    bool has_scheme =
+        (s.n > 8 && memcmp(s.p, "https://", 8) == 0) || (s.n > 7 && memcmp(s.p, "http://", 7) == 0);
+
+    for (size_t i = 0; i < s.n; i++)
+        if ((unsigned char)s.p[i] <= ' ' || (unsigned char)s.p[i] >= 0x7f ||
+            strchr("\"\\<>?#", s.p[i]))
+            return false;
+    return has_scheme && s.n < 512;
+}
+
+static int check_urls(const char *name, const char *list, struct err *e)
+{
+    char shown[NAME_SHOWN];
+
+    for (const char *p = list; p && *p; p += *p == ',') {
+        struct str one = {p, strcspn(p, ",")};
+
+        p += one.n;
+        while (one.n && *one.p == ' ')
+            one.p++, one.n--;
+        while (one.n && one.p[one.n - 1] == ' ')
+            one.n--;
+        if (!is_url(one))
+            return err_set(e, ERR_CALLER, "%s: '%s' is not a URL such as https://code.example",
+                           name, name_show(shown, one));
+    }
+    return 0;
+}
+
+static int check_oauth(const struct serve_settings *s, struct err *e)
+{
+    if (check_urls("public-url", s->public_url, e) < 0 ||
+        check_urls("oauth-servers", s->oauth_servers, e) < 0)
+        return -1;
+    if (s->public_url && strchr(s->public_url, ','))
+        return err_set(e, ERR_CALLER, "public-url: there is one only");
+    if (s->oauth_servers && !s->public_url)
+        return err_set(e, ERR_CALLER,
+                       "oauth-servers needs public-url: say how clients reach this server");
+    return 0;
+}
+
 static int check_serve(const struct settings *s, struct err *e)
 {
     struct address a;
@@ -251,6 +318,8 @@ static int check_serve(const struct settings *s, struct err *e)
     if (!s->serve.tls_cert != !s->serve.tls_key)
         return err_set(e, ERR_CALLER, "tls-cert and tls-key belong together; %s is missing",
                        s->serve.tls_cert ? "tls-key" : "tls-cert");
+    if (check_oauth(&s->serve, e) < 0)
+        return -1;
     for (size_t i = 0; i < s->serve.listen.count; i++)
         if (address_parse(s->serve.listen.item[i], &a, e) < 0)
             return err_wrap(e, "listen");
@@ -283,10 +352,12 @@ static int find_config(struct settings *s, const struct command *c, int argc,
 }
 
 /* Defaults that a constant cannot say. */
-static int complete(struct settings *s, struct err *e)
+static int complete(struct settings *s, const struct command *c, struct err *e)
 {
     char path[STATE_PATH_MAX];
 
+    if (c->id == COMMAND_MCP && !s->state)
+        return 0; /* it has a directory of its own */
     if (s->serve.listen.count == 0)
         list_add(&s->serve.listen, LISTEN_DEFAULT);
     if (state_find(s, path, e) < 0)
@@ -302,8 +373,8 @@ static int load(struct settings *s, const struct command *c, const char *path, s
     if (*path && (ini_load(ini, path, e) < 0 || check_file(ini, path, e) < 0 ||
                   load_server(s, ini, path, e) < 0))
         return -1;
-    if (load_env(s, e) < 0 || settings_parse(s, c, s->argc, s->argv, e) < 0 ||
-        load_pools(s, ini, path, e) < 0 || complete(s, e) < 0)
+    if (load_env(s, c, e) < 0 || settings_parse(s, c, s->argc, s->argv, e) < 0 ||
+        load_pools(s, ini, path, e) < 0 || choose_pool(s, e) < 0 || complete(s, c, e) < 0)
         return -1;
     return check_serve(s, e);
 }
@@ -323,7 +394,12 @@ int settings_load(struct settings *s, const struct command *c, int argc, const c
         return -1;
     if (s->help)
         return 0;
-    config_path(s, path, sizeof(path));
+    if (c->id == COMMAND_MCP)
+        s->pool.ready = 1; /* for one user */
+    if (c->id == COMMAND_MCP && !s->config)
+        path[0] = '\0'; /* the server's is its operator's, and may not be readable */
+    else
+        config_path(s, path, sizeof(path));
     rc = load(s, c, path, &ini, e);
     ini_done(&ini);
     if (rc == 0)

@@ -70,6 +70,13 @@ static int put_key(struct db *db, void *arg, struct err *e)
     return db_key_put(db, &d->key, e);
 }
 
+static const char *rights_of(const struct key_row *k)
+{
+    if (k->admin)
+        return ", for an administrator";
+    return k->approver ? ", for an approver" : "";
+}
+
 static int create(struct desk *d, struct err *e)
 {
     const struct keys_settings *k = &d->s->keys;
@@ -81,6 +88,7 @@ static int create(struct desk *d, struct err *e)
         check_text("--name", k->name ? k->name : "", NAME_MAX_, e) < 0 || open_store(d, e) < 0)
         return -1;
     key_make(&d->key, secret, k->tenant, k->name ? k->name : "", k->admin);
+    d->key.approver = k->approver;
     if (store_call(d->store, put_key, d, e) < 0)
         return -1;
     if (k->quiet)
@@ -89,7 +97,7 @@ static int create(struct desk *d, struct err *e)
         printf("%s is a new key of tenant %s%s. Its secret is shown this once:\n\n  %s\n\n"
                "Send it as \"Authorization: Bearer SECRET\". From now on no request goes without a "
                "key.\n",
-               d->key.id, k->tenant, k->admin ? ", for an administrator" : "", secret);
+               d->key.id, k->tenant, rights_of(&d->key), secret);
     explicit_bzero(secret, sizeof(secret));
     return 0;
 }
@@ -128,10 +136,11 @@ static void print_json(const struct desk *d)
     for (size_t i = 0; i < d->count; i++) {
         const struct key_row *r = &d->keys[i];
         json_array_append_new(
-            all, json_pack("{s:s, s:s, s:s, s:s, s:b, s:o, s:o, s:o}", "id", r->id, "tenant",
+            all, json_pack("{s:s, s:s, s:s, s:s, s:b, s:b, s:o, s:o, s:o}", "id", r->id, "tenant",
                            r->tenant, "name", r->name ? r->name : "", "hint", r->hint, "admin",
-                           r->admin, "created_at", time_value(r->created_ms), "last_used_at",
-                           time_value(r->used_ms), "revoked_at", time_value(r->revoked_ms)));
+                           r->admin, "approver", r->approver, "created_at",
+                           time_value(r->created_ms), "last_used_at", time_value(r->used_ms),
+                           "revoked_at", time_value(r->revoked_ms)));
     }
     json_dumpf(all, stdout, JSON_INDENT(2) | JSON_ENSURE_ASCII);
     putchar('\n');
@@ -140,15 +149,18 @@ static void print_json(const struct desk *d)
 
 static void print_table(const struct desk *d)
 {
-    static const char *const line = "%-30s  %-12s  %-16s  %-5s  %-20s  %-20s  %-20s  %s\n";
+    static const char *const line = "%-30s  %-12s  %-16s  %-8s  %-20s  %-20s  %-20s  %s\n";
     char t1[32], t2[32], t3[32], tenant[NAME_SHOWN], name[NAME_SHOWN];
 
-    printf(line, "ID", "SECRET", "TENANT", "ADMIN", "CREATED", "LAST USED", "REVOKED", "NAME");
+    printf(line, "ID", "SECRET", "TENANT", "MAY", "CREATED", "LAST USED", "REVOKED", "NAME");
     for (size_t i = 0; i < d->count; i++) {
         const struct key_row *r = &d->keys[i];
         char hint[sizeof(r->hint) + 4];
         snprintf(hint, sizeof(hint), "%s...", r->hint);
-        printf(line, r->id, hint, name_show(tenant, str_of(r->tenant)), r->admin ? "yes" : "-",
+        printf(line, r->id, hint, name_show(tenant, str_of(r->tenant)),
+               r->admin      ? "admin"
+               : r->approver ? "approve"
+                             : "-",
                show_time(r->created_ms, t1), show_time(r->used_ms, t2),
                show_time(r->revoked_ms, t3), name_show(name, str_of(r->name)));
     }
@@ -205,9 +217,9 @@ static const struct verb {
     const char *usage;
     int (*run)(struct desk *d, struct err *e);
 } verbs[] = {
-    {"create", 0, "retort keys create --tenant NAME [--name TEXT] [--admin]", create    },
-    {"list",   0, "retort keys list [--json]",                                list      },
-    {"revoke", 1, "retort keys revoke ID",                                    revoke_one},
+    {"create", 0, "retort keys create --tenant NAME [--name TEXT] [--admin | --approver]", create    },
+    {"list",   0, "retort keys list [--json]",                                             list      },
+    {"revoke", 1, "retort keys revoke ID",                                                 revoke_one},
 };
 
 static int run(struct desk *d, struct err *e)

@@ -9,6 +9,7 @@
 #define DOCTOR    IN(COMMAND_DOCTOR)
 #define SERVE     IN(COMMAND_SERVE)
 #define KEYS      IN(COMMAND_KEYS)
+#define MCP       IN(COMMAND_MCP)
 #define FLAG_ONLY (IN(SOURCE_FILE) | IN(SOURCE_ENV))
 #define SECOND_MS 1000ull
 #define MINUTE_MS (60 * SECOND_MS)
@@ -38,6 +39,8 @@ const struct option options[] = {
      .not_from = FLAG_ONLY, .text = "What it is for, in your own words."},
     {"admin",  0,   OPTION_BOOL, GROUP_KEY, KEYS, AT(keys.admin),
      .not_from = FLAG_ONLY, .text = "It may manage keys and read every tenant's audit log."},
+    {"approver", 0, OPTION_BOOL, GROUP_KEY, KEYS, AT(keys.approver),
+     .not_from = FLAG_ONLY, .text = "It may decide what its tenant's clients ask approval for."},
     {"quiet",  'q', OPTION_BOOL, GROUP_KEY, KEYS, AT(keys.quiet),
      .not_from = FLAG_ONLY, .text = "Print the secret and nothing else."},
 
@@ -54,10 +57,16 @@ const struct option options[] = {
     {"state",           0, OPTION_PATH, GROUP_SERVER, SERVE | KEYS, AT(state), .metavar = "DIR",
      .unset = "/var/lib/retort, or ~/.local/state/retort",
      .text = "Keep sessions, files, records and keys in DIR."},
-    {"user",            0, OPTION_PATH, GROUP_SERVER, SERVE, AT(serve.user), .metavar = "NAME",
+    {"config",          0, OPTION_PATH, GROUP_SERVER, MCP, AT(config), .metavar = "FILE",
+     .not_from = IN(SOURCE_FILE), .unset = "none",
+     .text = "Take pools and limits from FILE, the settings of a server."},
+    {"state",           0, OPTION_PATH, GROUP_SERVER, MCP, AT(state), .metavar = "DIR",
+     .unset = "a temporary one, removed at the end",
+     .text = "Keep sessions, files and records in DIR."},
+    {"user",            0, OPTION_PATH, GROUP_SERVER, SERVE | MCP, AT(serve.user), .metavar = "NAME",
      .unset = "retort where there is one, else 1879048191",
      .text = "Started by root: serve as this user."},
-    {"isolation-floor", 0, OPTION_CHOICE, GROUP_SERVER, SERVE, AT(serve.floor),
+    {"isolation-floor", 0, OPTION_CHOICE, GROUP_SERVER, SERVE | MCP, AT(serve.floor),
      .metavar = "WHAT", .choices = "namespaces+seccomp|all",
      .text = "Do not start where fewer layers of isolation hold."},
     {"drain",           0, OPTION_SECONDS, GROUP_SERVER, SERVE, AT(serve.drain_ms),
@@ -66,6 +75,8 @@ const struct option options[] = {
      .metavar = "LEVEL", .choices = "error|warn|info|debug", .text = "What is logged on stderr."},
     {"log-format",      0, OPTION_CHOICE, GROUP_SERVER, SERVE, AT(serve.log_format),
      .metavar = "FORMAT", .choices = "text|json", .text = "Lines for people, or for programs."},
+    {"conformance-fixtures", 0, OPTION_BOOL, GROUP_SERVER, SERVE | MCP, AT(fixtures),
+     .not_from = FLAG_ONLY, .text = "For tests of MCP alone: show what its conformance suite wants."},
 
     {"tls-cert",        0, OPTION_PATH, GROUP_ACCESS, SERVE, AT(serve.tls_cert), .metavar = "FILE",
      .unset = "none", .text = "Speak TLS with the certificates of this PEM file."},
@@ -77,6 +88,11 @@ const struct option options[] = {
      .unset = "none", .text = "Further Host names that need no key while there is none."},
     {"origins",         0, OPTION_TEXT, GROUP_ACCESS, SERVE, AT(serve.origins), .metavar = "URLS",
      .unset = "none", .text = "Web pages that may call, such as https://app.example."},
+    {"public-url",      0, OPTION_TEXT, GROUP_ACCESS, SERVE, AT(serve.public_url), .metavar = "URL",
+     .unset = "none", .text = "How clients reach this server, such as https://code.example."},
+    {"oauth-servers",   0, OPTION_TEXT, GROUP_ACCESS, SERVE, AT(serve.oauth_servers),
+     .metavar = "URLS", .unset = "none",
+     .text = "Where clients of MCP get tokens that a proxy in front takes."},
     {"max-connections", 0, OPTION_COUNT, GROUP_ACCESS, SERVE, AT(serve.max_connections),
      1, 1000000, .metavar = "N", .text = "Connections at a time."},
     {"max-per-address", 0, OPTION_COUNT, GROUP_ACCESS, SERVE, AT(serve.max_per_address),
@@ -87,73 +103,99 @@ const struct option options[] = {
 
     {"tenant-sessions", 0, OPTION_COUNT, GROUP_HOUSE, SERVE, AT(serve.tenant_sessions),
      1, 1000000, .metavar = "N", .text = "Live sessions of one tenant."},
-    {"retention",       0, OPTION_SECONDS, GROUP_HOUSE, SERVE, AT(serve.retention_ms),
+    {"retention",       0, OPTION_SECONDS, GROUP_HOUSE, SERVE | MCP, AT(serve.retention_ms),
      SECOND_MS, YEARS_MS, .metavar = "TIME", .text = "How long a workspace outlives its last use."},
-    {"records",         0, OPTION_SECONDS, GROUP_HOUSE, SERVE, AT(serve.record_ms),
+    {"records",         0, OPTION_SECONDS, GROUP_HOUSE, SERVE | MCP, AT(serve.record_ms),
      0, YEARS_MS, .metavar = "TIME", .text = "How long an execution stays on record; 0 for ever."},
-    {"file-size",       0, OPTION_SIZE, GROUP_HOUSE, SERVE, AT(serve.file_bytes),
+    {"file-size",       0, OPTION_SIZE, GROUP_HOUSE, SERVE | MCP, AT(serve.file_bytes),
      1, 64 * TiB, .metavar = "SIZE", .text = "Size of one upload."},
-    {"fetch-size",      0, OPTION_SIZE, GROUP_HOUSE, SERVE, AT(serve.fetch_bytes),
+    {"fetch-size",      0, OPTION_SIZE, GROUP_HOUSE, SERVE | MCP, AT(serve.fetch_bytes),
      1, 64 * TiB, .metavar = "SIZE", .text = "Size of one file that is fetched by its URL."},
-    {"fetch-timeout",   0, OPTION_SECONDS, GROUP_HOUSE, SERVE, AT(serve.fetch_ms),
+    {"fetch-timeout",   0, OPTION_SECONDS, GROUP_HOUSE, SERVE | MCP, AT(serve.fetch_ms),
      SECOND_MS, HOUR_MS, .metavar = "S", .text = "Time for it."},
-    {"fetch-private",   0, OPTION_BOOL, GROUP_HOUSE, SERVE, AT(serve.fetch_private), .unset = "no",
+    {"fetch-private",   0, OPTION_BOOL, GROUP_HOUSE, SERVE | MCP, AT(serve.fetch_private), .unset = "no",
      .text = "Fetch from private addresses, too."},
-    {"fetch-allow",     0, OPTION_HOSTS, GROUP_HOUSE, SERVE, AT(serve.fetch_allow),
+    {"fetch-allow",     0, OPTION_HOSTS, GROUP_HOUSE, SERVE | MCP, AT(serve.fetch_allow),
      .metavar = "HOSTS", .unset = "none",
      .text = "Of private addresses only these, such as 10.0.0.0/8, files.example:8080."},
 
+    {"mcp-answer",      0, OPTION_SECONDS, GROUP_HOUSE, SERVE | MCP, AT(serve.answer_ms),
+     100, DAY_MS, .metavar = "S",
+     .text = "Code that runs longer is answered for with what there is, where a client of MCP asked "
+             "for neither progress nor a task."},
+
+    {"pool",         0, OPTION_PATH, GROUP_POOL, MCP, AT(pool_name), .metavar = "NAME",
+     .not_from = IN(SOURCE_FILE), .unset = "all, and the first for those who name none",
+     .text = "Of the pools in the file, this one alone."},
     {"description",  0, OPTION_TEXT, GROUP_POOL, SERVE, AT(pool.text), .metavar = "TEXT",
      .unset = "none", .text = "What the pool is for, in one line."},
     {"ready",        0, OPTION_COUNT, GROUP_POOL, SERVE, AT(pool.ready),
      0, 10000, .metavar = "N", .unset = "two for each core",
      .text = "Sandboxes kept ready for the next sessions."},
-    {"max-sessions", 0, OPTION_COUNT, GROUP_POOL, SERVE, AT(pool.max_sessions),
+    {"ready",        0, OPTION_COUNT, GROUP_POOL, MCP, AT(pool.ready),
+     0, 10000, .metavar = "N", .unset = "1", .text = "Sandboxes kept ready for the next sessions."},
+    {"max-sessions", 0, OPTION_COUNT, GROUP_POOL, SERVE | MCP, AT(pool.max_sessions),
      1, 30000, .metavar = "N", .text = "Live sessions."},
-    {"idle-timeout", 0, OPTION_SECONDS, GROUP_POOL, SERVE, AT(pool.idle_ms),
+    {"idle-timeout", 0, OPTION_SECONDS, GROUP_POOL, SERVE | MCP, AT(pool.idle_ms),
      SECOND_MS, YEARS_MS, .metavar = "TIME",
      .text = "Unused for this long a session goes to sleep: variables go, files stay."},
-    {"lifetime",     0, OPTION_SECONDS, GROUP_POOL, SERVE, AT(pool.lifetime_ms),
+    {"lifetime",     0, OPTION_SECONDS, GROUP_POOL, SERVE | MCP, AT(pool.lifetime_ms),
      SECOND_MS, YEARS_MS, .metavar = "TIME", .text = "So it does at this age at the latest."},
-    {"recycle",      0, OPTION_SECONDS, GROUP_POOL, SERVE, AT(pool.recycle_ms),
+    {"recycle",      0, OPTION_SECONDS, GROUP_POOL, SERVE | MCP, AT(pool.recycle_ms),
      0, YEARS_MS, .metavar = "TIME",
      .text = "Age at which the interpreter behind the pool is replaced; 0 for never."},
-    {"egress",       0, OPTION_CHOICE, GROUP_POOL, SERVE, AT(pool.egress),
+    {"egress",       0, OPTION_CHOICE, GROUP_POOL, SERVE | MCP, AT(pool.egress),
      .metavar = "WHAT", .choices = "none|allow-list",
      .text = "Whether code reaches the network, and what of it."},
-    {"egress-hosts", 0, OPTION_HOSTS, GROUP_POOL, SERVE, AT(pool.egress_hosts), .metavar = "HOSTS",
+    {"egress-hosts", 0, OPTION_HOSTS, GROUP_POOL, SERVE | MCP, AT(pool.egress_hosts), .metavar = "HOSTS",
      .unset = "none", .text = "The allow-list, such as pypi.org, *.pythonhosted.org, host:8443."},
-    {"python",       0, OPTION_PATH, GROUP_POOL, SERVE, AT(pool.python), .metavar = "PATH",
+    {"approval",         0, OPTION_CHOICE, GROUP_POOL, SERVE | MCP, AT(pool.approval),
+     .metavar = "WHAT", .choices = "auto|ask_first|always_ask",
+     .text = "Whether a person must agree before code runs: never, once per conversation and tool, "
+             "or each time."},
+    {"approval-by",      0, OPTION_CHOICE, GROUP_POOL, SERVE | MCP, AT(pool.approval_by),
+     .metavar = "WHO", .choices = "client|either|approver",
+     .text = "Who agrees: the client's user; where that one cannot be asked, an approver; or "
+             "always an approver."},
+    {"approval-when",    0, OPTION_TEXT, GROUP_POOL, SERVE | MCP, AT(pool.approval_when),
+     .metavar = "RULES", .unset = "every call",
+     .text = "Ask about these calls only, such as language=shell, code~socket|subprocess."},
+    {"approval-timeout", 0, OPTION_SECONDS, GROUP_POOL, SERVE | MCP, AT(pool.approval_timeout_ms),
+     SECOND_MS, 10 * MINUTE_MS, .metavar = "TIME", .text = "Time for the client's user to answer."},
+    {"approval-wait",    0, OPTION_SECONDS, GROUP_POOL, SERVE | MCP, AT(pool.approval_wait_ms),
+     SECOND_MS, 30 * DAY_MS, .metavar = "TIME",
+     .text = "Time for an approver to decide, and then for the call to come again."},
+    {"python",       0, OPTION_PATH, GROUP_POOL, SERVE | MCP, AT(pool.python), .metavar = "PATH",
      .unset = "/usr/bin/python3, else from PATH",
      .text = "The Python to run, such as that of a virtual environment."},
-    {"preload",      0, OPTION_TEXT, GROUP_POOL, SERVE, AT(pool.preload), .metavar = "NAMES",
+    {"preload",      0, OPTION_TEXT, GROUP_POOL, SERVE | MCP, AT(pool.preload), .metavar = "NAMES",
      .unset = "of " PRELOAD_DEFAULT ", those there are",
      .text = "Modules to import beforehand."},
 
-    {"timeout",       0, OPTION_SECONDS, GROUP_LIMITS, RUN | SERVE, AT(pool.limits.wall_ms),
+    {"timeout",       0, OPTION_SECONDS, GROUP_LIMITS, RUN | SERVE | MCP, AT(pool.limits.wall_ms),
      10, DAY_MS, .metavar = "S", .text = "Wall time of one execution."},
-    {"cpu-time",      0, OPTION_SECONDS, GROUP_LIMITS, RUN | SERVE, AT(pool.limits.cpu_ms),
+    {"cpu-time",      0, OPTION_SECONDS, GROUP_LIMITS, RUN | SERVE | MCP, AT(pool.limits.cpu_ms),
      0, DAY_MS, .metavar = "S", .text = "CPU time of one execution; 0 for no limit."},
-    {"cpus",          0, OPTION_CORES,   GROUP_LIMITS, RUN | SERVE, AT(pool.limits.cpu_percent),
+    {"cpus",          0, OPTION_CORES,   GROUP_LIMITS, RUN | SERVE | MCP, AT(pool.limits.cpu_percent),
      1, 102400, .metavar = "N", .text = "Cores the session may keep busy, such as 0.5 or 2."},
-    {"memory",        0, OPTION_SIZE,    GROUP_LIMITS, RUN | SERVE, AT(pool.limits.memory_bytes),
+    {"memory",        0, OPTION_SIZE,    GROUP_LIMITS, RUN | SERVE | MCP, AT(pool.limits.memory_bytes),
      32 * MiB, 64 * TiB, .metavar = "SIZE", .text = "Memory of the session, its files included."},
-    {"pids",          0, OPTION_COUNT,   GROUP_LIMITS, RUN | SERVE, AT(pool.limits.pids),
+    {"pids",          0, OPTION_COUNT,   GROUP_LIMITS, RUN | SERVE | MCP, AT(pool.limits.pids),
      8, 32768, .metavar = "N", .text = "Processes and threads of the session."},
-    {"disk",          0, OPTION_SIZE,    GROUP_LIMITS, RUN | SERVE, AT(pool.limits.disk_bytes),
+    {"disk",          0, OPTION_SIZE,    GROUP_LIMITS, RUN | SERVE | MCP, AT(pool.limits.disk_bytes),
      64 * KiB, 64 * TiB, .metavar = "SIZE", .text = "Size of /workspace."},
-    {"tmp",           0, OPTION_SIZE,    GROUP_LIMITS, RUN | SERVE, AT(pool.limits.tmp_bytes),
+    {"tmp",           0, OPTION_SIZE,    GROUP_LIMITS, RUN | SERVE | MCP, AT(pool.limits.tmp_bytes),
      64 * KiB, 64 * TiB, .metavar = "SIZE", .text = "Size of /tmp, and of /dev/shm."},
-    {"open-files",    0, OPTION_COUNT,   GROUP_LIMITS, RUN | SERVE, AT(pool.limits.open_files),
+    {"open-files",    0, OPTION_COUNT,   GROUP_LIMITS, RUN | SERVE | MCP, AT(pool.limits.open_files),
      32, 1048576, .metavar = "N", .text = "Open files of one process."},
-    {"output",        0, OPTION_SIZE,    GROUP_LIMITS, RUN | SERVE, AT(pool.limits.output_bytes),
+    {"output",        0, OPTION_SIZE,    GROUP_LIMITS, RUN | SERVE | MCP, AT(pool.limits.output_bytes),
      1 * KiB, 1 * GiB, .metavar = "SIZE",
      .text = "Output kept of one execution: its beginning and its end."},
-    {"artifacts",     0, OPTION_COUNT,   GROUP_LIMITS, RUN | SERVE, AT(pool.limits.artifact_count),
+    {"artifacts",     0, OPTION_COUNT,   GROUP_LIMITS, RUN | SERVE | MCP, AT(pool.limits.artifact_count),
      0, 100000, .metavar = "N", .text = "Files reported of one execution."},
-    {"artifact-size", 0, OPTION_SIZE,    GROUP_LIMITS, RUN | SERVE, AT(pool.limits.artifact_bytes),
+    {"artifact-size", 0, OPTION_SIZE,    GROUP_LIMITS, RUN | SERVE | MCP, AT(pool.limits.artifact_bytes),
      1, 64 * TiB, .metavar = "SIZE", .text = "Size of one file that is handed out."},
-    {"grace",         0, OPTION_SECONDS, GROUP_LIMITS, RUN | SERVE, AT(pool.limits.grace_ms),
+    {"grace",         0, OPTION_SECONDS, GROUP_LIMITS, RUN | SERVE | MCP, AT(pool.limits.grace_ms),
      0, DAY_MS, .metavar = "S", .text = "Time between the interrupt and the kill."},
 
     {"python",  0,   OPTION_PATH, GROUP_OTHER, RUN | DOCTOR, AT(pool.python), .metavar = "PATH",
@@ -163,9 +205,9 @@ const struct option options[] = {
      .unset = "none", .text = "Modules to import beforehand, separated by commas."},
     {"json",    0,   OPTION_BOOL, GROUP_OTHER, RUN | DOCTOR | KEYS, AT(json),
      .not_from = FLAG_ONLY, .text = "Print one JSON document in place of text."},
-    {"verbose", 'v', OPTION_BOOL, GROUP_OTHER, RUN | DOCTOR | KEYS, AT(verbose),
+    {"verbose", 'v', OPTION_BOOL, GROUP_OTHER, RUN | DOCTOR | KEYS | MCP, AT(verbose),
      .not_from = FLAG_ONLY, .text = "Tell on stderr what goes on behind the scenes."},
-    {"help",    'h', OPTION_BOOL, GROUP_OTHER, RUN | DOCTOR | SERVE | KEYS, AT(help),
+    {"help",    'h', OPTION_BOOL, GROUP_OTHER, RUN | DOCTOR | SERVE | KEYS | MCP, AT(help),
      .not_from = FLAG_ONLY, .text = "Print this text."},
 };
 // clang-format on
@@ -256,6 +298,8 @@ void settings_init(struct settings *s)
         .idle_ms = 15 * MINUTE_MS,
         .lifetime_ms = 12 * HOUR_MS,
         .recycle_ms = 12 * HOUR_MS,
+        .approval_timeout_ms = 10 * MINUTE_MS,
+        .approval_wait_ms = DAY_MS,
     };
     s->serve = (struct serve_settings){
         .socket_mode = 0600,
@@ -269,15 +313,17 @@ void settings_init(struct settings *s)
         .file_bytes = 4 * GiB,
         .fetch_bytes = 1 * GiB,
         .fetch_ms = 2 * MINUTE_MS,
+        .answer_ms = 50 * SECOND_MS,
     };
     limits_default(&s->pool.limits);
 }
 
 void pool_copy(struct service_pool *to, const struct service_pool *from)
 {
-    char *const *in[] = {&from->name, &from->python, &from->preload, &from->text,
-                         &from->egress_hosts};
-    char **out[] = {&to->name, &to->python, &to->preload, &to->text, &to->egress_hosts};
+    char *const *in[] = {&from->name, &from->python,       &from->preload,
+                         &from->text, &from->egress_hosts, &from->approval_when};
+    char **out[] = {&to->name, &to->python,       &to->preload,
+                    &to->text, &to->egress_hosts, &to->approval_when};
 
     *to = *from;
     for (size_t i = 0; i < COUNT(in); i++)
@@ -291,6 +337,7 @@ void pool_done(struct service_pool *p)
     free(p->preload);
     free(p->text);
     free(p->egress_hosts);
+    free(p->approval_when);
     *p = (struct service_pool){0};
 }
 
@@ -304,10 +351,11 @@ void list_done(struct list *l)
 
 void settings_done(struct settings *s)
 {
-    char *texts[] = {s->out,         s->config,           s->state,
-                     s->serve.user,  s->serve.tls_cert,   s->serve.tls_key,
-                     s->serve.hosts, s->serve.origins,    s->keys.tenant,
-                     s->keys.name,   s->serve.fetch_allow};
+    char *texts[] = {s->pool_name,     s->out,         s->config,
+                     s->state,         s->serve.user,  s->serve.tls_cert,
+                     s->serve.tls_key, s->serve.hosts, s->serve.origins,
+                     s->serve.public_url, s->serve.oauth_servers,
+                     s->keys.tenant,   s->keys.name,   s->serve.fetch_allow};
     struct list *lists[] = {&s->files, &s->words, &s->serve.listen};
 
     for (size_t i = 0; i < COUNT(texts); i++)

@@ -113,6 +113,28 @@ int egress_check(const struct settings *s, struct err *e)
     return 0;
 }
 
+/* --- who must agree --- */
+
+int approval_rules_check(const struct settings *s, struct err *e)
+{
+    bool rules = false, asks = false;
+
+    for (size_t i = 0; i < s->pool_count; i++) {
+        const struct service_pool *p = &s->pools[i];
+        asks |= p->approval != POLICY_AUTO;
+        if (!p->approval_when || !*p->approval_when)
+            continue;
+        rules = true;
+        if (approval_when_check(p->approval_when, e) < 0)
+            return err_wrap(e, "pool %s: approval-when", p->name);
+    }
+    if (rules && !asks)
+        return err_set(e, ERR_CALLER,
+                       "approval-when says about what to ask, but approval = auto asks nobody; set "
+                       "it to ask_first or always_ask");
+    return 0;
+}
+
 /* --- files --- */
 
 /* The server reads it when it is somebody else already, who must not be able to read the original.

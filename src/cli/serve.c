@@ -13,13 +13,13 @@
  */
 #include "cli/serve_int.h"
 #include "cli/state.h"
+#include "doors/azure/azure.h"
 #include "doors/http/http.h"
 #include "doors/mcp/mcp.h"
 #include "doors/operator/operator.h"
 #include "doors/rest/rest.h"
 #include "loop/loop.h"
 
-#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,7 +49,8 @@ struct server {
     struct service *service;
     struct http *http;
     struct mcp *mcp;
-    struct door rest, operator, mcp_door;
+    struct azure *azure;
+    struct door rest, operator, mcp_door, azure_door;
     struct timer *tick;  /* until a pool is up; then until nobody is left */
     struct timer *limit; /* of the draining */
     char why[256];       /* why no pool is up, as last told */
@@ -59,15 +60,6 @@ struct server {
 };
 
 /* --- starting --- */
-
-/* A large answer is made and freed in pieces that glibc would keep for the next one, and it would
- * learn to keep larger and larger ones: four times 10 MB of output left 160 MB behind, now none. */
-static void give_memory_back(void)
-{
-    mallopt(M_MMAP_THRESHOLD, 256 * 1024);
-    mallopt(M_TRIM_THRESHOLD, 1024 * 1024);
-    mallopt(M_ARENA_MAX, 2);
-}
 
 /* Everything that can be refused, and everything that takes root. */
 static int prepare(struct server *sv, struct err *e)
@@ -92,29 +84,6 @@ static int prepare(struct server *sv, struct err *e)
     return 0;
 }
 
-/* "numpy, pandas" as people write it; the interpreter wants the names alone. */
-static void close_up(char *names)
-{
-    char *to = names;
-
-    for (const char *p = names; *p; p++)
-        if (*p != ' ' && *p != '\t')
-            *to++ = *p;
-    *to = '\0';
-}
-
-static int complete_pools(struct server *sv, struct err *e)
-{
-    sv->pools = mem_zalloc(sv->s->pool_count * sizeof(*sv->pools));
-    for (size_t i = 0; i < sv->s->pool_count; i++) {
-        pool_copy(&sv->pools[i], &sv->s->pools[i]);
-        if (!sv->pools[i].preload && preload_default(&sv->pools[i], e) < 0)
-            return err_wrap(e, "pool %s", sv->pools[i].name);
-        close_up(sv->pools[i].preload);
-    }
-    return 0;
-}
-
 /* The last moment with one thread: the warden stays who we are, and we become somebody else. */
 static int settle(struct server *sv, struct err *e)
 {
@@ -125,30 +94,19 @@ static int settle(struct server *sv, struct err *e)
     if (!sv->engine || server_user_enter(&sv->user, e) < 0 || state_reach(sv->s->state, e) < 0)
         return -1;
     signal(SIGPIPE, SIG_IGN); /* not before: the warden's children would inherit it */
-    return complete_pools(sv, e);
+    sv->pools = pools_complete(sv->s->pools, sv->s->pool_count, e);
+    return sv->pools ? 0 : -1;
 }
 
 static int build_service(struct server *sv, struct err *e)
 {
-    const struct serve_settings *s = &sv->s->serve;
     const struct store_config store = {.dir = sv->s->state};
-    const struct service_config config = {
-        .pools = sv->pools,
-        .pool_count = sv->s->pool_count,
-        .tenant_sessions = s->tenant_sessions,
-        .retention_ms = s->retention_ms,
-        .record_ms = s->record_ms,
-        .file_bytes = s->file_bytes,
-        .fetch_bytes = s->fetch_bytes,
-        .fetch_ms = s->fetch_ms,
-        .fetch_private = s->fetch_private,
-        .fetch_allow = s->fetch_allow,
-    };
 
     sv->store = store_open(sv->loop, &store, e);
     if (!sv->store)
         return -1;
-    sv->service = service_new(sv->loop, sv->engine, sv->store, &config, e);
+    sv->service =
+        service_of(sv->s, sv->loop, sv->engine, sv->store, sv->pools, sv->s->pool_count, e);
     return sv->service ? 0 : -1;
 }
 
@@ -173,18 +131,30 @@ static int build_doors(struct server *sv, struct err *e)
         .tls_cert = s->tls_cert ? sv->cert.path : NULL,
         .tls_key = s->tls_key ? sv->key.path : NULL,
     };
-    const struct mcp_config mcp = {.loop = sv->loop, .service = the_service, .arg = sv};
+    struct mcp_config mcp = {.loop = sv->loop,
+                             .service = the_service,
+                             .arg = sv,
+                             .answer_ms = sv->s->serve.answer_ms,
+                             .fixtures = sv->s->fixtures,
+                             .public_url = s->public_url,
+                             .oauth_servers = s->oauth_servers};
 
+    if (state_secret(sv->s->state, mcp.secret, sizeof(mcp.secret), e) < 0)
+        return -1;
     sv->http = http_new(sv->loop, &config, e);
     if (!sv->http)
         return -1;
     rest_door_init(&sv->rest, sv->http);
     operator_door(&sv->operator, sv->http);
     sv->mcp = mcp_new(&mcp);
+    mcp_follow(sv->mcp, sv->service);
     mcp_door_init(&sv->mcp_door, sv->mcp);
     http_add(sv->http, &sv->rest);
     http_add(sv->http, &sv->operator);
     http_add(sv->http, &sv->mcp_door);
+    sv->azure = azure_new(sv->mcp);
+    azure_door_init(&sv->azure_door, sv->azure);
+    http_add(sv->http, &sv->azure_door);
     for (size_t i = 0; i < sv->listeners.count; i++) {
         struct listener *l = &sv->listeners.item[i];
         if (http_listen(sv->http, take_fd(&l->fd), l->local, e) < 0)
@@ -310,6 +280,7 @@ static void on_end(void *arg, int signum)
              (double)sv->s->serve.drain_ms / 1000);
     notify_say(sv->notify, "STOPPING=1");
     http_close_listeners(sv->http);
+    mcp_drain(sv->mcp);
     service_drain(sv->service, on_empty, sv);
     timer_set(sv->limit, sv->s->serve.drain_ms);
     timer_set(sv->tick, TICK_MS);
@@ -336,13 +307,12 @@ static void take_down(struct server *sv)
         loop_later(sv->loop, stop, sv->loop);
         loop_run(sv->loop);
     }
+    azure_free(sv->azure); /* a request may outlive the listeners */
     engine_free(sv->engine);
     if (sv->loop)
         loop_free(sv->loop);
     listeners_done(&sv->listeners);
-    for (size_t i = 0; sv->pools && i < sv->s->pool_count; i++)
-        pool_done(&sv->pools[i]);
-    free(sv->pools);
+    pools_free(sv->pools, sv->s->pool_count);
     fd_closep(&sv->cert.fd);
     fd_closep(&sv->key.fd);
     fd_closep(&sv->notify);
@@ -389,13 +359,13 @@ int serve_main(const struct settings *s)
     struct server sv = {.s = s, .lock = -1, .notify = -1, .cert.fd = -1, .key.fd = -1};
     struct err e = {0};
 
-    if (egress_check(s, &e) < 0)
+    if (egress_check(s, &e) < 0 || approval_rules_check(s, &e) < 0)
         return fail(&e);
     if (s->serve.check_config)
         return check_config(s);
     log_set_level(s->serve.log_level);
     log_set_format(s->serve.log_format);
-    give_memory_back();
+    memory_give_back();
     if (prepare(&sv, &e) < 0 || settle(&sv, &e) < 0 || build(&sv, &e) < 0)
         sv.status = fail(&e);
     else

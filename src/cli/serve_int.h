@@ -1,5 +1,5 @@
-/* Private to serve: serve.c lives the server's life, ready.c checks what must hold before it,
- * hello.c says where it can be reached. */
+/* Private to serve and mcp: serve.c lives the server's life, ready.c checks what must hold before
+ * it, hello.c says where it can be reached, house.c builds what mcp.c has, too. */
 #pragma once
 
 #include "cli/cli_int.h"
@@ -14,12 +14,25 @@ int keys_check(const char *state, const struct listeners *ls, bool *ret_any,
                struct err *e) MUST_CHECK;
 /* Refuses an allow-list that cannot be read. */
 int egress_check(const struct settings *s, struct err *e) MUST_CHECK;
+/* The same for the conditions of approvals. */
+int approval_rules_check(const struct settings *s, struct err *e) MUST_CHECK;
 /* Gives the pool those modules of PRELOAD_DEFAULT that its Python has. */
 int preload_default(struct service_pool *p, struct err *e) MUST_CHECK;
 /* A copy of a small file in memory: an owned fd, and the path by which only we can open it. */
 #define KEPT_PATH_MAX 32
 int file_keep(const char *flag, const char *path, char ret[KEPT_PATH_MAX],
               struct err *e) MUST_CHECK;
+
+/* --- house.c: what mcp builds, too --- */
+
+/* Before there is more than one thread. */
+void memory_give_back(void);
+/* Copies, each with the modules it preloads: owned, as many. Asks the Python of each. */
+struct service_pool *pools_complete(const struct service_pool *pools, size_t count, struct err *e);
+void pools_free(struct service_pool *pools, size_t count);
+struct service *service_of(const struct settings *s, struct loop *l, struct engine *en,
+                           struct store *st, const struct service_pool *pools, size_t count,
+                           struct err *e);
 
 /* The address and three commands to try. */
 void hello_say(const struct settings *s, const struct listeners *ls, bool keys);

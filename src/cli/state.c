@@ -6,10 +6,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/file.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define FDS_OF_A_WALK 16
+#define SECRET_NAME   "secret"
+#define SECRET_TEMP   "secret.new"
 
 int state_find(const struct settings *s, char ret[STATE_PATH_MAX], struct err *e)
 {
@@ -21,6 +24,8 @@ int state_find(const struct settings *s, char ret[STATE_PATH_MAX], struct err *e
         n = snprintf(ret, STATE_PATH_MAX, "%s", s->state);
     else if (s->state && getcwd(cwd, sizeof(cwd)))
         n = snprintf(ret, STATE_PATH_MAX, "%s/%s", cwd, s->state);
+    else if (s->state)
+        return err_set(e, ERR_CALLER, "--state: say the whole path: the folder we are in is gone");
     else if (geteuid() == 0)
         n = snprintf(ret, STATE_PATH_MAX, "/var/lib/retort");
     else if (xdg && *xdg == '/')
@@ -117,4 +122,38 @@ int state_reach(const char *path, struct err *e)
         return -1;
     }
     return 0;
+}
+
+/* --- the secret --- */
+
+/* Under its name it is whole, whenever we are killed. Only who holds the lock comes here. */
+static int make_secret(int dir, const uint8_t *bytes, size_t n, struct err *e)
+{
+    AUTO_CLOSE int fd =
+        openat(dir, SECRET_TEMP, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+    if (fd < 0 || fchmod(fd, 0600) < 0)
+        return err_sys(e, "make the secret");
+    if (fd_write_all(fd, (struct str){(const char *)bytes, n}, e) < 0)
+        return -1;
+    if (fsync(fd) < 0 || renameat(dir, SECRET_TEMP, dir, SECRET_NAME) < 0)
+        return err_sys(e, "keep the secret");
+    return 0;
+}
+
+int state_secret(const char *path, uint8_t *ret, size_t n, struct err *e)
+{
+    AUTO_CLOSE int dir = open(path, O_DIRECTORY | O_CLOEXEC);
+    AUTO_CLOSE int fd = -1;
+
+    if (dir < 0)
+        return err_sys(e, "open %s", path);
+    fd = openat(dir, SECRET_NAME, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0 && errno != ENOENT)
+        return err_sys(e, "open %s/" SECRET_NAME, path);
+    if (fd >= 0 && read(fd, ret, n) == (ssize_t)n)
+        return 0;
+    if (getrandom(ret, n, 0) != (ssize_t)n)
+        return err_sys(e, "get random bytes");
+    return make_secret(dir, ret, n, e);
 }

@@ -279,6 +279,7 @@ void engine_free(struct engine *en)
         en->pools = *pool_next(p);
         pool_free(p);
     }
+    pythons_forget(en);
     close_warden(en);
     gone = (struct pollfd){en->warden_pidfd, POLLIN, 0};
     if (en->warden_pidfd >= 0 && poll(&gone, 1, WARDEN_END_MS) != 1)

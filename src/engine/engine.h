@@ -173,6 +173,14 @@ typedef void pool_ready_fn(void *arg, const struct err *failed); /* failed NULL:
 /* on_ready is called once, when the first zygote can fork or has failed. */
 struct pool *pool_start(struct engine *en, const struct pool_config *config,
                         pool_ready_fn *on_ready, void *arg);
+/* Nothing is kept parked any more; sessions are still opened, each with a fork of its own. */
+void pool_retire(struct pool *p);
+/* The pool is gone, and its zygote with it. No session of it is open or being opened, or was so a
+ * moment ago: what is closed is let go from the loop. */
+void pool_stop(struct pool *p);
+/* Gets to know an interpreter, so that pools of it start without waiting for it later. NULL: the
+ * default. Blocks: at start only. */
+int engine_meet(struct engine *en, const char *python, struct err *e) MUST_CHECK;
 unsigned pool_parked(const struct pool *p);
 const char *pool_python_version(const struct pool *p); /* "" when it could not be asked */
 /* Whether it can fork now; *ret_why tells what is the matter when it cannot. */

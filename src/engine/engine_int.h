@@ -103,6 +103,7 @@ struct engine {
     void (*on_lost)(void *arg);
     void *lost_arg;
     char guest_dir[512], cache_dir[512];
+    struct acquaintance *pythons; /* owned: interpreters that were asked once */
 };
 
 int engine_tell(struct engine *en, uint16_t type, uint64_t id, struct str body, int fd);
@@ -179,5 +180,9 @@ struct python_info {
 
 /* Asks the interpreter itself, which also looks through shims. */
 int python_probe(const char *python, struct python_info *ret, struct err *e) MUST_CHECK;
+/* The same, asked once for each name as long as there is an engine. */
+int python_known(struct engine *en, const char *python, struct python_info *ret,
+                 struct err *e) MUST_CHECK;
+void pythons_forget(struct engine *en);
 /* What it answered, cut up in place. For python.c and its fuzzer. */
 int python_parse(char *text, const char *python, struct python_info *ret, struct err *e) MUST_CHECK;

@@ -142,8 +142,7 @@ static void answer_ready(struct pool *p, const struct err *failed)
         fn(p->arg, failed);
 }
 
-/* What the old zygote made and nobody uses yet goes with it. */
-static void retire(struct pool *p, uint64_t old)
+static void drop_parked(struct pool *p)
 {
     while (p->parked) {
         struct parked *k = p->parked;
@@ -152,6 +151,12 @@ static void retire(struct pool *p, uint64_t old)
         guest_free(k->guest);
         free(k);
     }
+}
+
+/* What the old zygote made and nobody uses yet goes with it. */
+static void retire(struct pool *p, uint64_t old)
+{
+    drop_parked(p);
     (void)!engine_tell(p->engine, MSG_POOL_STOP, old, (struct str){0}, -1);
 }
 
@@ -218,7 +223,8 @@ struct pool *pool_start(struct engine *en, const struct pool_config *config,
     p->recycle = timer_new(en->loop, on_recycle, p);
     if (p->recycle_ms)
         timer_set(p->recycle, p->recycle_ms);
-    if (python_probe(config->python, &p->python, &p->down) < 0 || start_zygote(p, &p->down) < 0)
+    if (python_known(en, config->python, &p->python, &p->down) < 0 ||
+        start_zygote(p, &p->down) < 0)
         loop_later(en->loop, on_start_failed, p);
     return p;
 }
@@ -249,6 +255,26 @@ void pool_free(struct pool *p)
     p->on_ready = NULL;
     answer_waiting(p);
     loop_later(p->engine->loop, free_later, p);
+}
+
+void pool_retire(struct pool *p)
+{
+    p->ready = 0;
+    drop_parked(p);
+}
+
+void pool_stop(struct pool *p)
+{
+    const uint64_t zygotes[] = {p->zygote, p->coming};
+    struct pool **at = &p->engine->pools;
+
+    while (*at != p)
+        at = &(*at)->next;
+    *at = p->next;
+    for (size_t i = 0; i < COUNT(zygotes); i++)
+        if (zygotes[i])
+            (void)!engine_tell(p->engine, MSG_POOL_STOP, zygotes[i], (struct str){0}, -1);
+    pool_free(p);
 }
 
 /* --- sandboxes on their way --- */

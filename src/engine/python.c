@@ -170,3 +170,51 @@ int python_probe(const char *python, struct python_info *ret, struct err *e)
         return -1;
     return python_parse(text, python ? python : find_default(), ret, e);
 }
+
+/* --- those that were asked before --- */
+
+struct acquaintance {
+    struct acquaintance *next;
+    char *name; /* owned, or NULL: the default */
+    struct python_info info;
+};
+
+static bool is_called(const struct acquaintance *a, const char *name)
+{
+    return a->name && name ? strcmp(a->name, name) == 0 : !a->name && !name;
+}
+
+int python_known(struct engine *en, const char *python, struct python_info *ret, struct err *e)
+{
+    struct acquaintance *a = en->pythons;
+
+    while (a && !is_called(a, python))
+        a = a->next;
+    if (a) {
+        *ret = a->info;
+        return 0;
+    }
+    if (python_probe(python, ret, e) < 0)
+        return -1;
+    a = mem_zalloc(sizeof(*a));
+    *a = (struct acquaintance){en->pythons, python ? mem_strdup(python) : NULL, *ret};
+    en->pythons = a;
+    return 0;
+}
+
+void pythons_forget(struct engine *en)
+{
+    while (en->pythons) {
+        struct acquaintance *a = en->pythons;
+        en->pythons = a->next;
+        free(a->name);
+        free(a);
+    }
+}
+
+int engine_meet(struct engine *en, const char *python, struct err *e)
+{
+    struct python_info info;
+
+    return python_known(en, python, &info, e);
+}

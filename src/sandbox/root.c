@@ -67,11 +67,13 @@ static const struct text_file text_files[] = {
     {"/etc/resolv.conf",   "# there is no name server: this sandbox has no network\n"                },
 };
 
-static const char *const dev_links[][2] = {
+/* /mnt/data is what the workspace is called in code written for Azure. */
+static const char *const box_links[][2] = {
     {"/proc/self/fd",   STAGE "/dev/fd"    },
     {"/proc/self/fd/0", STAGE "/dev/stdin" },
     {"/proc/self/fd/1", STAGE "/dev/stdout"},
     {"/proc/self/fd/2", STAGE "/dev/stderr"},
+    {BOX_WORKSPACE,     STAGE "/mnt/data"  },
 };
 
 #define SOURCES_MAX 64
@@ -219,16 +221,16 @@ static int put_links(struct err *e)
         if (symlink(to, at) < 0)
             return err_sys(e, "link '%s'", top_links[i]);
     }
-    for (size_t i = 0; i < COUNT(dev_links); i++)
-        if (symlink(dev_links[i][0], dev_links[i][1]) < 0)
-            return err_sys(e, "link '%s'", dev_links[i][1]);
+    for (size_t i = 0; i < COUNT(box_links); i++)
+        if (symlink(box_links[i][0], box_links[i][1]) < 0)
+            return err_sys(e, "link '%s'", box_links[i][1]);
     return 0;
 }
 
 static int build_tree(struct tree *t, struct err *e)
 {
-    static const char *const places[] = {STAGE "/proc", STAGE "/tmp", STAGE "/workspace",
-                                         STAGE "/dev/shm", STAGE "/run"};
+    static const char *const places[] = {STAGE "/proc",    STAGE "/tmp", STAGE "/workspace",
+                                         STAGE "/dev/shm", STAGE "/run", STAGE "/mnt"};
 
     if (mount("tmpfs", STAGE, "tmpfs", MS_NOSUID | MS_NODEV, "mode=755,size=64m") < 0)
         return err_sys(e, "mount the new root");

@@ -213,8 +213,12 @@ static void conclude(struct job *j)
     count(j);
     if (!j->failed.kind)
         tell_files(j);
+    if (!j->failed.kind && !j->unsaved.kind)
+        tell_saved(l, &j->changes);
+    tell_execution(j);
     leave_session(j);
     tell_end(j);
+    job_wake(j, true);
     job_free(j);
     job_pump(l);
     live_drop(l);

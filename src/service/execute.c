@@ -35,12 +35,15 @@ static struct job *job_new(struct service *sv, const struct caller *c, const str
         .space.dir = -1,
         .begun_us = time_mono_us(),
     };
+    if (spec->clearance)
+        j->clearance = *spec->clearance;
     id_make(j->row.id, "exec_");
     j->row.tenant = mem_strdup(c->tenant);
     j->row.key = copy_or_null(c->key);
     j->row.request = mem_strdup(c->request);
     j->row.door = mem_strdup(c->door ? c->door : "");
     j->row.kind = mem_strdup(spec->kind == EXEC_COMMAND ? "command" : "cell");
+    j->row.approval = copy_or_null(j->clearance.approval);
     j->row.status = mem_strdup("queued");
     j->row.created_ms = time_now_ms();
     transcript_init(&j->transcript);
@@ -116,6 +119,7 @@ static void tell(struct job *j, const struct event *ev)
     if (!j->cut)
         transcript_event(&j->transcript, ev);
     tell_watcher(j, ev);
+    job_wake(j, false);
 }
 
 static void tell_note(struct job *j)
@@ -480,11 +484,22 @@ static void begin(struct job *j)
     sv->fresh = j;
 }
 
+/* A door that does not know of approvals runs nothing where somebody must be asked. */
+static int check_cleared(const struct job *j, const struct environment *env, struct err *e)
+{
+    if (clearance_is_for(&j->clearance, env))
+        return 0;
+    return err_set(e, ERR_DENIED, "in the pool %s a person must agree before code runs",
+                   env->config.name);
+}
+
 static void attach(struct job *j, struct live *l)
 {
     struct job **at = &l->jobs;
     struct err e;
 
+    if (check_cleared(j, l->env, &e) < 0)
+        return refuse(j, &e);
     if (l->job_count >= JOBS_MAX) {
         forbid(j->sv, &e, 1, "as many executions are waiting as one session may have");
         return refuse(j, &e);
@@ -503,6 +518,7 @@ static void attach(struct job *j, struct live *l)
     if (!j->background)
         loop_later(j->sv->loop, tell_queued, j);
     begin(j);
+    approval_note_use(j);
     live_used(l);
     if (l->state == SESSION_IDLE)
         live_go(l, SESSION_RUNNING);
@@ -536,7 +552,7 @@ static void begin_once(struct job *j, const struct exec_spec *spec)
         err_set(&e, ERR_CALLER, "there is no such pool");
         return refuse(j, &e);
     }
-    if (live_room(j->sv, env, j->row.tenant, &e) < 0)
+    if (check_cleared(j, env, &e) < 0 || live_room(j->sv, env, j->row.tenant, &e) < 0)
         return refuse(j, &e);
     session_row_fill(&row, env, j->row.tenant);
     l = live_begin(j->sv, env, &row);

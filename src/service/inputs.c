@@ -256,6 +256,8 @@ static int note(struct task *t, struct err *e)
     (void)e;
     for (size_t i = 0; i < j->input_count && j->live->session; i++)
         workspace_note(j->live->session, str_of(j->inputs[i].path));
+    for (size_t i = 0; i < j->input_count; i++)
+        tell_file(j->live, str_of(j->inputs[i].path), true);
     return 0;
 }
 

@@ -128,6 +128,8 @@ static void on_synced(struct task *t, const struct err *failed)
 
     if (failed)
         space_return(t->live, &s->changes);
+    else
+        tell_saved(t->live, &s->changes);
     s->fn(s->arg, failed);
     look_free(s->look);
     space_close(&s->space);

@@ -33,11 +33,13 @@ bool service_has_keys(struct service *sv)
     return sv->key_count > 0;
 }
 
-static void take_caller(struct caller *ret, const char *tenant, const char *key, bool admin)
+static void take_caller(struct caller *ret, const char *tenant, const char *key, bool admin,
+                        bool approver)
 {
     snprintf(ret->tenant, sizeof(ret->tenant), "%s", tenant);
     snprintf(ret->key, sizeof(ret->key), "%s", key);
     ret->admin = admin;
+    ret->approver = admin || approver;
 }
 
 struct use {
@@ -96,14 +98,14 @@ bool service_authorise(struct service *sv, struct str secret, bool local, struct
     struct key_row *k = match(sv, secret);
 
     ret->tenant[0] = ret->key[0] = '\0';
-    ret->admin = false;
+    ret->admin = ret->approver = false;
     if (k && secret.n > 0) {
-        take_caller(ret, k->tenant, k->id, k->admin);
+        take_caller(ret, k->tenant, k->id, k->admin, k->approver);
         note_use(sv, k);
         return true;
     }
     if (sv->key_count == 0 && local) {
-        take_caller(ret, "local", "", true);
+        take_caller(ret, "local", "", true, true);
         return true;
     }
     sv->counts.refused_auth++;
@@ -236,7 +238,7 @@ static int write_key(struct task *t, struct db *db, struct err *e)
 }
 
 void service_key_create(struct service *sv, const struct caller *c, struct str tenant,
-                        struct str name, bool admin, key_fn *fn, void *arg)
+                        struct str name, bool admin, bool approver, key_fn *fn, void *arg)
 {
     static const struct step steps[] = {{.store = write_key}, {.store = read_all}, {0}};
     struct key_op *op = op_new(sv, arg);
@@ -251,6 +253,7 @@ void service_key_create(struct service *sv, const struct caller *c, struct str t
                 sizeof(name_text) - 1);
     else
         key_make(&op->row, op->secret, tenant_text, name_text, admin);
+    op->row.approver = approver;
     start(op, c, steps);
 }
 

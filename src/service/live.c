@@ -265,6 +265,7 @@ static void on_kept(struct task *t, const struct err *failed)
         live_fail_start(l, failed);
     } else if (k->is_new) {
         l->kept = true;
+        tell_session(l);
         live_answer_if_there(l);
     }
     live_drop(l);

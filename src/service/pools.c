@@ -80,17 +80,25 @@ static int start_one(struct environment *env, struct engine *en, const struct se
 {
     struct service_pool *c = &env->config;
 
+    env->created_ms = env->updated_ms = time_now_ms();
     *c = *p;
     c->name = copy(p->name);
     c->python = copy(p->python);
     c->preload = copy(p->preload);
     c->text = copy(p->text);
     c->egress_hosts = copy(p->egress_hosts);
+    c->approval_when = copy(p->approval_when);
     if (c->egress == EGRESS_ALLOW_LIST) {
         env->policy = egress_policy_new(c->egress_hosts ? c->egress_hosts : "", false, e);
         if (!env->policy)
             return err_wrap(e, "pool '%s': egress", c->name);
     }
+    if (c->approval != POLICY_AUTO && c->approval_when && *c->approval_when) {
+        env->when = when_new(c->approval_when, e);
+        if (!env->when)
+            return err_wrap(e, "pool '%s': approval-when", c->name);
+    }
+    env->sv->asks |= c->approval != POLICY_AUTO;
     struct pool_config config = {
         .name = c->name,
         .python = c->python,
@@ -128,6 +136,8 @@ void environments_free(struct service *sv)
         free(env->config.preload);
         free(env->config.text);
         free(env->config.egress_hosts);
+        free(env->config.approval_when);
+        when_free(env->when);
         egress_policy_free(env->policy);
         json_decref(env->packages);
     }
@@ -162,6 +172,8 @@ void service_pool_get(struct service *sv, size_t i, struct pool_info *ret)
         .packages = env->packages,
         .parked = pool_parked(env->pool),
         .live = env->awake,
+        .created_ms = env->created_ms,
+        .updated_ms = env->updated_ms,
     };
     ret->up = pool_is_up(env->pool, &ret->why);
 }

@@ -27,8 +27,18 @@ struct sweeping {
     struct task task;
     struct session_row *rows; /* owned */
     size_t count;
+    int expired; /* approvals */
     bool again; /* this was not all */
 };
+
+static int sweep_approvals(struct sweeping *w, struct db *db, int64_t now, uint64_t record_ms,
+                           struct err *e)
+{
+    w->expired = db_approval_expire(db, now, e);
+    if (w->expired < 0 || !record_ms)
+        return w->expired < 0 ? -1 : 0;
+    return db_approval_forget(db, now - (int64_t)record_ms, SWEEP_ROWS, e);
+}
 
 static int sweep(struct task *t, struct db *db, struct err *e)
 {
@@ -42,7 +52,9 @@ static int sweep(struct task *t, struct db *db, struct err *e)
     files = db_file_expire(db, now, SWEEP_ROWS, e);
     if (files >= 0 && c->record_ms)
         records = db_exec_forget(db, now - (int64_t)c->record_ms, SWEEP_ROWS, e);
-    blobs = files < 0 || records < 0 ? -1 : blob_sweep(t->sv->store, db, e);
+    if (files < 0 || records < 0 || sweep_approvals(w, db, now, c->record_ms, e) < 0)
+        return -1;
+    blobs = blob_sweep(t->sv->store, db, e);
     w->again = files == SWEEP_ROWS || records == SWEEP_ROWS || blobs >= SWEEP_BLOBS;
     return blobs < 0 ? -1 : 0;
 }
@@ -71,6 +83,8 @@ static void on_swept(struct task *t, const struct err *failed)
     sv->sweeping = false;
     if (failed)
         log_warn("cleaning up: %s", failed->text);
+    else
+        sv->counts.approvals[APPROVAL_EXPIRED] += (uint64_t)w->expired;
     for (size_t i = 0; i < w->count; i++) {
         if (!failed && !sv->closing)
             gone += forget(sv, &w->rows[i]);

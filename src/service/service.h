@@ -31,6 +31,9 @@ struct service;
 /* --- settings --- */
 
 enum egress_mode { EGRESS_NONE, EGRESS_ALLOW_LIST };
+/* When a person must agree before code runs; and who: the client's user, or a key that approves. */
+enum approval_policy { POLICY_AUTO, POLICY_ASK_FIRST, POLICY_ALWAYS_ASK };
+enum approval_by { APPROVAL_BY_CLIENT, APPROVAL_BY_EITHER, APPROVAL_BY_APPROVER };
 
 struct service_pool {
     char *name;    /* owned by the config */
@@ -43,6 +46,10 @@ struct service_pool {
     uint64_t idle_ms, lifetime_ms, recycle_ms;
     enum egress_mode egress;
     char *egress_hosts; /* comma-separated: "pypi.org, *.example.com:443"; or NULL */
+    enum approval_policy approval;
+    enum approval_by approval_by;
+    char *approval_when;                           /* when.c; NULL: every call */
+    uint64_t approval_timeout_ms, approval_wait_ms; /* for the client's user; for an approver */
 };
 
 struct service_config {
@@ -78,6 +85,7 @@ struct caller {
     char request[ID_MAX]; /* "req_...": in every answer and log line */
     const char *door;     /* static: "rest", ... */
     bool admin;
+    bool approver; /* may decide approvals of the tenant; an admin may */
 };
 
 /* Whether any key has been created: from then on none may be left out. */
@@ -129,6 +137,9 @@ void service_session_create(struct service *sv, const struct caller *c,
                             const struct session_spec *spec, session_fn *fn, void *arg);
 void service_session_get(struct service *sv, const struct caller *c, struct str id, session_fn *fn,
                          void *arg);
+/* By its own name in this pool; it is not made when it is not there. */
+void service_session_named(struct service *sv, const struct caller *c, struct str pool,
+                           struct str name, session_fn *fn, void *arg);
 void service_session_list(struct service *sv, const struct caller *c, struct page page,
                           sessions_fn *fn, void *arg);
 /* Starts the idle clock anew; idle_ms 0: with the time it has, else with this one. */
@@ -154,6 +165,12 @@ struct file_input {
     bool has_content;
 };
 
+/* Says that the pool's policy was asked: service_approval_request() gives it. */
+struct clearance {
+    char pool[64];         /* for which; "" for none */
+    char approval[ID_MAX]; /* by which; "" when none was needed */
+};
+
 struct exec_spec {
     struct str session; /* empty: a new one of this pool, put to sleep when the code has run */
     struct str pool;    /* of a one-shot; empty: the first */
@@ -165,6 +182,7 @@ struct exec_spec {
     const struct file_input *files;
     size_t file_count;
     bool background; /* goes on when nobody watches */
+    const struct clearance *clearance; /* NULL: none; ERR_DENIED where the pool asks */
     bool stays;      /* the new session is not put to sleep: more is to come */
 };
 
@@ -209,6 +227,89 @@ void service_exec_list(struct service *sv, const struct caller *c, const struct 
 void service_exec_interrupt(struct service *sv, const struct caller *c, struct str id, exec_fn *fn,
                             void *arg);
 
+/* --- approvals: a person agrees before code runs, where the pool wants it --- */
+
+/*
+ * A door that executes calls service_approval_request() first, and hands the clearance that it
+ * gets to service_execute(), which refuses what has none. An approval is for exactly this call,
+ * once; or, where the policy is to ask first, for this tool in the same session or conversation.
+ * It outlives the process, decided or not.
+ */
+#define APPROVAL_TEXT_CHARS 2000 /* of the code, to be read by a person */
+#define APPROVAL_REASON_MAX 2048
+#define APPROVALS_PENDING   100 /* of one tenant */
+
+/* A call as a client has made it. */
+struct approval_spec {
+    struct str tool;         /* "run_code" */
+    struct str language;     /* "python" or "shell" */
+    struct str code;         /* what is to run: a view into args */
+    json_t *args;            /* borrowed: an object, all of them; not changed until fn */
+    struct str session;      /* empty: a new one, ... */
+    bool implied;            /* it was not named: another may stand in its place later */
+    struct str pool;         /* ... of this pool; empty: the first */
+    struct str conversation; /* the door's own, or empty */
+    struct str answers;      /* the approval its user has been asked about before, or empty */
+    bool can_ask;            /* the client's user can be asked */
+};
+
+enum approval_verdict {
+    APPROVAL_CLEAR, /* it may run, with this clearance */
+    APPROVAL_ASK,   /* ask the client's user, then service_approval_settle() */
+    APPROVAL_WAIT,  /* for an approver: the same call finds it again */
+    APPROVAL_NO,    /* declined or expired: row tells; without one nobody can be asked */
+};
+
+struct approval_info {
+    const struct approval_row *row; /* or NULL */
+    enum approval_verdict verdict;
+    struct clearance clearance;
+    bool lasting; /* its policy lets an approval last */
+};
+
+typedef void approval_fn(void *arg, const struct approval_info *info, const struct err *failed);
+typedef void approvals_fn(void *arg, const struct approval_row *rows, size_t count, bool more,
+                          const struct err *failed);
+
+const char *approval_state_name(int state); /* "pending", ... */
+int approval_state_find(struct str name);   /* -1: there is none */
+/* Whether any pool asks. When none does there is no need for the rest. */
+bool service_asks(struct service *sv);
+/* ERR_CONFLICT: what it answers is no approval of this call, or was used. ERR_BUSY: as many are
+ * pending as may be. */
+void service_approval_request(struct service *sv, const struct caller *c,
+                              const struct approval_spec *spec, approval_fn *fn, void *arg);
+
+enum approval_answer { ANSWER_NONE, ANSWER_ONCE, ANSWER_LASTING, ANSWER_NO };
+/* What the client's user has answered, or what has come of it meanwhile. The verdict is CLEAR once,
+ * and NO once; WAIT while nobody has decided. */
+void service_approval_settle(struct service *sv, const struct caller *c, struct str id,
+                             enum approval_answer answer, approval_fn *fn, void *arg);
+
+/* fn whenever an approver has decided it, until unwatched. */
+struct approval_watch;
+struct approval_watch *service_approval_watch(struct service *sv, const char *id, loop_fn *fn,
+                                              void *arg);
+void approval_unwatch(struct approval_watch *w); /* NULL is none */
+
+void service_approval_get(struct service *sv, const struct caller *c, struct str id,
+                          approval_fn *fn, void *arg);
+/* Newest first. state -1: any. */
+void service_approval_list(struct service *sv, const struct caller *c, int state, struct page page,
+                           approvals_fn *fn, void *arg);
+/* An approver's word. ERR_DENIED for others, ERR_CONFLICT when it is not pending. */
+void service_approval_decide(struct service *sv, const struct caller *c, struct str id,
+                             bool approve, struct str reason, approval_fn *fn, void *arg);
+/* Whether approval_when can be read. */
+int approval_when_check(const char *text, struct err *e) MUST_CHECK;
+
+/* fn once, from the loop, when one that is under way has ended; talk: or has said something. NULL:
+ * it is not under way. */
+struct exec_watch;
+struct exec_watch *service_exec_watch(struct service *sv, const struct caller *c, struct str id,
+                                      bool talk, loop_fn *fn, void *arg);
+void exec_watch_free(struct exec_watch *w); /* before or after fn */
+
 /* --- files of a workspace --- */
 
 struct space_file {
@@ -232,12 +333,28 @@ void service_space_open(struct service *sv, const struct caller *c, struct str s
 /* Takes the blob in any case. In the store and, where one is live, in the sandbox, or neither. */
 void service_space_put(struct service *sv, const struct caller *c, struct str session,
                        struct str path, struct blob *bytes, space_fn *fn, void *arg);
+/* The same with what a URL has. path empty: its own name. */
+void service_space_fetch(struct service *sv, const struct caller *c, struct str session,
+                         struct str path, struct str url, space_fn *fn, void *arg);
 void service_space_delete(struct service *sv, const struct caller *c, struct str session,
                           struct str path, done_fn *fn, void *arg);
 /* The path as it is kept, in ret: relative, without "." and "//"; a leading /workspace/ or
  * /mnt/data/ is taken off. ERR_CALLER for "..", NUL, too long or too deep. */
 #define SPACE_PATH_MAX 1024
 int space_path_clean(struct str path, char ret[SPACE_PATH_MAX], struct err *e) MUST_CHECK;
+
+/* --- what changes, for whoever keeps clients informed --- */
+
+struct service_change {
+    const char *tenant;
+    const char *session;
+    struct str path;       /* a file that was saved or deleted; p NULL: none */
+    const char *execution; /* it has ended; or NULL */
+    bool listed;           /* there is one more, or one less: a file or a session */
+};
+typedef void change_fn(void *arg, const struct service_change *what);
+/* From the loop, when it is in the store. One at a time; fn NULL: nobody. */
+void service_on_change(struct service *sv, change_fn *fn, void *arg);
 
 /* --- files --- */
 
@@ -272,6 +389,7 @@ struct pool_info {
     unsigned parked, live;
     bool up;
     const char *why; /* when it is not up */
+    int64_t created_ms, updated_ms;
 };
 size_t service_pool_count(struct service *sv);
 void service_pool_get(struct service *sv, size_t i, struct pool_info *ret);
@@ -282,7 +400,7 @@ typedef void key_fn(void *arg, const struct key_row *key, const char *secret,
                     const struct err *failed);
 typedef void keys_fn(void *arg, const struct key_row *keys, size_t count, const struct err *failed);
 void service_key_create(struct service *sv, const struct caller *c, struct str tenant,
-                        struct str name, bool admin, key_fn *fn, void *arg);
+                        struct str name, bool admin, bool approver, key_fn *fn, void *arg);
 void service_key_list(struct service *sv, const struct caller *c, keys_fn *fn, void *arg);
 void service_key_revoke(struct service *sv, const struct caller *c, struct str id, done_fn *fn,
                         void *arg);
@@ -303,6 +421,7 @@ struct service_counts {
     uint64_t executions[OUTCOME_SESSION_LOST + 1]; /* by outcome */
     uint64_t limits_hit[LIMIT__COUNT];
     uint64_t refused_busy, refused_auth;
+    uint64_t approvals[APPROVAL__STATES]; /* that came into this state */
     struct histogram create, cell;
 };
 const struct service_counts *service_counts(struct service *sv);

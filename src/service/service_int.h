@@ -26,6 +26,7 @@ struct environment;
 struct live;
 struct job;
 struct task;
+struct changes;
 
 int64_t time_now_ms(void); /* since 1970 */
 /* A new session of this pool, with the pool's times. */
@@ -89,8 +90,10 @@ struct environment {
     struct service_pool config;   /* its strings are owned */
     struct pool *pool;            /* borrowed: the engine's */
     struct egress_policy *policy; /* owned, or NULL */
+    struct when *when;            /* owned, or NULL: any call */
     json_t *packages;             /* owned, or NULL */
     unsigned awake;               /* sessions with a sandbox, or about to have one */
+    int64_t created_ms, updated_ms;
 };
 
 struct tenant {
@@ -126,10 +129,20 @@ struct service {
     size_t reads;      /* tasks that read much */
     struct task *reads_waiting, **reads_end;
     bool store_failed; /* the last record could not be written */
+    change_fn *on_change; /* or NULL */
+    void *on_change_arg;
+    bool asks;         /* some pool has a policy */
+    struct approval_watch *watches;
     struct service_counts counts;
 };
 
 void service_check_empty(struct service *sv); /* a foreground execution has gone */
+
+/* news.c: for service_on_change() */
+void tell_session(const struct live *l); /* came or went */
+void tell_file(const struct live *l, struct str path, bool listed);
+void tell_saved(const struct live *l, const struct changes *saved);
+void tell_execution(const struct job *j);
 
 /* pools.c */
 int environments_start(struct service *sv, struct engine *en, const struct service_config *config,
@@ -137,6 +150,29 @@ int environments_start(struct service *sv, struct engine *en, const struct servi
 void environments_free(struct service *sv);
 /* NULL when there is no such pool; empty: the first. */
 struct environment *environment_find(struct service *sv, struct str name);
+
+/* --- approvals --- */
+
+/* when.c: conditions on a call. NULL and *e when text cannot be read. */
+struct when *when_new(const char *text, struct err *e);
+void when_free(struct when *w);
+bool when_holds(const struct when *w, const struct approval_spec *spec); /* NULL: always */
+
+struct approval_watch {
+    struct approval_watch *next, **link;
+    char id[ID_MAX];
+    bool told; /* in this round */
+    loop_fn *fn;
+    void *arg;
+};
+
+/* approvals.c */
+/* What an approval stands for: SHA-256 of the tool, the session if it was named, the pool and all
+ * arguments, however they were written. */
+void approval_digest(const struct approval_spec *spec, const char *pool, uint8_t ret[32]);
+bool clearance_is_for(const struct clearance *c, const struct environment *env);
+/* By which execution it was used, and in which session it lasts. */
+void approval_note_use(struct job *j);
 
 /* keys.c */
 void keys_take(struct service *sv, struct key_row *keys, size_t count);
@@ -300,6 +336,7 @@ struct input {
 
 struct job {
     struct job *next;                     /* in its session */
+    struct exec_watch *watches;           /* who waits for it to say something */
     struct job *fresh_next, **fresh_link; /* of sv->fresh; link NULL when it is not there */
     struct service *sv;                   /* borrowed */
     struct tenant *tenant;                /* held */
@@ -307,6 +344,7 @@ struct job {
     struct task begun, ended, lookup, place;
     enum job_state state;
     enum exec_kind kind;
+    struct clearance clearance;
     uint64_t wall_ms;
     json_t *vars; /* owned: of this execution */
     struct input *inputs;
@@ -340,6 +378,7 @@ struct job {
 /* execute.c */
 loop_fn on_fresh_due;                                  /* arg: the service */
 bool job_is_fresh(struct job *j);                      /* and is not any more */
+void job_wake(struct job *j, bool over);               /* watch.c: it has said something */
 void job_pump(struct live *l);                         /* starts what can be started */
 void job_fail(struct job *j, const struct err *why);   /* nothing was executed */
 void job_interrupt(struct job *j);                     /* wherever it is */

@@ -350,6 +350,7 @@ void service_session_list(struct service *sv, const struct caller *c, struct pag
     if (page.after)
         snprintf(g->after, sizeof(g->after), "%s", page.after);
     g->page.after = page.after ? g->after : NULL;
+    g->page.after_ms = page.after_ms;
     g->page.limit = page.limit && page.limit < PAGE_MAX ? page.limit : PAGE_MAX;
     task_start_read(&g->task, sv, steps, on_list);
 }

@@ -333,6 +333,8 @@ static void on_deleted(struct task *t, const struct err *failed)
 
     if (failed)
         log_warn("session %s is not deleted: %s", n->live->row.id, failed->text);
+    else
+        tell_session(n->live);
     if (n->done)
         n->done(n->arg, failed);
     live_drop(n->live);

@@ -274,6 +274,8 @@ static void on_put(struct task *t, const struct err *failed)
         live_used(op->live);
     if (!failed && op->live->state == SESSION_ASLEEP)
         live_keep(op->live, false);
+    if (!failed)
+        tell_file(op->live, str_of(op->path), true);
     op_end(op, failed);
 }
 

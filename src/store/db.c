@@ -59,6 +59,12 @@ int db_session_expired(struct db *db, int64_t now_ms, size_t limit, struct sessi
     return db->ops->session_expired(db, now_ms, limit, ret, ret_count, e);
 }
 
+int db_session_in_pool(struct db *db, const char *pool, size_t limit, struct session_row **ret,
+                       size_t *ret_count, struct err *e)
+{
+    return db->ops->session_in_pool(db, pool, limit, ret, ret_count, e);
+}
+
 int db_session_count(struct db *db, uint64_t *ret, struct err *e)
 {
     return db->ops->session_count(db, ret, e);
@@ -197,4 +203,32 @@ int db_approval_expire(struct db *db, int64_t now_ms, struct err *e)
 int db_approval_forget(struct db *db, int64_t before_ms, size_t limit, struct err *e)
 {
     return db->ops->approval_forget(db, before_ms, limit, e);
+}
+
+/* --- pool --- */
+
+int db_pool_put(struct db *db, const struct pool_row *r, struct err *e)
+{
+    return db->ops->pool_put(db, r, e);
+}
+
+int db_pool_list(struct db *db, struct pool_row **ret, size_t *ret_count, struct err *e)
+{
+    return db->ops->pool_list(db, ret, ret_count, e);
+}
+
+int db_pool_delete(struct db *db, const char *name, struct err *e)
+{
+    return db->ops->pool_delete(db, name, e);
+}
+
+int db_pool_key_put(struct db *db, const struct pool_key_row *r, struct err *e)
+{
+    return db->ops->pool_key_put(db, r, e);
+}
+
+int db_pool_key_get(struct db *db, const char *pool, const char *tenant, struct pool_key_row *ret,
+                    struct err *e)
+{
+    return db->ops->pool_key_get(db, pool, tenant, ret, e);
 }

@@ -76,6 +76,21 @@ static const struct column approval_columns[] = {
 };
 const struct row_type approval_type = TYPE(approval_columns, approval_row);
 
+static const struct column pool_columns[] = {
+    COLUMN(TEXT, pool_row, name),      COLUMN(TEXT, pool_row, settings),
+    COLUMN(TEXT, pool_row, document),  COLUMN(INT, pool_row, created_ms),
+    COLUMN(INT, pool_row, updated_ms),
+};
+const struct row_type pool_type = TYPE(pool_columns, pool_row);
+
+static const struct column pool_key_columns[] = {
+    COLUMN(TEXT, pool_key_row, pool),
+    COLUMN(TEXT, pool_key_row, tenant),
+    COLUMN(TEXT, pool_key_row, key),
+    COLUMN(TEXT, pool_key_row, secret),
+};
+const struct row_type pool_key_type = TYPE(pool_key_columns, pool_key_row);
+
 static const struct column number_columns[] = {
     {COLUMN_INT, 0, sizeof(int64_t)}
 };
@@ -126,4 +141,14 @@ void file_row_done(struct file_row *r)
 void approval_row_done(struct approval_row *r)
 {
     row_done(&approval_type, r);
+}
+
+void pool_row_done(struct pool_row *r)
+{
+    row_done(&pool_type, r);
+}
+
+void pool_key_row_done(struct pool_key_row *r)
+{
+    row_done(&pool_key_type, r);
 }

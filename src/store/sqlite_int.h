@@ -95,3 +95,4 @@ void sqlite_sessions(struct db_ops *ops);
 void sqlite_execs(struct db_ops *ops);
 void sqlite_files(struct db_ops *ops);
 void sqlite_approvals(struct db_ops *ops);
+void sqlite_pools(struct db_ops *ops);

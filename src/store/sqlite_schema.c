@@ -79,7 +79,18 @@ static const char second[] =
     "CREATE INDEX approvals_of_session ON approvals (session) WHERE state = 1 AND lasting;"
     "CREATE INDEX approvals_of_talk ON approvals (conversation) WHERE state = 1 AND lasting;";
 
-static const char *const steps[] = {first, second};
+/* Pools made while a server ran. */
+static const char third[] =
+    "CREATE TABLE pools ("
+    "  name TEXT PRIMARY KEY, settings TEXT NOT NULL, document TEXT, created_ms INTEGER NOT NULL,"
+    "  updated_ms INTEGER NOT NULL"
+    ") STRICT;"
+    "CREATE TABLE pool_keys ("
+    "  pool TEXT NOT NULL, tenant TEXT NOT NULL, key TEXT NOT NULL, secret TEXT NOT NULL,"
+    "  PRIMARY KEY (pool, tenant)"
+    ") STRICT, WITHOUT ROWID;";
+
+static const char *const steps[] = {first, second, third};
 
 static int on_version(void *arg, int count, char **values, char **names)
 {

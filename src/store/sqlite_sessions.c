@@ -68,6 +68,15 @@ static int expired(struct db *db, int64_t now_ms, size_t limit, struct session_r
     return *ret ? 0 : -1;
 }
 
+/* Rare, so it goes through them all. */
+static int in_pool(struct db *db, const char *pool, size_t limit, struct session_row **ret,
+                   size_t *ret_count, struct err *e)
+{
+    *ret = sql_all(db, SELECT "pool = ?1 LIMIT ?2", ARGS(TEXT(pool), NUMBER(limit)), &session_type,
+                   ret_count, e);
+    return *ret ? 0 : -1;
+}
+
 static int count(struct db *db, uint64_t *ret, struct err *e)
 {
     return sql_one(db, "SELECT count(*) FROM sessions", NULL, 0, &number_type, ret, e) < 0 ? -1 : 0;
@@ -125,6 +134,7 @@ void sqlite_sessions(struct db_ops *ops)
     ops->session_list = list;
     ops->session_delete = drop;
     ops->session_expired = expired;
+    ops->session_in_pool = in_pool;
     ops->session_count = count;
     ops->session_all_asleep = all_asleep;
     ops->space_put = space_put;

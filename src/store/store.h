@@ -121,6 +121,9 @@ int db_session_delete(struct db *db, const char *tenant, const char *id, struct 
 /* Every tenant's whose expires_ms is past, oldest first: for the sweep. */
 int db_session_expired(struct db *db, int64_t now_ms, size_t limit, struct session_row **ret,
                        size_t *ret_count, struct err *e) MUST_CHECK;
+/* Every tenant's of this pool. */
+int db_session_in_pool(struct db *db, const char *pool, size_t limit, struct session_row **ret,
+                       size_t *ret_count, struct err *e) MUST_CHECK;
 /* Every tenant's. */
 int db_session_count(struct db *db, uint64_t *ret, struct err *e) MUST_CHECK;
 /* At start: what was live in a process that is gone is asleep now, with lost set. Returns how many.
@@ -252,6 +255,36 @@ int db_approval_list(struct db *db, const char *tenant, int state, struct page p
 int db_approval_expire(struct db *db, int64_t now_ms, struct err *e) MUST_CHECK;
 /* Older than this: gone. Returns how many. */
 int db_approval_forget(struct db *db, int64_t before_ms, size_t limit, struct err *e) MUST_CHECK;
+
+/* --- pools that were made while a server ran --- */
+
+struct pool_row {
+    char *name;     /* owned */
+    char *settings; /* owned: a JSON object of the service's; may hold secrets of its users */
+    char *document; /* owned, or NULL: a JSON object of the door that made it */
+    int64_t created_ms, updated_ms;
+};
+void pool_row_done(struct pool_row *r);
+
+/* Or replaces; created_ms stays. On the disk before done comes. */
+int db_pool_put(struct db *db, const struct pool_row *r, struct err *e) MUST_CHECK;
+/* Oldest first. */
+int db_pool_list(struct db *db, struct pool_row **ret, size_t *ret_count,
+                 struct err *e) MUST_CHECK;
+int db_pool_delete(struct db *db, const char *name, struct err *e) MUST_CHECK; /* 1, 0, -1 */
+
+/* A key that is handed out again to whoever manages the pool, so its secret is kept. */
+struct pool_key_row {
+    char *pool;   /* owned */
+    char *tenant; /* owned: whose key it is */
+    char *key;    /* owned: its id */
+    char *secret; /* owned */
+};
+void pool_key_row_done(struct pool_key_row *r);
+
+int db_pool_key_put(struct db *db, const struct pool_key_row *r, struct err *e) MUST_CHECK;
+int db_pool_key_get(struct db *db, const char *pool, const char *tenant, struct pool_key_row *ret,
+                    struct err *e) MUST_CHECK; /* 1, 0, -1 */
 
 /* --- files: uploaded once, used in many sessions --- */
 

@@ -35,6 +35,8 @@ struct db_ops {
     int (*session_delete)(struct db *db, const char *tenant, const char *id, struct err *e);
     int (*session_expired)(struct db *db, int64_t now_ms, size_t limit, struct session_row **ret,
                            size_t *ret_count, struct err *e);
+    int (*session_in_pool)(struct db *db, const char *pool, size_t limit, struct session_row **ret,
+                           size_t *ret_count, struct err *e);
     int (*session_count)(struct db *db, uint64_t *ret, struct err *e);
     int (*session_all_asleep)(struct db *db, int live_state, int asleep_state, struct err *e);
 
@@ -68,6 +70,13 @@ struct db_ops {
                          struct approval_row **ret, size_t *ret_count, struct err *e);
     int (*approval_expire)(struct db *db, int64_t now_ms, struct err *e);
     int (*approval_forget)(struct db *db, int64_t before_ms, size_t limit, struct err *e);
+
+    int (*pool_put)(struct db *db, const struct pool_row *r, struct err *e);
+    int (*pool_list)(struct db *db, struct pool_row **ret, size_t *ret_count, struct err *e);
+    int (*pool_delete)(struct db *db, const char *name, struct err *e);
+    int (*pool_key_put)(struct db *db, const struct pool_key_row *r, struct err *e);
+    int (*pool_key_get)(struct db *db, const char *pool, const char *tenant,
+                        struct pool_key_row *ret, struct err *e);
 
     int (*file_put)(struct db *db, const struct file_row *r, struct err *e);
     int (*file_get)(struct db *db, const char *tenant, const char *id, struct file_row *ret,
@@ -110,7 +119,8 @@ struct row_type {
     size_t count, size;
 };
 extern const struct row_type key_type, session_type, space_type, exec_type, file_type,
-    approval_type;
+    approval_type,
+    pool_type, pool_key_type;
 extern const struct row_type number_type; /* one int64_t */
 
 void row_done(const struct row_type *t, void *row);

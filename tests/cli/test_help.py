@@ -12,7 +12,7 @@ LIMITS = ["timeout", "cpu-time", "cpus", "memory", "pids", "disk", "tmp", "open-
 SERVE = ["listen", "socket-mode", "config", "check-config", "state", "user", "isolation-floor", "drain",
          "log-level", "log-format", "tls-cert", "tls-key", "plain-http", "hosts", "origins",
          "max-connections", "max-per-address", "header-timeout", "tenant-sessions", "retention",
-         "records", "file-size", "fetch-size", "fetch-timeout", "fetch-private", "fetch-allow", "description", "ready",
+         "records", "file-size", "fetch-size", "fetch-timeout", "fetch-private", "fetch-allow", "mcp-answer", "description", "ready",
          "max-sessions", "idle-timeout", "lifetime", "recycle", "egress", "egress-hosts", "python",
          "preload", *LIMITS, "help"]
 KEYS = ["tenant", "name", "admin", "quiet", "config", "state", "json", "verbose", "help"]

@@ -268,7 +268,7 @@ static void on_queued(void *arg, const struct exec_info *info)
 {
     struct run *r = arg;
 
-    CHECK(!r->queued && !r->done && json_array_size(info->events) == 0);
+    CHECK(!r->queued && !r->done && (r->background || json_array_size(info->events) == 0));
     r->queued = true;
     snprintf(r->id, sizeof(r->id), "%s", info->row->id);
     snprintf(r->session, sizeof(r->session), "%s", info->row->session);
@@ -320,7 +320,9 @@ void start(struct run *r, const struct caller *c, const struct exec_spec *spec)
 {
     static const struct exec_watcher w = {on_queued, on_event, on_end};
 
-    *r = (struct run){.leave_when_queued = r->leave_when_queued, .on_end = r->on_end};
+    *r = (struct run){.leave_when_queued = r->leave_when_queued,
+                      .on_end = r->on_end,
+                      .background = spec->background};
     r->job = service_execute(service, c, spec, &w, r);
     CHECK(r->job && !r->queued && !r->done);
 }

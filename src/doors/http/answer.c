@@ -42,7 +42,8 @@ static void add_headers(struct request *r, struct MHD_Response *resp)
     if (origin.p) {
         add(resp, "access-control-allow-origin", origin.p);
         add(resp, "access-control-expose-headers",
-            "x-request-id, content-disposition, etag, content-range, retry-after, mcp-session-id");
+            "x-request-id, content-disposition, etag, content-range, retry-after, mcp-session-id, "
+            "www-authenticate");
     }
     for (size_t i = 0; i < r->answer_header_count; i++)
         add(resp, r->answer_headers[i].name.p, r->answer_headers[i].value.p);
@@ -151,6 +152,7 @@ static const struct {
       [ERR_MISSING] = {404, "not_found"      },
     [ERR_CONFLICT] = {409, "conflict"       },
       [ERR_BUSY] = {429, "busy"           },
+    [ERR_DENIED] = {403, "forbidden"      },
     [ERR_HOST] = {500, "internal"       },
 };
 
@@ -183,9 +185,11 @@ void answer_fail(struct request *r, int status, const char *type, const char *pa
     va_start(ap, fmt);
     vsnprintf(message, sizeof(message), fmt, ap);
     va_end(ap);
-    json_t *v = json_pack("{s:{s:s,s:o,s:o,s:s}}", "error", "type", type, "message", clean(message),
-                          "param", param && *param ? clean(param) : json_null(), "request_id",
-                          r->caller.request);
+    json_t *v = r->door && r->door->error
+                    ? r->door->error(r, status, type, param, clean(message))
+                    : json_pack("{s:{s:s,s:o,s:o,s:s}}", "error", "type", type, "message",
+                                clean(message), "param", param && *param ? clean(param) : json_null(),
+                                "request_id", r->caller.request);
     char *text = json_dumps(v, JSON_COMPACT);
     json_decref(v);
     assert(text);

@@ -68,7 +68,8 @@ bool guard_head(struct request *r)
 {
     static const char *const once[] = {"host",         "content-length", "transfer-encoding",
                                        "content-type", "authorization",  "x-api-key",
-                                       "x-ms-apikey",  "origin"};
+                                       "x-ms-apikey",  "origin",         "mcp-session-id",
+                                       "mcp-method",   "mcp-name",       "mcp-protocol-version"};
     struct err e;
 
     for (size_t i = 0; i < r->header_count; i++)
@@ -209,7 +210,7 @@ bool guard_key(struct request *r)
     bool open = (r->route->flags & ROUTE_OPEN) || (local && (r->route->flags & ROUTE_LOCAL));
 
     if (!open && !service_authorise(r->http->config.service, secret(r), local, &caller)) {
-        answer_header(r, "www-authenticate", "Bearer");
+        answer_header(r, "www-authenticate", r->door->challenge ? r->door->challenge : "Bearer");
         return REFUSE(r, 401, "unauthorized",
                       "a valid key is needed: Authorization: Bearer KEY, or x-api-key: KEY");
     }

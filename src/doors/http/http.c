@@ -115,6 +115,8 @@ static bool query(struct request *r)
         answer_fail(r, 400, "invalid_request", NULL, "%s", e.text);
         return false;
     }
+    if (r->route->flags & ROUTE_QUERY)
+        return true;
     if (query_check(r->queries, r->query_count, r->route->query, &param, &e) < 0) {
         answer_fail(r, 400, "invalid_request", param, "%s: %s", param, e.text);
         return false;

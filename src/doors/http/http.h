@@ -66,6 +66,7 @@ enum body_kind {
     BODY_FORM,   /* multipart/form-data: uploads and text fields */
     BODY_EITHER, /* BODY_FORM by Content-Type, else BODY_JSON */
     BODY_BYTES,  /* JSON that the door reads by itself: request_body() */
+    BODY_ANY,    /* BODY_FORM by Content-Type, else BODY_BYTES */
 };
 
 enum route_flags {
@@ -73,6 +74,7 @@ enum route_flags {
     ROUTE_ADMIN = 2,  /* an admin's key */
     ROUTE_HIDDEN = 4, /* not in the OpenAPI document */
     ROUTE_LOCAL = 8,  /* no key needed over a local listener */
+    ROUTE_QUERY = 16, /* the handler looks at the query by itself: nothing in it is refused */
 };
 
 /* A further answer of a route: another status, or another shape of the same one. */
@@ -106,7 +108,12 @@ struct door {
     size_t route_count;
     const struct schema *schemas;
     size_t schema_count;
-    void *ctx; /* borrowed: request_ctx() */
+    void *ctx;             /* borrowed: request_ctx() */
+    const char *challenge; /* borrowed: WWW-Authenticate where a key is missing; NULL: "Bearer" */
+    /* How this door says what is wrong, or NULL: the body, owned by the caller. May add headers.
+     * type and param as in answer_fail(); takes message. */
+    json_t *(*error)(struct request *r, int status, const char *type, const char *param,
+                     json_t *message);
 };
 
 /* --- the server --- */
@@ -149,8 +156,10 @@ struct str request_query(struct request *r, const char *name);  /* p NULL: not t
 struct str request_header(struct request *r, const char *name); /* likewise */
 json_t *request_json(struct request *r);                        /* BODY_JSON: never NULL */
 struct str request_body(struct request *r);                     /* BODY_BYTES */
+const char *request_scheme(struct request *r);                  /* "http" or "https" */
 /* page= of a list: after, limit (1 to 1000, default 100). */
 struct page request_page(struct request *r);
+bool request_is_head(struct request *r); /* of a GET: only the headers are wanted */
 
 struct upload {
     struct str field, name, mime; /* name: as the client sent it; empty for BODY_RAW */

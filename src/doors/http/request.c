@@ -297,6 +297,11 @@ struct str request_header(struct request *r, const char *name)
     return (struct str){0};
 }
 
+const char *request_scheme(struct request *r)
+{
+    return r->http->tls_cert ? "https" : "http";
+}
+
 json_t *request_json(struct request *r)
 {
     return r->json;
@@ -312,6 +317,11 @@ struct page request_page(struct request *r)
     if (page.limit < 1 || page.limit > 1000) /* a route's table refuses these already */
         page.limit = 1000;
     return page;
+}
+
+bool request_is_head(struct request *r)
+{
+    return r->head_only;
 }
 
 struct upload *request_uploads(struct request *r, size_t *ret_count)

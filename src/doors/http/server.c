@@ -93,6 +93,7 @@ void http_free(struct http *h)
     if (!h)
         return;
     h->freed = true;
+    h->requests++; /* the last of them must not free what is being taken down */
     for (struct conn *c = h->conns; c; c = c->next)
         if (c->request && c->request->suspended) {
             c->request->refused = true;
@@ -105,5 +106,6 @@ void http_free(struct http *h)
     }
     linger_free(h);
     timer_free(h->tick);
+    h->requests--;
     http_release(h);
 }

@@ -1,117 +1,333 @@
 /*
  * Questions to the client: its user, its model, its folders.
  *
- * In the legacy era a question is a request of ours on the call's stream, and the
- * answer comes as a message of its own. In the modern one the call ends with the
- * question, and the client repeats it with the answer.
+ * Theory of operation: in the legacy era a question is a request of ours on the call's
+ * stream, and the answer comes as a message of its own. In the modern one the call ends
+ * with the question, and the client repeats it with the answer; what had been answered
+ * before travels in the signed requestState, so that a handler may ask one thing after
+ * another. In a task the question is shown to whoever looks at the task, and answered by
+ * tasks/update.
+ *
+ * Each question has a timer, which is its end: it tells what is there by then, an answer,
+ * or why there is none. So nothing is told from inside the call that asks.
  */
 #include "doors/mcp/mcp_int.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#define ASKS_MAX 64 /* at a time, of one conversation */
-
 struct ask {
     struct ask *next;
-    struct conversation *conversation; /* borrowed */
-    struct call *call;                 /* borrowed */
-    char id[ID_MAX];
+    struct call *call;   /* borrowed: owns us */
+    char *key;           /* owned: of a task's question, else NULL */
+    char id[ID_MAX];     /* of a request of ours, else "" */
+    json_t *shown;       /* owned: a task's question as inputRequests has it, until answered */
     struct timer *timer; /* owned */
+    json_t *answer;      /* owned, or NULL */
+    struct err failed;   /* told when there is no answer */
     ask_fn *fn;
     void *arg;
 };
 
-/* --- legacy --- */
+/* --- life --- */
 
-static struct ask **find(struct conversation *v, struct str id)
+static void ask_free(struct ask *a)
 {
-    struct ask **at = &v->asks;
+    struct ask **at = &a->call->asks;
 
-    while (*at && !str_is(id, (*at)->id))
+    while (*at != a)
         at = &(*at)->next;
-    return at;
-}
-
-static void ask_free(struct ask **at)
-{
-    struct ask *a = *at;
-
     *at = a->next;
     timer_free(a->timer);
+    json_decref(a->shown);
+    json_decref(a->answer);
+    free(a->key);
     free(a);
 }
 
-void asks_forget(struct conversation *v, const struct call *c)
-{
-    for (struct ask **at = &v->asks; *at;)
-        if (!c || (*at)->call == c)
-            ask_free(at);
-        else
-            at = &(*at)->next;
-}
-
-/* Frees the question, and tells what came of it. */
-static void settle(struct ask **at, json_t *result, const struct err *failed)
-{
-    ask_fn *fn = (*at)->fn;
-    void *arg = (*at)->arg;
-
-    ask_free(at);
-    fn(arg, result, failed);
-}
-
-static void on_late(void *arg)
+static void on_end(void *arg)
 {
     struct ask *a = arg;
-    struct err e;
+    ask_fn *fn = a->fn;
+    void *fn_arg = a->arg;
+    json_t *answer = take_ptr(&a->answer);
+    struct err failed = a->failed;
 
-    err_set(&e, ERR_BUSY, "nobody answered within %d minutes", ASK_MS / 60000);
-    settle(find(a->conversation, str_of(a->id)), NULL, &e);
+    ask_free(a);
+    fn(fn_arg, answer, answer ? NULL : &failed);
+    json_decref(answer);
 }
 
-void conversation_answer(struct conversation *v, json_t *message)
+static struct ask *ask_new(struct call *c, ask_fn *fn, void *arg, uint64_t ms)
 {
-    struct ask **at = find(v, json_view(json_object_get(message, "id")));
-    json_t *result = json_object_get(message, "result");
-    const char *text =
-        json_string_value(json_object_get(json_object_get(message, "error"), "message"));
-    struct err e;
+    struct ask *a = mem_zalloc(sizeof(*a));
 
-    if (!*at)
+    *a = (struct ask){.call = c, .fn = fn, .arg = arg, .next = c->asks};
+    err_set(&a->failed, ERR_BUSY, "nobody answered within %d minutes", (int)(ms / 60000));
+    a->timer = timer_new(c->mcp->config.loop, on_end, a);
+    timer_set(a->timer, ms);
+    c->asks = a;
+    return a;
+}
+
+static void tell(struct ask *a, const json_t *answer)
+{
+    json_decref(take_ptr(&a->shown));
+    a->answer = json_incref((json_t *)answer);
+    timer_set(a->timer, 0);
+}
+
+void asks_forget(struct call *c)
+{
+    while (c->asks)
+        ask_free(c->asks);
+}
+
+void asks_fail(struct call *c)
+{
+    for (struct ask *a = c->asks; a; a = a->next) {
+        err_set(&a->failed, ERR_CALLER, "the call was cancelled");
+        tell(a, NULL);
+    }
+}
+
+/* --- who can be asked --- */
+
+static const struct {
+    const char *method, *capability;
+} kinds[] = {
+    {"elicitation/create",     "elicitation"},
+    {"sampling/createMessage", "sampling"   },
+    {"roots/list",             "roots"      },
+};
+
+/* A client that names no mode has forms. */
+static bool can_elicit(const json_t *has, const json_t *params)
+{
+    const char *mode = json_string_value(json_object_get(params, "mode"));
+    bool url = mode && strcmp(mode, "url") == 0;
+
+    if (url)
+        return json_is_object(json_object_get(has, "url"));
+    return json_is_object(json_object_get(has, "form")) || !json_object_get(has, "url");
+}
+
+bool call_can_ask(const struct call *c, const char *method, const json_t *params)
+{
+    for (size_t i = 0; i < COUNT(kinds); i++) {
+        if (strcmp(method, kinds[i].method) != 0)
+            continue;
+        if (!call_can(c, kinds[i].capability))
+            return false;
+        return i > 0 || can_elicit(json_object_get(c->client.capabilities, "elicitation"), params);
+    }
+    assert(!"a question of no kind we know");
+    return false;
+}
+
+/* --- legacy --- */
+
+static size_t count(const struct conversation *v)
+{
+    size_t n = 0;
+
+    for (const struct call *c = v->calls; c; c = c->next)
+        for (const struct ask *a = c->asks; a; a = a->next)
+            n++;
+    return n;
+}
+
+static struct ask *find(const struct conversation *v, struct str id)
+{
+    for (const struct call *c = v->calls; c; c = c->next)
+        for (struct ask *a = c->asks; a; a = a->next)
+            if (a->id[0] && str_is(id, a->id))
+                return a;
+    return NULL;
+}
+
+void conversation_answer(struct conversation *v, const json_t *message)
+{
+    struct ask *a = find(v, json_view(json_object_get(message, "id")));
+    json_t *result = json_object_get(message, "result");
+    struct str text = json_view(json_object_get(json_object_get(message, "error"), "message"));
+    char shown[NAME_SHOWN];
+
+    if (!a)
         return;
+    a->id[0] = '\0'; /* one answer is enough */
     if (json_is_object(result)) {
-        settle(at, result, NULL);
+        tell(a, result);
         return;
     }
-    err_set(&e, ERR_CALLER, "the client could not ask: %.300s", text ? text : "it gave no reason");
-    settle(at, NULL, &e);
+    err_set(&a->failed, ERR_CALLER, "the client could not ask: %s",
+            text.n ? name_show(shown, text) : "it gave no reason");
+    tell(a, NULL);
 }
 
 /* Takes params. */
 static void ask_legacy(struct call *c, const char *method, json_t *params, ask_fn *fn, void *arg)
 {
-    struct conversation *v = c->conversation;
-    struct ask *a = mem_zalloc(sizeof(*a));
+    struct ask *a = ask_new(c, fn, arg, ASK_MS);
 
-    *a = (struct ask){.conversation = v, .call = c, .fn = fn, .arg = arg, .next = v->asks};
     id_make(a->id, "ask_");
-    a->timer = timer_new(c->mcp->config.loop, on_late, a);
-    timer_set(a->timer, ASK_MS);
-    v->asks = a;
     c->peer->ops->send(c->peer, c,
                        json_pack("{s:s, s:s, s:s, s:o}", "jsonrpc", "2.0", "id", a->id, "method",
                                  method, "params", params));
 }
 
+/* --- in a task --- */
+
+/* Takes params. */
+static void ask_in_task(struct call *c, const char *key, const char *method, json_t *params,
+                        ask_fn *fn, void *arg)
+{
+    struct ask *a = ask_new(c, fn, arg, TASK_ASK_MS);
+
+    a->key = mem_strdup(key);
+    a->shown = json_pack("{s:s, s:o}", "method", method, "params", params);
+}
+
+json_t *asks_show(const struct call *c)
+{
+    json_t *shown = json_object();
+
+    for (const struct ask *a = c->asks; a; a = a->next)
+        if (a->shown)
+            json_object_set(shown, a->key, a->shown);
+    return shown;
+}
+
+void asks_answer(struct call *c, const json_t *responses)
+{
+    for (struct ask *a = c->asks; a; a = a->next) {
+        const json_t *answer = a->shown ? json_object_get(responses, a->key) : NULL;
+        if (answer)
+            tell(a, answer);
+    }
+}
+
+/* --- modern --- */
+
+bool input_is_good(const json_t *responses)
+{
+    const char *key;
+    json_t *v;
+
+    if (!json_is_object(responses))
+        return false;
+    json_object_foreach((json_t *)responses, key, v) if (!json_is_object(v)) return false;
+    return true;
+}
+
+/* What was answered before, and what is answered now of what was asked. */
+static void put_answers(struct call *c, const json_t *carried, const json_t *responses)
+{
+    json_t *key;
+    size_t i;
+
+    c->answers = json_incref(json_object_get(carried, "answers"));
+    c->state = json_incref(json_object_get(carried, "own"));
+    json_array_foreach(json_object_get(carried, "asked"), i, key)
+    {
+        json_t *v = json_object_get(responses, json_string_value(key));
+        if (v)
+            json_object_set(c->answers, json_string_value(key), v);
+    }
+}
+
+bool call_read_input(struct call *c)
+{
+    const json_t *responses = json_object_get(c->params, "inputResponses");
+    const json_t *state = json_object_get(c->params, "requestState");
+    json_t *carried = NULL;
+    struct err e;
+
+    if (responses && !input_is_good(responses)) {
+        call_error(c, RPC_PARAMS, NULL, "inputResponses must be an object of objects");
+        return false;
+    }
+    if (!state)
+        return true;
+    if (state_open(c, json_view(state), &carried, &e) < 0) {
+        call_error(c, RPC_PARAMS, NULL, "%s", e.text);
+        return false;
+    }
+    put_answers(c, carried, responses);
+    json_decref(carried);
+    return true;
+}
+
+json_t *call_input(const struct call *c, const char *key)
+{
+    return json_object_get(json_object_get(c->params, "inputResponses"), key);
+}
+
+json_t *call_state(const struct call *c)
+{
+    return c->state;
+}
+
+void call_ask_all(struct call *c, json_t *requests, json_t *state)
+{
+    AUTO_FREE char *text = NULL;
+    json_t *carried, *asked = json_array(), *v;
+    const char *key;
+
+    assert(!c->task);
+    json_object_foreach(requests, key, v) json_array_append_new(asked, json_string(key));
+    if (!c->answers)
+        c->answers = json_object();
+    carried = json_pack("{s:o, s:O, s:o*}", "asked", asked, "answers", c->answers, "own", state);
+    text = state_sign(c, carried);
+    json_decref(carried);
+    if (!text) {
+        json_decref(requests);
+        call_error(c, RPC_PARAMS, NULL, "the answers are too long to ask further: %zu KiB at most",
+                   STATE_MAX / KiB);
+        return;
+    }
+    call_result(c, json_pack("{s:s, s:o, s:s}", "resultType", "input_required", "inputRequests",
+                             requests, "requestState", text));
+}
+
+/* --- the one way to ask --- */
+
+/* Takes params. */
+static void ask_modern(struct call *c, const char *key, const char *method, json_t *params)
+{
+    call_ask_all(c, json_pack("{s:{s:s, s:o}}", key, "method", method, "params", params), NULL);
+}
+
+static const char *why_not(const struct call *c, const char *method, const json_t *params)
+{
+    if (c->cancelled)
+        return "the call was cancelled";
+    if (!call_can_ask(c, method, params))
+        return "the client cannot ask its user this";
+    if (c->task || call_is_modern(c))
+        return NULL;
+    if (!c->peer || !c->conversation)
+        return "the client has gone";
+    return count(c->conversation) >= ASKS_MAX ? "too many questions are open" : NULL;
+}
+
 void call_ask(struct call *c, const char *key, const char *method, json_t *params, ask_fn *fn,
               void *arg)
 {
-    (void)key;
-    if (c->peer && c->conversation && !call_is_modern(c)) {
+    const char *why = why_not(c, method, params);
+    const json_t *answer = json_object_get(c->answers, key);
+
+    if (why || answer) {
+        struct ask *a = ask_new(c, fn, arg, 0);
+        err_set(&a->failed, ERR_CALLER, "%s", why ? why : "");
+        tell(a, why ? NULL : answer);
+        json_decref(params);
+    } else if (c->task) {
+        ask_in_task(c, key, method, params, fn, arg);
+    } else if (call_is_modern(c)) {
+        ask_modern(c, key, method, params);
+    } else {
         ask_legacy(c, method, params, fn, arg);
-        return;
     }
-    json_decref(params);
-    call_error(c, RPC_INTERNAL, NULL, "questions of the modern era are not there yet");
 }

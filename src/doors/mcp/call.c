@@ -36,8 +36,8 @@ static void part(struct call *c)
 }
 
 struct call *call_new(struct mcp *m, const struct face *face, struct peer *p,
-                      struct conversation *v, const struct caller *who,
-                      const struct client *client, const json_t *id, json_t *params)
+                      struct conversation *v, const struct caller *who, const struct client *client,
+                      const json_t *id, json_t *params)
 {
     struct call *c = mem_zalloc(sizeof(*c));
 
@@ -61,10 +61,11 @@ static void call_free(struct call *c)
 {
     struct mcp *m = c->mcp;
 
-    if (c->conversation) {
-        asks_forget(c->conversation, c);
+    if (c->task)
+        task_take_error(c, RPC_INTERNAL, "the work ended without a result");
+    asks_forget(c);
+    if (c->conversation)
         c->conversation->call_count--;
-    }
     part(c);
     while (c->keeps) {
         struct call_keep *k = c->keeps;
@@ -75,6 +76,8 @@ static void call_free(struct call *c)
     client_done(&c->client);
     json_decref(c->id);
     json_decref(c->params);
+    json_decref(c->answers);
+    json_decref(c->state);
     free(c);
     m->call_count--;
     mcp_release(m);
@@ -96,24 +99,36 @@ void call_on_cancel(struct call *c, loop_fn *fn, void *arg)
     c->cancel_arg = arg;
 }
 
+void call_leave(struct call *c)
+{
+    struct conversation *v = take_ptr(&c->conversation);
+
+    if (!v)
+        return;
+    v->call_count--;
+    part(c);
+    join(c, &c->mcp->calls);
+}
+
 void call_cancel(struct call *c)
 {
     struct peer *p = take_ptr(&c->peer);
-    struct conversation *v = take_ptr(&c->conversation);
-    loop_fn *fn = c->on_cancel;
+    loop_fn *fn = take_ptr(&c->on_cancel);
 
     c->cancelled = true;
-    c->on_cancel = NULL;
-    if (v) {
-        asks_forget(v, c);
-        v->call_count--;
-        part(c);
-        join(c, &c->mcp->calls);
-    }
+    call_leave(c);
     if (p)
         p->ops->drop(p, c);
     if (fn)
         fn(c->cancel_arg);
+    else
+        asks_fail(c);
+}
+
+void call_hang_up(struct call *c)
+{
+    if (c->peer && c->peer->ops->hang_up)
+        c->peer->ops->hang_up(c->peer);
 }
 
 void call_drop(struct call *c)
@@ -139,7 +154,7 @@ static void last_word(struct call *c, int status, json_t *message)
     call_free(c);
 }
 
-static void add_server_info(json_t *result)
+static void add_server_info(const struct call *c, json_t *result)
 {
     json_t *meta = json_object_get(result, "_meta");
 
@@ -148,21 +163,60 @@ static void add_server_info(json_t *result)
         json_object_set_new(result, "_meta", meta);
     }
     json_object_set_new(meta, META_SERVER,
-                        json_pack("{s:s, s:s}", "name", "retort", "version", RETORT_VERSION));
+                        json_pack("{s:s, s:s}", "name", c->face->name, "version", RETORT_VERSION));
+}
+
+void result_dress(const struct call *c, json_t *result)
+{
+    if (!call_is_modern(c))
+        return;
+    if (!json_object_get(result, "resultType"))
+        json_object_set_new(result, "resultType", json_string("complete"));
+    add_server_info(c, result);
+}
+
+/* Takes result. */
+static json_t *dressed(const struct call *c, json_t *result)
+{
+    result_dress(c, result);
+    return rpc_result(c->id, result);
+}
+
+void call_result_text(struct call *c, struct str result)
+{
+    AUTO_FREE char *id = json_dumps(c->id, JSON_ENCODE_ANY | JSON_COMPACT);
+    struct peer *p = c->peer;
+    struct buf out;
+    struct err e;
+
+    buf_init(&out, DUMP_MAX);
+    if (c->task || !p || !p->ops->answer_text || !id ||
+        buf_printf(&out, &e, "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":", id) < 0 ||
+        buf_put(&out, result, &e) < 0 || buf_put(&out, STR("}"), &e) < 0) {
+        buf_done(&out);
+        call_result(c, json_loadb(result.p, result.n, 0, NULL));
+        return;
+    }
+    c->peer = NULL;
+    p->ops->answer_text(p, c, out.p, out.n);
+    call_free(c);
 }
 
 void call_result(struct call *c, json_t *result)
 {
-    if (c->task && task_take_result(c, result)) {
+    if (c->task) {
+        task_take_result(c, result);
         call_free(c);
         return;
     }
-    if (call_is_modern(c)) {
-        if (!json_object_get(result, "resultType"))
-            json_object_set_new(result, "resultType", json_string("complete"));
-        add_server_info(result);
-    }
-    last_word(c, 200, rpc_result(c->id, result));
+    last_word(c, 200, dressed(c, result));
+}
+
+void call_answer(struct call *c, json_t *result)
+{
+    struct peer *p = take_ptr(&c->peer);
+
+    p->ops->answer(p, c, 200, dressed(c, result));
 }
 
 /* What a modern client is told by the status of HTTP, too. */
@@ -190,7 +244,8 @@ void call_error(struct call *c, int code, json_t *data, const char *fmt, ...)
     va_start(args, fmt);
     vsnprintf(text, sizeof(text), fmt, args);
     va_end(args);
-    if (c->task && task_take_error(c, code, text)) {
+    if (c->task) {
+        task_take_error(c, code, text);
         json_decref(data);
         call_free(c);
         return;
@@ -205,8 +260,8 @@ void call_fail(struct call *c, const struct err *e)
         return;
     }
     log_error("%s: %s", c->caller.request, e->text);
-    call_error(c, RPC_INTERNAL, NULL, "something went wrong in the server; its log says what, at %s",
-               c->caller.request);
+    call_error(c, RPC_INTERNAL, NULL,
+               "something went wrong in the server; its log says what, at %s", c->caller.request);
 }
 
 /* --- what it knows --- */
@@ -216,11 +271,16 @@ struct service *call_service(struct call *c)
     struct err e = {0};
     struct service *sv = c->mcp->config.service(c->mcp->config.arg, &e);
 
-    if (!sv) {
-        log_error("%s: %s", c->caller.request, e.text);
-        tool_fail(c, "Code cannot be run on this machine: %s", e.text);
+    if (sv) {
+        mcp_follow(c->mcp, sv);
+        return sv;
     }
-    return sv;
+    log_error("%s: %s", c->caller.request, e.text);
+    if (strcmp(c->method, "tools/call") == 0)
+        tool_fail(c, "Code cannot be run on this machine: %s", e.text);
+    else
+        call_error(c, RPC_INTERNAL, NULL, "code cannot be run on this machine: %s", e.text);
+    return NULL;
 }
 
 bool call_is_modern(const struct call *c)
@@ -272,6 +332,16 @@ bool call_wants_progress(const struct call *c)
     return c->token && c->peer && !c->task;
 }
 
+/* Whole numbers look like it. */
+static json_t *number(double v)
+{
+    const double most = 9007199254740992.0; /* 2^53: further on not every integer is a double */
+
+    if (v >= -most && v <= most && v == (double)(json_int_t)v)
+        return json_integer((json_int_t)v);
+    return json_real(v);
+}
+
 void call_progress(struct call *c, double progress, double total, struct str message)
 {
     json_t *params;
@@ -280,9 +350,9 @@ void call_progress(struct call *c, double progress, double total, struct str mes
         c->peer->ops->waits(c->peer) > SLOW_BYTES)
         return;
     c->progress = progress;
-    params = json_pack("{s:O, s:f}", "progressToken", c->token, "progress", progress);
+    params = json_pack("{s:O, s:o}", "progressToken", c->token, "progress", number(progress));
     if (total > 0)
-        json_object_set_new(params, "total", json_real(total));
+        json_object_set_new(params, "total", number(total));
     if (message.n > 0)
         json_object_set_new(params, "message", record_text(message));
     send(c, "notifications/progress", params);

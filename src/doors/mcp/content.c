@@ -47,9 +47,14 @@ void content_link(struct content *t, const struct call *c, const char *uri, stru
                                               mime, "size", (json_int_t)size));
 }
 
+json_t *content_result(struct content *t, bool is_error)
+{
+    return json_pack("{s:o, s:b}", "content", take_ptr(&t->items), "isError", is_error);
+}
+
 void content_answer(struct content *t, struct call *c, bool is_error)
 {
-    call_result(c, json_pack("{s:o, s:b}", "content", take_ptr(&t->items), "isError", is_error));
+    call_result(c, content_result(t, is_error));
 }
 
 void tool_fail(struct call *c, const char *fmt, ...)

@@ -6,11 +6,18 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/random.h>
 
 /* --- messages --- */
 
+/* A result that could not be made (jansson refuses what is not UTF-8) is an error of ours, and not
+ * silence. */
 json_t *rpc_result(const json_t *id, json_t *result)
 {
+    if (!result) {
+        log_error("a result could not be written as JSON");
+        return rpc_error(id, RPC_INTERNAL, "the result could not be written as JSON", NULL);
+    }
     return json_pack("{s:s, s:O, s:o}", "jsonrpc", "2.0", "id", id, "result", result);
 }
 
@@ -34,11 +41,48 @@ json_t *rpc_notification(const char *method, json_t *params)
 
 /* --- how it begins --- */
 
+/* {"listChanged": true}, where lists change. */
+static json_t *family(const struct face *f, enum change what)
+{
+    json_t *v = json_object();
+
+    if (f->changes & IN(what))
+        json_object_set_new(v, "listChanged", json_true());
+    return v;
+}
+
+static json_t *extensions(const struct face *f)
+{
+    json_t *v = json_object();
+
+    if (f->has & FACE_TASKS)
+        json_object_set_new(v, EXT_TASKS, json_object());
+    if (f->has & FACE_SKILLS)
+        json_object_set_new(v, EXT_SKILLS, json_pack("{s:b}", "directoryRead", true));
+    if (f->has & FACE_UI)
+        json_object_set_new(v, EXT_UI, json_pack("{s:[s]}", "mimeTypes", MIME_UI));
+    return v;
+}
+
 static json_t *capabilities(const struct call *c)
 {
-    json_t *v = json_pack("{s:{}}", "tools");
+    const struct face *f = c->face;
+    json_t *v = json_pack("{s:o}", "tools", family(f, CHANGE_TOOLS));
 
-    (void)c;
+    if (f->has & FACE_PROMPTS)
+        json_object_set_new(v, "prompts", family(f, CHANGE_PROMPTS));
+    if (f->has & FACE_RESOURCES) {
+        json_t *resources = family(f, CHANGE_RESOURCES);
+        if (f->changes & IN(CHANGE_RESOURCE))
+            json_object_set_new(resources, "subscribe", json_true());
+        json_object_set_new(v, "resources", resources);
+    }
+    if ((f->has & FACE_COMPLETIONS) && (c->client.version->has & HAS_ANNOTATIONS))
+        json_object_set_new(v, "completions", json_object());
+    if (f->has & FACE_LOGGING)
+        json_object_set_new(v, "logging", json_object());
+    if (call_is_modern(c))
+        json_object_set_new(v, "extensions", extensions(f));
     return v;
 }
 
@@ -55,14 +99,16 @@ static void handle_initialize(struct call *c)
 {
     struct client *known = &c->conversation->client;
     json_t *info = json_object_get(c->params, "clientInfo");
-    const char *name = json_string_value(json_object_get(info, "name"));
+    struct str name = json_view(json_object_get(info, "name"));
 
     client_done(known);
     client_copy(known, &c->client);
     json_decref(known->capabilities);
     known->capabilities = json_incref(json_object_get(c->params, "capabilities"));
     known->log_level = -1;
-    snprintf(known->name, sizeof(known->name), "%s", name ? name : "");
+    name.n = name.n < sizeof(known->name) ? name.n : sizeof(known->name) - 1;
+    name.n -= utf8_torn(name);
+    snprintf(known->name, sizeof(known->name), "%.*s", (int)name.n, name.p ? name.p : "");
     call_result(c, json_pack("{s:s, s:o, s:o, s:s}", "protocolVersion", c->client.version->name,
                              "capabilities", capabilities(c), "serverInfo", server_info(c),
                              "instructions", c->face->instructions));
@@ -71,8 +117,8 @@ static void handle_initialize(struct call *c)
 static void handle_discover(struct call *c)
 {
     call_result(c, json_pack("{s:o, s:o, s:s, s:i, s:s}", "supportedVersions", versions_list(),
-                             "capabilities", capabilities(c), "instructions",
-                             c->face->instructions, "ttlMs", 3600000, "cacheScope", "public"));
+                             "capabilities", capabilities(c), "instructions", c->face->instructions,
+                             "ttlMs", 3600000, "cacheScope", "public"));
 }
 
 static void handle_ping(struct call *c)
@@ -80,14 +126,15 @@ static void handle_ping(struct call *c)
     call_result(c, json_object());
 }
 
+#define LEVELS "one of debug, info, notice, warning, error, critical, alert, emergency"
+
 static void handle_set_level(struct call *c)
 {
     const char *name = json_string_value(json_object_get(c->params, "level"));
     int level = log_level_find(str_of(name));
 
     if (level < 0) {
-        call_error(c, RPC_PARAMS, NULL, "level is one of debug, info, notice, warning, error, "
-                                        "critical, alert, emergency");
+        call_error(c, RPC_PARAMS, NULL, "level is " LEVELS);
         return;
     }
     c->conversation->client.log_level = level;
@@ -100,12 +147,28 @@ static void handle_set_level(struct call *c)
 #define MODERN IN(ERA_MODERN)
 
 static const struct method methods[] = {
-    {"initialize",       LEGACY,          NULL,   handle_initialize},
-    {"server/discover",  MODERN,          NULL,   handle_discover  },
-    {"ping",             LEGACY,          NULL,   handle_ping      },
-    {"logging/setLevel", LEGACY,          NULL,   handle_set_level },
-    {"tools/list",       LEGACY | MODERN, NULL,   handle_tools_list},
-    {"tools/call",       LEGACY | MODERN, "name", handle_tools_call},
+    {"initialize",               LEGACY,          NULL,     false, 0,                handle_initialize    },
+    {"server/discover",          MODERN,          NULL,     false, 0,                handle_discover      },
+    {"ping",                     LEGACY,          NULL,     false, 0,                handle_ping          },
+    {"logging/setLevel",         LEGACY,          NULL,     false, FACE_LOGGING,     handle_set_level     },
+    {"tools/list",               LEGACY | MODERN, NULL,     false, 0,                handle_tools_list    },
+    {"tools/call",               LEGACY | MODERN, "name",   true,  0,                handle_tools_call    },
+    {"tasks/get",                MODERN,          "taskId", false, FACE_TASKS,       handle_tasks_get     },
+    {"tasks/update",             MODERN,          "taskId", false, FACE_TASKS,       handle_tasks_update  },
+    {"tasks/cancel",             MODERN,          "taskId", false, FACE_TASKS,       handle_tasks_cancel  },
+    {"subscriptions/listen",     MODERN,          NULL,     false, 0,                handle_listen        },
+    {"resources/list",           LEGACY | MODERN, NULL,     false, FACE_RESOURCES,   handle_resources_list},
+    {"resources/templates/list", LEGACY | MODERN, NULL,     false, FACE_RESOURCES,
+     handle_resources_templates                                                                           },
+    {"resources/read",           LEGACY | MODERN, "uri",    true,  FACE_RESOURCES,   handle_resources_read},
+    {"resources/directory/read", MODERN,          NULL,     false, FACE_SKILLS,      handle_directory_read},
+    {"skills/list",              MODERN,          NULL,     false, FACE_SKILLS,      handle_skills_list   },
+    {"skills/get",               MODERN,          NULL,     false, FACE_SKILLS,      handle_skills_get    },
+    {"prompts/list",             LEGACY | MODERN, NULL,     false, FACE_PROMPTS,     handle_prompts_list  },
+    {"prompts/get",              LEGACY | MODERN, "name",   true,  FACE_PROMPTS,     handle_prompts_get   },
+    {"completion/complete",      LEGACY | MODERN, NULL,     false, FACE_COMPLETIONS, handle_complete      },
+    {"resources/subscribe",      LEGACY,          NULL,     false, FACE_RESOURCES,   handle_subscribe     },
+    {"resources/unsubscribe",    LEGACY,          NULL,     false, FACE_RESOURCES,   handle_unsubscribe   },
 };
 
 const struct method *method_find(const struct mcp *m, struct str name, enum era era)
@@ -117,17 +180,28 @@ const struct method *method_find(const struct mcp *m, struct str name, enum era 
     return NULL;
 }
 
+/* Modern: the level comes with each request. */
+static bool level_is_good(const struct call *c)
+{
+    const json_t *level = json_object_get(c->meta, META_LOG);
+
+    return !level || !call_is_modern(c) || log_level_find(json_view(level)) >= 0;
+}
+
 void core_serve(struct call *c, struct str name)
 {
     const struct method *m = method_find(c->mcp, name, c->client.version->era);
     char shown[NAME_SHOWN];
 
-    if (!m) {
+    if (!m || (m->needs & ~c->face->has)) {
         call_error(c, RPC_NO_METHOD, NULL, "there is no method %s", name_show(shown, name));
         return;
     }
     c->method = m->name;
-    m->handle(c);
+    if (!level_is_good(c))
+        call_error(c, RPC_PARAMS, NULL, "_meta: " META_LOG " is " LEVELS);
+    else if (!m->asks || !call_is_modern(c) || call_read_input(c))
+        m->handle(c);
 }
 
 void core_notified(struct conversation *v, struct str method, json_t *params)
@@ -137,33 +211,72 @@ void core_notified(struct conversation *v, struct str method, json_t *params)
     if (!v || !str_is(method, "notifications/cancelled"))
         return;
     c = conversation_call(v, json_object_get(params, "requestId"));
-    if (c && strcmp(c->method, "initialize") != 0)
+    if (c && c->method && strcmp(c->method, "initialize") != 0)
         call_cancel(c);
 }
 
 /* --- the room itself --- */
+
+/* Without one from the caller: what we sign is ours until we end. */
+static void secret_make(uint8_t secret[MCP_SECRET_BYTES])
+{
+    static const uint8_t none[MCP_SECRET_BYTES];
+    ssize_t got;
+
+    if (memcmp(secret, none, MCP_SECRET_BYTES) != 0)
+        return;
+    got = getrandom(secret, MCP_SECRET_BYTES, 0);
+    assert(got == MCP_SECRET_BYTES); /* so few bytes come whole */
+}
 
 struct mcp *mcp_new(const struct mcp_config *config)
 {
     struct mcp *m = mem_zalloc(sizeof(*m));
 
     m->config = *config;
-    m->face = &face_native;
+    if (m->config.answer_ms == 0)
+        m->config.answer_ms = ANSWER_MS;
+    m->own = face_native;
+    m->face = &m->own;
+    if (config->fixtures) {
+        m->own.more = &fixtures;
+        m->own.has |= FACE_LOGGING;
+        m->own.changes |= IN(CHANGE_TOOLS) | IN(CHANGE_PROMPTS);
+    }
+    secret_make(m->config.secret);
     return m;
 }
 
 void mcp_release(struct mcp *m)
 {
-    if (m->freed && m->call_count == 0)
-        free(m);
+    if (!m->freed || m->call_count > 0)
+        return;
+    states_free(m);
+    listeners_free(m);
+    free(m->challenge);
+    tools_forget(m);
+    free(m);
+}
+
+void mcp_drain(struct mcp *m)
+{
+    m->draining = true;
+    listeners_end(m);
+    for (struct conversation *v = m->conversations; v; v = v->next)
+        if (v->streams)
+            streams_close(v->streams);
 }
 
 void mcp_free(struct mcp *m)
 {
     if (!m)
         return;
+    mcp_drain(m);
+    mcp_unfollow(m);
+    tasks_free(m);
     while (m->conversations)
         conversation_free(m->conversations);
+    roll_free(m);
     m->freed = true;
     m->call_count++; /* the last of these must not free what is being gone through */
     for (struct call *c = m->calls, *next; c; c = next) {
@@ -171,6 +284,7 @@ void mcp_free(struct mcp *m)
         if (!c->cancelled)
             call_cancel(c);
     }
+    stdio_free(take_ptr(&m->stdio));
     m->call_count--;
     mcp_release(m);
 }

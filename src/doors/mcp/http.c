@@ -3,123 +3,14 @@
  *
  * Theory of operation: the body decides which era a POST is of, and the headers are
  * held against it; all that can be refused with a status of HTTP is refused before a
- * handler runs. The answer is JSON, unless the handler says something before it ends:
- * then it is a stream of events, whose last is the response.
- *
- * Modern: a client that closes the connection cancels its call. Legacy: it does not,
- * the call goes on, and what it says is kept for a while; the client comes back with
- * GET and the id of the last event it has.
+ * handler runs. post.c is the answer, streams.c what is said beside it. GET and DELETE
+ * are of the legacy era: the stream of a conversation, and its end.
  */
 #include "doors/mcp/mcp_int.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
-/* The answer of one POST. */
-struct post {
-    struct peer peer;
-    struct mcp *mcp;         /* borrowed */
-    struct request *request; /* borrowed; NULL when it is over */
-    struct call *call;       /* borrowed; NULL when it has ended */
-    bool modern;
-    bool streaming;
-};
-
-#define POST(p) ((struct post *)(void *)((char *)(p) - offsetof(struct post, peer)))
-
-/* --- messages to the client --- */
-
-/* Takes message. */
-static void put_event(struct post *t, json_t *message)
-{
-    AUTO_FREE char *text = record_dump(message, true, NULL);
-    struct buf out;
-    struct err e;
-
-    buf_init(&out, 2 * GiB);
-    if (text && buf_printf(&out, &e, "event: message\ndata: %s\n\n", text) == 0)
-        answer_stream_put(t->request, buf_str(&out));
-    buf_done(&out);
-    json_decref(message);
-}
-
-static void open_stream(struct post *t)
-{
-    if (t->streaming)
-        return;
-    t->streaming = true;
-    answer_header(t->request, "cache-control", "no-cache");
-    answer_header(t->request, "x-accel-buffering", "no");
-    answer_stream(t->request, 200, "text/event-stream", STR(": keep-alive\n\n"));
-}
-
-static void post_send(struct peer *p, struct call *c, json_t *message)
-{
-    struct post *t = POST(p);
-
-    (void)c;
-    if (!t->request) {
-        json_decref(message);
-        return;
-    }
-    open_stream(t);
-    put_event(t, message);
-}
-
-/* Nothing follows. */
-static void finish(struct post *t)
-{
-    t->call = NULL;
-    t->request = NULL;
-    free(t);
-}
-
-static void post_answer(struct peer *p, struct call *c, int status, json_t *message)
-{
-    struct post *t = POST(p);
-
-    (void)c;
-    if (t->request && t->streaming) {
-        put_event(t, message);
-        answer_stream_end(t->request);
-    } else if (t->request) {
-        answer_json(t->request, status, message);
-    } else {
-        json_decref(message);
-    }
-    finish(t);
-}
-
-static void post_drop(struct peer *p, struct call *c)
-{
-    struct post *t = POST(p);
-
-    (void)c;
-    if (t->request) {
-        open_stream(t);
-        answer_stream_end(t->request);
-    }
-    finish(t);
-}
-
-static size_t post_waits(struct peer *p)
-{
-    struct post *t = POST(p);
-
-    return t->request && t->streaming ? answer_stream_put(t->request, STR("")) : 0;
-}
-
-static const struct peer_ops post_ops = {post_send, post_answer, post_drop, post_waits};
-
-static void on_gone(void *arg)
-{
-    struct post *t = arg;
-    struct request *r = take_ptr(&t->request);
-
-    request_drop(r);
-    if (t->modern && t->call)
-        call_cancel(t->call);
-}
+#define LARGE_BODY (256 * KiB) /* is parsed by a worker */
 
 /* --- refusals --- */
 
@@ -128,97 +19,156 @@ static void refuse(struct request *r, int status, const json_t *id, int code, co
     answer_json(r, status, rpc_error(id, code, text, NULL));
 }
 
-static struct str trimmed(struct request *r, const char *name)
+static struct str header(void *request, const char *name)
 {
-    struct str s = request_header(r, name);
-
-    while (s.n && (s.p[0] == ' ' || s.p[0] == '\t'))
-        s.p++, s.n--;
-    while (s.n && (s.p[s.n - 1] == ' ' || s.p[s.n - 1] == '\t'))
-        s.n--;
-    return s;
+    return header_trim(request_header(request, name));
 }
 
 /* --- which era --- */
 
+static bool is_modern_name(struct str version)
+{
+    const struct version *v = version_find(version);
+
+    return v && v->era == ERA_MODERN;
+}
+
+/* Said twice, it must be said alike; initialize is of the other era whatever its headers say. A
+ * version nobody knows is a modern client's, unless it has a session. */
 static bool is_modern(struct request *r, struct str method, const json_t *meta)
 {
-    struct str header = trimmed(r, "mcp-protocol-version");
-    const struct version *v = version_find(header);
+    struct str version = header(r, "mcp-protocol-version");
 
     if (json_object_get(meta, META_VERSION) || str_is(method, "server/discover"))
         return true;
     if (str_is(method, "initialize"))
         return false;
-    return (v && v->era == ERA_MODERN) ||
-           (header.n && !v && !request_header(r, "mcp-session-id").p);
+    return is_modern_name(version) ||
+           (version.n && !version_find(version) && !header(r, "mcp-session-id").n);
 }
 
 /* --- modern --- */
 
-static bool check_modern(struct request *r, const json_t *message, struct client *ret)
-{
-    const json_t *id = json_object_get(message, "id");
-    const json_t *params = json_object_get(message, "params");
-    const json_t *meta = json_object_get(params, "_meta");
-    struct str header = trimmed(r, "mcp-protocol-version");
-    struct str said = json_view(json_object_get(meta, META_VERSION));
-    struct str method = json_view(json_object_get(message, "method"));
+struct modern {
+    struct request *r;
+    const json_t *id, *params, *meta;
+    struct str method, said; /* said: the version, in _meta */
+    struct client *client;
+};
 
-    if (!header.p) {
-        refuse(r, 400, id, RPC_HEADER, "the header MCP-Protocol-Version is missing");
-        return false;
-    }
-    ret->capabilities = json_object_get(meta, META_CLIENT);
-    if (!said.p || !json_is_object(ret->capabilities)) {
-        refuse(r, 400, id, RPC_PARAMS,
+static bool differ(struct modern *m, const char *text)
+{
+    refuse(m->r, 400, m->id, RPC_HEADER, text);
+    return false;
+}
+
+static bool check_version(struct modern *m)
+{
+    struct str version = header(m->r, "mcp-protocol-version");
+
+    if (!version.p)
+        return differ(m, "the header MCP-Protocol-Version is missing");
+    m->client->capabilities = json_object_get(m->meta, META_CLIENT);
+    if (!m->said.p || !json_is_object(m->client->capabilities)) {
+        refuse(m->r, 400, m->id, RPC_PARAMS,
                "params._meta must have " META_VERSION " and " META_CLIENT);
         return false;
     }
-    if (!str_eq(said, header)) {
-        refuse(r, 400, id, RPC_HEADER, "MCP-Protocol-Version and params._meta differ");
+    if (!str_eq(m->said, version))
+        return differ(m, "MCP-Protocol-Version and params._meta name different versions");
+    m->client->version = version_find(version);
+    if (is_modern_name(version))
+        return true;
+    answer_json(m->r, 400,
+                rpc_error(m->id, RPC_VERSION, "this version of the protocol is not served",
+                          json_pack("{s:o, s:o}", "supported", versions_list(), "requested",
+                                    record_text(version))));
+    return false;
+}
+
+/* Mcp-Name is there when the parameter it repeats is, and says the same. */
+static bool check_name(struct modern *m, const struct method *method)
+{
+    const json_t *v = method && method->named ? json_object_get(m->params, method->named) : NULL;
+    struct str name = header(m->r, "mcp-name");
+
+    if (!method || !method->named || (v && !json_is_string(v)))
+        return true;
+    if (!name.p && !v)
+        return true; /* the method will say that it is missing */
+    if (!name.p)
+        return differ(m, "the header Mcp-Name is missing");
+    return (v && header_says(name, v)) || differ(m, "Mcp-Name and the name in params differ");
+}
+
+static bool check_params(struct modern *m, const struct face *face)
+{
+    const struct tool *t = str_is(m->method, "tools/call")
+                               ? tool_find(face, json_view(json_object_get(m->params, "name")))
+                               : NULL;
+    const char *why =
+        t ? headers_differ(t, json_object_get(m->params, "arguments"), header, m->r) : NULL;
+
+    return !why || differ(m, why);
+}
+
+/* The order is the protocol's: the first that does not hold is told. */
+static bool check_modern(struct request *r, const json_t *message, struct client *ret)
+{
+    const struct mcp *mcp = request_ctx(r);
+    const json_t *params = json_object_get(message, "params");
+    struct modern m = {.r = r, .id = json_object_get(message, "id"), .params = params};
+
+    m.client = ret;
+    m.meta = json_object_get(params, "_meta");
+    m.method = json_view(json_object_get(message, "method"));
+    m.said = json_view(json_object_get(m.meta, META_VERSION));
+    if (!check_version(&m))
         return false;
-    }
-    ret->version = version_find(said);
-    if (!ret->version || ret->version->era != ERA_MODERN) {
-        answer_json(r, 400,
-                    rpc_error(id, RPC_VERSION, "this version of the protocol is not served",
-                              json_pack("{s:o, s:o}", "supported", versions_list(), "requested",
-                                        record_text(said))));
-        return false;
-    }
-    if (!str_eq(trimmed(r, "mcp-method"), method)) {
-        refuse(r, 400, id, RPC_HEADER, "Mcp-Method and the method differ");
-        return false;
-    }
-    ret->log_level = log_level_find(json_view(json_object_get(meta, META_LOG)));
-    return true;
+    ret->log_level = log_level_find(json_view(json_object_get(m.meta, META_LOG)));
+    if (!str_eq(header(r, "mcp-method"), m.method))
+        return differ(&m, "Mcp-Method is missing, or not the method of the body");
+    return check_name(&m, method_find(mcp, m.method, ERA_MODERN)) && check_params(&m, mcp->face);
 }
 
 /* --- legacy --- */
 
 static struct conversation *begin(struct request *r, const json_t *message, struct client *ret)
 {
+    const json_t *id = json_object_get(message, "id");
     const json_t *params = json_object_get(message, "params");
-    struct mcp *m = request_ctx(r);
-    const struct version *v = version_find(json_view(json_object_get(params, "protocolVersion")));
-    struct conversation *made = conversation_new(m, request_caller(r));
+    struct str asked = json_view(json_object_get(params, "protocolVersion"));
+    const struct version *v = version_find(asked);
+    struct conversation *made;
 
-    ret->version = v && v->era == ERA_LEGACY && !(v->has & HAS_STDIO_ONLY)
-                       ? v
-                       : version_newest(ERA_LEGACY);
+    if (is_modern_name(header(r, "mcp-protocol-version"))) {
+        refuse(r, 400, id, RPC_HEADER, "MCP-Protocol-Version names one that has no initialize");
+        return NULL;
+    }
+    if (!asked.p) {
+        refuse(r, 200, id, RPC_PARAMS, "initialize needs a protocolVersion");
+        return NULL;
+    }
+    made = conversation_new(request_ctx(r), request_caller(r));
+    if (!made) {
+        refuse(r, 503, id, RPC_INTERNAL,
+               "there are as many sessions as there may be, and all are in use: end one");
+        return NULL;
+    }
+    made->streams = streams_new(made);
+    ret->version =
+        v && v->era == ERA_LEGACY && !(v->has & HAS_STDIO_ONLY) ? v : version_newest(ERA_LEGACY);
     ret->log_level = -1;
-    if (made)
-        answer_header(r, "mcp-session-id", made->id);
-    else
-        refuse(r, 503, json_object_get(message, "id"), RPC_INTERNAL,
-               "the server has as many sessions as it may: try again later");
+    answer_header(r, "mcp-session-id", made->id);
     return made;
 }
 
-static struct conversation *resume(struct request *r, const json_t *id, struct client *ret)
+/* NULL when it has answered. */
+static struct conversation *resume(struct request *r, const json_t *id)
 {
-    struct str session = trimmed(r, "mcp-session-id"), header = trimmed(r, "mcp-protocol-version");
+    struct str session = header(r, "mcp-session-id");
+    struct str version = header(r, "mcp-protocol-version");
+    const struct version *known = version_find(version);
     struct conversation *v;
 
     if (!session.n) {
@@ -230,106 +180,231 @@ static struct conversation *resume(struct request *r, const json_t *id, struct c
         refuse(r, 404, id, RPC_INVALID, "there is no such session: initialize again");
         return NULL;
     }
-    if (header.n && (!version_find(header) || version_find(header)->era != ERA_LEGACY)) {
+    if (version.n && (!known || known->era != ERA_LEGACY || (known->has & HAS_STDIO_ONLY))) {
         refuse(r, 400, id, RPC_INVALID, "this MCP-Protocol-Version is not served");
         return NULL;
     }
-    *ret = v->client;
     return v;
 }
 
 /* --- a request --- */
 
-static bool id_is_good(const json_t *id)
-{
-    return json_is_integer(id) || (json_is_string(id) && json_string_length(id) <= ID_TEXT_MAX);
-}
-
 static void serve(struct request *r, const json_t *message, struct conversation *v,
                   const struct client *client)
 {
     struct mcp *m = request_ctx(r);
-    const json_t *id = json_object_get(message, "id");
-    struct post *t = mem_zalloc(sizeof(*t));
+    struct peer *p = post_new(r, v);
+    struct call *c = call_new(m, m->face, p, v, request_caller(r), client,
+                              json_object_get(message, "id"), json_object_get(message, "params"));
+    bool over = false;
 
-    *t = (struct post){.peer = {&post_ops}, .mcp = m, .request = r};
-    t->modern = client->version->era == ERA_MODERN;
-    t->call = call_new(m, m->face, &t->peer, v, request_caller(r), client, id,
-                       json_object_get(message, "params"));
-    request_on_gone(r, on_gone, t);
-    core_serve(t->call, json_view(json_object_get(message, "method")));
+    post_watch(p, c, &over);
+    core_serve(c, json_view(json_object_get(message, "method")));
+    if (!over)
+        post_wait(p, m->config.loop);
+}
+
+static void take_legacy(struct request *r, const json_t *message, struct str method)
+{
+    const json_t *id = json_object_get(message, "id");
+    struct client client = {0};
+    struct conversation *v;
+
+    if (str_is(method, "initialize")) {
+        v = begin(r, message, &client);
+        if (v)
+            serve(r, message, v, &client);
+        return;
+    }
+    v = resume(r, id);
+    if (!v)
+        return;
+    if (conversation_call(v, id))
+        refuse(r, 400, id, RPC_INVALID, "a request with this id is still under way");
+    else if (v->call_count >= CALLS_MAX)
+        refuse(r, 429, id, RPC_INTERNAL, "too many requests of this session are under way");
+    else
+        serve(r, message, v, &v->client);
 }
 
 static void take_request(struct request *r, const json_t *message)
 {
     struct str method = json_view(json_object_get(message, "method"));
-    const json_t *id = json_object_get(message, "id");
-    const json_t *params = json_object_get(message, "params");
-    struct conversation *v = NULL;
+    const json_t *meta = json_object_get(json_object_get(message, "params"), "_meta");
     struct client client = {0};
 
-    if (!id_is_good(id) || (params && !json_is_object(params))) {
-        refuse(r, 400, NULL, RPC_INVALID, "id must be a string or an integer, params an object");
-        return;
-    }
-    if (is_modern(r, method, json_object_get(params, "_meta"))) {
-        if (!check_modern(r, message, &client))
-            return;
-    } else {
-        v = str_is(method, "initialize") ? begin(r, message, &client) : resume(r, id, &client);
-        if (!v)
-            return;
-        if (conversation_call(v, id) || v->call_count >= CALLS_MAX) {
-            refuse(r, 400, id, RPC_INVALID, "a request with this id is under way, or too many are");
-            return;
-        }
-    }
-    serve(r, message, v, &client);
+    if (!is_modern(r, method, meta))
+        take_legacy(r, message, method);
+    else if (check_modern(r, message, &client))
+        serve(r, message, NULL, &client);
 }
 
-/* A notification, or a response to a question of ours. */
-static void take_other(struct request *r, json_t *message)
-{
-    struct str session = trimmed(r, "mcp-session-id");
-    struct conversation *v = conversation_find(request_ctx(r), session, request_caller(r));
-    struct str method = json_view(json_object_get(message, "method"));
+/* --- what is not answered --- */
 
-    if (v && method.p)
-        core_notified(v, method, json_object_get(message, "params"));
-    else if (v)
-        conversation_answer(v, message);
+/* Modern clients have no session, and nothing that we would have to be told. */
+static void take_notification(struct request *r, const json_t *message)
+{
+    struct conversation *v = NULL;
+
+    if (header(r, "mcp-session-id").n && !is_modern_name(header(r, "mcp-protocol-version"))) {
+        v = resume(r, NULL);
+        if (!v)
+            return;
+    }
+    if (v)
+        core_notified(v, json_view(json_object_get(message, "method")),
+                      json_object_get(message, "params"));
     answer_empty(r, 202);
+}
+
+static void take_response(struct request *r, const json_t *message)
+{
+    struct conversation *v = resume(r, message_id(message));
+
+    if (!v)
+        return;
+    conversation_answer(v, message);
+    answer_empty(r, 202);
+}
+
+static void take_batch(struct request *r, const json_t *messages)
+{
+    struct mcp *m = request_ctx(r);
+    struct conversation *v = NULL;
+    const char *why = "batches are of protocol version 2025-03-26 only: send one message at a time";
+    struct peer *p;
+    bool over = false;
+
+    if (header(r, "mcp-session-id").n) {
+        v = resume(r, NULL);
+        if (!v)
+            return;
+        why = batch_refused(v, messages);
+    }
+    if (why) {
+        refuse(r, 400, NULL, RPC_INVALID, why);
+        return;
+    }
+    p = post_new(r, v);
+    post_watch(p, NULL, &over);
+    if (!batch_serve(v, p, m->face, request_caller(r), messages)) {
+        post_forget(p);
+        answer_empty(r, 202);
+    } else if (!over) {
+        post_wait(p, m->config.loop);
+    }
+}
+
+/* --- a body --- */
+
+struct reading {
+    struct request *request; /* held */
+    struct mcp *mcp;         /* held */
+    json_t *message;
+    struct err e;
+    int rc;
+};
+
+static void take_message(struct request *r, const json_t *message)
+{
+    const char *why;
+
+    if (json_is_array(message)) {
+        take_batch(r, message);
+        return;
+    }
+    switch (message_kind(message, &why)) {
+    case MESSAGE_REQUEST:
+        take_request(r, message);
+        break;
+    case MESSAGE_NOTIFICATION:
+        take_notification(r, message);
+        break;
+    case MESSAGE_RESPONSE:
+        take_response(r, message);
+        break;
+    case MESSAGE_BAD:
+        refuse(r, 400, message_id(message), RPC_INVALID, why);
+    }
+}
+
+static void read_body(void *arg)
+{
+    struct reading *g = arg;
+
+    g->rc = json_read_any(request_body(g->request), &g->message, &g->e);
+}
+
+static void on_read(void *arg)
+{
+    struct reading *g = arg;
+    struct mcp *m = g->mcp;
+
+    if (m->freed)
+        request_drop(g->request);
+    else if (g->rc < 0)
+        refuse(g->request, 400, NULL, RPC_PARSE, g->e.text);
+    else
+        take_message(g->request, g->message);
+    json_decref(g->message);
+    free(g);
+    m->call_count--;
+    mcp_release(m);
 }
 
 static void handle_post(struct request *r)
 {
-    json_t *message;
-    struct err e;
+    struct mcp *m = request_ctx(r);
+    struct reading *g = mem_zalloc(sizeof(*g));
 
-    if (json_read_any(request_body(r), &message, &e) < 0) {
-        refuse(r, 400, NULL, RPC_PARSE, e.text);
-        return;
+    *g = (struct reading){.request = r, .mcp = m};
+    m->call_count++;
+    if (request_body(r).n > LARGE_BODY) {
+        loop_work(m->config.loop, read_body, on_read, g);
+    } else {
+        read_body(g);
+        on_read(g);
     }
-    if (!json_is_object(message) ||
-        !str_is(json_view(json_object_get(message, "jsonrpc")), "2.0"))
-        refuse(r, 400, NULL, RPC_INVALID, "a message is an object with \"jsonrpc\": \"2.0\"");
-    else if (json_object_get(message, "id") && json_is_string(json_object_get(message, "method")))
-        take_request(r, message);
-    else
-        take_other(r, message);
-    json_decref(message);
+}
+
+/* --- GET and DELETE --- */
+
+/* The modern era has POST alone. So has a client without a session, which some send a GET to find
+ * out whether there is a stream; 405 tells them that there is none. */
+static bool has_session(struct request *r)
+{
+    if (header(r, "mcp-session-id").n && !is_modern_name(header(r, "mcp-protocol-version")))
+        return true;
+    answer_header(r, "allow", "POST");
+    refuse(r, 405, NULL, RPC_INVALID,
+           "without Mcp-Session-Id there is nothing here but POST: send a message");
+    return false;
 }
 
 static void handle_get(struct request *r)
 {
-    answer_header(r, "allow", "POST, DELETE");
-    refuse(r, 405, NULL, RPC_INVALID, "there is no stream here");
+    struct mcp *m = request_ctx(r);
+    struct str last_id = header(r, "last-event-id");
+    struct conversation *v = has_session(r) ? resume(r, NULL) : NULL;
+
+    if (!v)
+        return;
+    if (!v->client.version)
+        refuse(r, 400, NULL, RPC_INVALID, "initialize has not been answered yet");
+    else if (m->draining)
+        refuse(r, 503, NULL, RPC_INTERNAL, "the server is about to end");
+    else if (request_is_head(r))
+        answer_text(r, 200, "text/event-stream", STR(""));
+    else if (!last_id.n)
+        streams_listen(v->streams, r);
+    else if (!streams_resume(v->streams, r, last_id))
+        refuse(r, 400, NULL, RPC_INVALID,
+               "Last-Event-ID names no event that is still kept: send the request again");
 }
 
 static void handle_delete(struct request *r)
 {
-    struct client client;
-    struct conversation *v = resume(r, NULL, &client);
+    struct conversation *v = has_session(r) ? resume(r, NULL) : NULL;
 
     if (!v)
         return;
@@ -339,31 +414,28 @@ static void handle_delete(struct request *r)
 
 /* --- the table --- */
 
+// clang-format off
 static const struct route routes[] = {
-    {.method = HTTP_POST,
-     .path = "/mcp",
-     .id = "mcp",
-     .flags = ROUTE_HIDDEN,
-     .body_kind = BODY_BYTES,
-     .body_max = MESSAGE_MAX,
-     .status = 200,
-     .handle = handle_post  },
-    {.method = HTTP_GET,
-     .path = "/mcp",
-     .id = "mcp_stream",
-     .flags = ROUTE_HIDDEN,
-     .status = 200,
-     .handle = handle_get   },
-    {.method = HTTP_DELETE,
-     .path = "/mcp",
-     .id = "mcp_end",
-     .flags = ROUTE_HIDDEN,
-     .status = 204,
-     .handle = handle_delete},
+    {.method = HTTP_POST, .path = "/mcp", .id = "mcp", .flags = ROUTE_HIDDEN,
+     .body_kind = BODY_BYTES, .body_max = MESSAGE_MAX, .status = 200, .handle = handle_post},
+    {.method = HTTP_GET, .path = "/mcp", .id = "mcp_stream", .flags = ROUTE_HIDDEN,
+     .status = 200, .handle = handle_get},
+    {.method = HTTP_DELETE, .path = "/mcp", .id = "mcp_end", .flags = ROUTE_HIDDEN,
+     .status = 204, .handle = handle_delete},
+    {.method = HTTP_GET, .path = "/.well-known/oauth-protected-resource", .id = "mcp_resource",
+     .flags = ROUTE_HIDDEN | ROUTE_OPEN, .status = 200, .handle = handle_resource_metadata},
+    {.method = HTTP_GET, .path = "/.well-known/oauth-protected-resource/mcp",
+     .id = "mcp_resource_mcp", .flags = ROUTE_HIDDEN | ROUTE_OPEN, .status = 200,
+     .handle = handle_resource_metadata},
 };
+// clang-format on
 
 void mcp_door_init(struct door *ret, struct mcp *m)
 {
-    *ret = (struct door){
-        .name = "mcp", .routes = routes, .route_count = COUNT(routes), .ctx = m};
+    m->challenge = oauth_challenge(m);
+    *ret = (struct door){.name = "mcp",
+                         .routes = routes,
+                         .route_count = COUNT(routes),
+                         .ctx = m,
+                         .challenge = m->challenge};
 }

@@ -22,12 +22,21 @@ struct mcp_config {
     /* The service, made when the first tool needs it. NULL with *e when it cannot be made. */
     struct service *(*service)(void *arg, struct err *e);
     void *arg;
-    uint8_t secret[MCP_SECRET_BYTES]; /* signs what clients hand back to us */
+    /* Signs what clients hand back to us. All zero: made anew, and forgotten with us. */
+    uint8_t secret[MCP_SECRET_BYTES];
+    uint64_t answer_ms; /* code that runs longer is answered for with what there is; 0: 50 s */
     bool fixtures;                    /* the tools of the conformance suite */
+    /* Over HTTP: how clients reach us, and who gives them tokens, comma-separated; borrowed. NULL:
+     * nobody does. */
+    const char *public_url, *oauth_servers;
 };
 
 struct mcp *mcp_new(const struct mcp_config *config);
+/* No more changes to hear of: the streams that would stay open for them end. */
+void mcp_drain(struct mcp *m);
 void mcp_free(struct mcp *m); /* before the service; calls under way are dropped */
+/* From now on subscribers hear what changes in the service. Done by itself when a call makes it. */
+void mcp_follow(struct mcp *m, struct service *sv);
 
 /* /mcp: outlived by m. */
 void mcp_door_init(struct door *ret, struct mcp *m);

@@ -37,23 +37,51 @@ json_t *tool_show(const struct tool *t, const struct version *v)
     return shown;
 }
 
-void handle_tools_list(struct call *c)
+static json_t *tools_show(const struct call *c)
 {
     json_t *list = json_array(), *result;
 
-    if (json_object_get(c->params, "cursor")) {
-        json_decref(list);
-        call_error(c, RPC_PARAMS, NULL, "there is one page only: leave the cursor out");
-        return;
-    }
     for (size_t i = 0; c->face->tools[i]; i++)
         json_array_append_new(list, tool_show(c->face->tools[i], c->client.version));
+    for (size_t i = 0; c->face->more && c->face->more->tools[i]; i++)
+        for (const struct tool *t = c->face->more->tools[i]; t->name; t++)
+            json_array_append_new(list, tool_show(t, c->client.version));
     result = json_pack("{s:o}", "tools", list);
     if (call_is_modern(c)) {
         json_object_set_new(result, "ttlMs", json_integer(3600000));
         json_object_set_new(result, "cacheScope", json_string("public"));
     }
-    call_result(c, result);
+    return result;
+}
+
+void tools_forget(struct mcp *m)
+{
+    for (size_t i = 0; i < VERSION_COUNT; i++)
+        free(take_ptr(&m->tools_text[i]));
+}
+
+/* The same for everybody who speaks a version, so it is made once. */
+static const char *tools_text(const struct call *c)
+{
+    char **text = &c->mcp->tools_text[c->client.version - versions];
+    json_t *result;
+
+    if (*text)
+        return *text;
+    result = tools_show(c);
+    result_dress(c, result);
+    *text = json_dumps(result, JSON_COMPACT);
+    json_decref(result);
+    assert(*text);
+    return *text;
+}
+
+void handle_tools_list(struct call *c)
+{
+    if (json_object_get(c->params, "cursor"))
+        call_error(c, RPC_PARAMS, NULL, "there is one page only: leave the cursor out");
+    else
+        call_result_text(c, str_of(tools_text(c)));
 }
 
 const struct tool *tool_find(const struct face *f, struct str name)
@@ -61,6 +89,13 @@ const struct tool *tool_find(const struct face *f, struct str name)
     for (size_t i = 0; f->tools[i]; i++)
         if (str_is(name, f->tools[i]->name))
             return f->tools[i];
+    for (size_t i = 0; f->hidden && f->hidden[i]; i++)
+        if (str_is(name, f->hidden[i]->name))
+            return f->hidden[i];
+    for (size_t i = 0; f->more && f->more->tools[i]; i++)
+        for (const struct tool *t = f->more->tools[i]; t->name; t++)
+            if (str_is(name, t->name))
+                return t;
     return NULL;
 }
 
@@ -86,6 +121,8 @@ void handle_tools_call(struct call *c)
     }
     if (!t->schema && fields_check(t->params, args, param, &e) < 0)
         tool_fail(c, "%s %s", param, e.text);
+    else if (t->hints & TOOL_RUNS)
+        approval_check(c, t, args);
     else
         t->run(c, args);
 }

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-const struct version versions[] = {
+const struct version versions[VERSION_COUNT + 1] = {
     {"2026-07-28", ERA_MODERN, HAS_ANNOTATIONS | HAS_STRUCTURED | HAS_ICONS},
     {"2025-11-25", ERA_LEGACY, HAS_ANNOTATIONS | HAS_STRUCTURED | HAS_ICONS},
     {"2025-06-18", ERA_LEGACY, HAS_ANNOTATIONS | HAS_STRUCTURED            },

@@ -101,6 +101,9 @@ static void put_executions(struct buf *b, const struct service_counts *c)
     head(b, "retort_refused_total", "counter", "Requests refused, by reason.");
     labelled(b, "retort_refused_total", "reason", "busy", c->refused_busy);
     labelled(b, "retort_refused_total", "reason", "auth", c->refused_auth);
+    head(b, "retort_approvals_total", "counter", "Approvals that came into this state.");
+    for (int s = 0; s < APPROVAL__STATES; s++)
+        labelled(b, "retort_approvals_total", "state", approval_state_name(s), c->approvals[s]);
     histogram(b, "retort_cell_seconds", "Time an execution took.", &c->cell);
 }
 

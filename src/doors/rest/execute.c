@@ -21,6 +21,8 @@ struct run {
     enum shape shape;
     bool background;
     bool streaming; /* headers are out */
+    bool gone;      /* the client is, before anything was started */
+    struct clearance clearance;
     bool held;      /* the reader is slow, and the code waits for it */
     size_t missed;  /* events that were left out, as the reader does not read */
     char session[ID_MAX];
@@ -198,6 +200,76 @@ static void on_gone(void *arg)
     request_drop(r);
 }
 
+/* --- who must agree --- */
+
+/* A person, before it can be started. */
+static void say_required(struct run *u, const struct approval_info *info)
+{
+    struct request *r = take_ptr(&u->r);
+    const struct approval_row *row = info->row;
+    char reason[NAME_SHOWN];
+
+    if (!row)
+        answer_fail(r, 403, "approval_required", NULL,
+                    "in this pool a person must agree before code runs, and no approver may be "
+                    "asked for it: approval-by = client");
+    else if (info->verdict == APPROVAL_NO)
+        answer_fail(r, 403, "approval_declined", NULL, "%s is declined%s%s", row->id,
+                    row->reason ? ": " : "",
+                    row->reason ? name_show(reason, str_of(row->reason)) : "");
+    else
+        answer_fail(r, 403, "approval_required", NULL,
+                    "%s is pending: when an approver has decided it with POST /v1/approvals/%s, "
+                    "send the same request again",
+                    row->id, row->id);
+}
+
+static void start_given(struct run *u);
+
+static void on_verdict(void *arg, const struct approval_info *info, const struct err *failed)
+{
+    struct run *u = arg;
+
+    if (u->gone) {
+        request_drop(take_ptr(&u->r));
+    } else if (failed) {
+        answer_error(take_ptr(&u->r), failed, NULL);
+    } else if (info->verdict != APPROVAL_CLEAR) {
+        say_required(u, info);
+    } else {
+        u->clearance = info->clearance;
+        start_given(u);
+    }
+    let_go(u);
+}
+
+static void on_gone_early(void *arg)
+{
+    struct run *u = arg;
+
+    u->gone = true;
+}
+
+/* The same names as those of MCP's tools, so that one rule is about both. */
+static void ask(struct run *u)
+{
+    json_t *body = request_json(u->r);
+    struct str language = json_view(json_object_get(body, "language"));
+    bool shell = str_is(language, "shell");
+    const struct approval_spec spec = {
+        .tool = shell ? STR("run_shell") : STR("run_code"),
+        .language = shell ? STR("shell") : STR("python"),
+        .code = json_view(json_object_get(body, "code")),
+        .args = body,
+        .session = request_path(u->r, "session"),
+        .pool = json_view(json_object_get(body, "pool")),
+    };
+
+    u->holders++;
+    request_on_gone(u->r, on_gone_early, u);
+    service_approval_request(request_service(u->r), request_caller(u->r), &spec, on_verdict, u);
+}
+
 /* --- the request --- */
 
 static int take_shape(const json_t *stream, enum shape *ret, struct err *e)
@@ -246,6 +318,7 @@ static void start(struct run *u, const json_t *body, const struct given *g)
         .files = g->file,
         .file_count = g->file_count,
         .background = u->background,
+        .clearance = &u->clearance,
     };
 
     request_on_gone(u->r, on_gone, u);
@@ -253,17 +326,26 @@ static void start(struct run *u, const json_t *body, const struct given *g)
     u->job = service_execute(request_service(u->r), request_caller(u->r), &spec, &watcher, u);
 }
 
-void handle_execute(struct request *r)
+/* What is wrong with a request is told before anybody is asked about it. */
+static void start_given(struct run *u)
 {
-    struct run *u = mem_zalloc(sizeof(*u));
     AUTO(given_done) struct given g = {0};
     char param[PARAM_MAX];
     struct err e;
 
+    if (take_options(u, request_json(u->r), &g, param, &e) < 0)
+        answer_error(u->r, &e, param);
+    else if (service_asks(request_service(u->r)) && !*u->clearance.pool)
+        ask(u);
+    else
+        start(u, request_json(u->r), &g);
+}
+
+void handle_execute(struct request *r)
+{
+    struct run *u = mem_zalloc(sizeof(*u));
+
     *u = (struct run){.r = r, .holders = 1};
     request_keep(r, on_request_over, u);
-    if (take_options(u, request_json(r), &g, param, &e) < 0)
-        answer_error(r, &e, param);
-    else
-        start(u, request_json(r), &g);
+    start_given(u);
 }

@@ -21,7 +21,8 @@ void handle_create_key(struct request *r)
     service_key_create(request_service(r), request_caller(r),
                        json_view(json_object_get(body, "tenant")),
                        json_view(json_object_get(body, "name")),
-                       json_is_true(json_object_get(body, "admin")), on_created, r);
+                       json_is_true(json_object_get(body, "admin")),
+                       json_is_true(json_object_get(body, "approver")), on_created, r);
 }
 
 static void on_keys(void *arg, const struct key_row *keys, size_t count, const struct err *failed)

@@ -207,6 +207,7 @@ json_t *render_audit(const struct exec_info *info)
     json_object_set_new(v, "key", render_text(row->key));
     json_object_set_new(v, "request_id", render_text(row->request));
     json_object_set_new(v, "door", render_text(row->door));
+    json_object_set_new(v, "approval", render_text(row->approval));
     return v;
 }
 
@@ -291,14 +292,47 @@ json_t *render_pool(const struct pool_info *info)
 
 json_t *render_key(const struct key_row *row, const char *secret)
 {
-    json_t *v = json_pack("{s:s, s:o, s:o, s:s, s:b, s:o, s:o, s:o}", "id", row->id, "tenant",
+    json_t *v = json_pack("{s:s, s:o, s:o, s:s, s:b, s:b, s:o, s:o, s:o}", "id", row->id, "tenant",
                           render_text(row->tenant), "name", render_text(row->name), "hint",
-                          row->hint, "admin", (int)row->admin, "created_at",
-                          render_time(row->created_ms), "last_used_at", render_time(row->used_ms),
-                          "revoked_at", render_time(row->revoked_ms));
+                          row->hint, "admin", (int)row->admin, "approver", (int)row->approver,
+                          "created_at", render_time(row->created_ms), "last_used_at",
+                          render_time(row->used_ms), "revoked_at", render_time(row->revoked_ms));
 
     if (secret)
         json_object_set_new(v, "secret", json_string(secret));
+    return v;
+}
+
+/* --- approvals --- */
+
+static json_t *text_or_null(const char *s)
+{
+    return s && *s ? render_text(s) : json_null();
+}
+
+json_t *render_approval(const struct approval_row *row)
+{
+    char digest[2 * sizeof(row->digest) + 1];
+    json_t *v;
+
+    for (size_t i = 0; i < sizeof(row->digest); i++)
+        snprintf(digest + 2 * i, 3, "%02x", row->digest[i]);
+    v = json_pack("{s:s, s:s, s:s, s:o, s:o, s:I, s:s, s:s, s:o}", "id", row->id, "object",
+                  "approval", "state", approval_state_name(row->state), "tool",
+                  render_text(row->tool), "text", render_text(row->text), "text_size",
+                  (json_int_t)row->text_chars, "digest", digest, "scope",
+                  row->lasting ? "conversation" : "once", "pool", render_text(row->pool));
+    json_object_set_new(v, "session", text_or_null(row->session));
+    json_object_set_new(v, "execution", text_or_null(row->execution));
+    json_object_set_new(v, "key", text_or_null(row->key));
+    json_object_set_new(v, "request_id", render_text(row->request));
+    json_object_set_new(v, "door", render_text(row->door));
+    json_object_set_new(v, "created_at", render_time(row->created_ms));
+    json_object_set_new(v, "expires_at", render_time(row->expires_ms));
+    json_object_set_new(v, "decided_at", render_time(row->decided_ms));
+    json_object_set_new(v, "decided_by", text_or_null(row->decided_by));
+    json_object_set_new(v, "decided_how", text_or_null(row->decided_how));
+    json_object_set_new(v, "reason", text_or_null(row->reason));
     return v;
 }
 
@@ -311,6 +345,7 @@ json_t *render_error(const struct err *e, const char *request)
         const char *type;
     } types[] = {
         {400, "invalid_request"},
+        {403, "forbidden"      },
         {404, "not_found"      },
         {409, "conflict"       },
         {413, "too_large"      },

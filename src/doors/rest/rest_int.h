@@ -53,6 +53,9 @@ void handle_get_file_content(struct request *r);
 void handle_delete_file(struct request *r);
 void handle_list_pools(struct request *r);
 void handle_get_pool(struct request *r);
+void handle_list_approvals(struct request *r);
+void handle_get_approval(struct request *r);
+void handle_decide_approval(struct request *r);
 void handle_create_key(struct request *r);
 void handle_list_keys(struct request *r);
 void handle_delete_key(struct request *r);
@@ -79,6 +82,7 @@ json_t *render_event(const struct event *ev, const char *session);
 json_t *render_space_file(struct str session, const struct space_file *f);
 json_t *render_file(const struct file_row *row);
 json_t *render_pool(const struct pool_info *info);
+json_t *render_approval(const struct approval_row *row);
 json_t *render_key(const struct key_row *row, const char *secret); /* secret: or NULL */
 /* {"type","message","param","request_id"}: what answer_error() says, for a stream. */
 json_t *render_error(const struct err *e, const char *request);

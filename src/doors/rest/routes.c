@@ -85,6 +85,16 @@ static const struct field create_key_body[] = {
      .text = "What it is for, in your words.", .example = "\"chat backend\""},
     {"admin", FIELD_BOOL, OPTIONAL,
      .text = "May manage keys and export every tenant's log.", .example = "false"},
+    {"approver", FIELD_BOOL, OPTIONAL,
+     .text = "May decide what clients of its tenant ask approval for.", .example = "false"},
+    {0},
+};
+
+static const struct field decide_approval_body[] = {
+    {"decision", FIELD_ENUM, REQUIRED, .of = "approve|decline",
+     .text = "Whether it may run.", .example = "\"approve\""},
+    {"reason", FIELD_TEXT, OPTIONAL, 0, APPROVAL_REASON_MAX,
+     .text = "Why; kept with it, and told to whoever asked.", .example = "\"reads one file\""},
     {0},
 };
 
@@ -116,6 +126,13 @@ static const struct field executions_query[] = {
     {0},
 };
 
+static const struct field approvals_query[] = {
+    {"state", FIELD_ENUM, OPTIONAL, .of = "pending|approved|declined|expired|used",
+     .text = "Those in this state alone.", .example = "\"pending\""},
+    PAGE_FIELDS,
+    {0},
+};
+
 static const struct field output_query[] = {
     {"stream", FIELD_ENUM, OPTIONAL, .of = "all|stdout|stderr",
      .text = "all (the default): both, in the order they came.", .example = "\"stdout\""},
@@ -136,7 +153,8 @@ static const struct field archive_query[] = {
     "one event for each thing that happens, named by its type, and ends with \"done\"; or " \
     "with \"error\" and a member error when nothing could be executed. A client that goes " \
     "away interrupts it, unless it runs in the background. The whole body has up to 20 MiB; " \
-    "larger files are uploaded first."
+    "larger files are uploaded first. Where the pool asks for approval, 403 with the type " \
+    "approval_required names the approval; when it is given, the same request runs."
 #define EXECUTE_ANSWER "The execution; 202 when it goes on in the background; or a stream."
 
 static const struct also existed[] = {
@@ -291,6 +309,21 @@ static const struct route routes[] = {
      "Get one environment.",
      .handle = handle_get_pool,
      .status = 200, .answer = "pool", .answer_text = "The pool."},
+
+    {HTTP_GET, "/v1/approvals", "list_approvals", "Approvals",
+     "List what clients asked approval for, newest first.",
+     .query = approvals_query, .handle = handle_list_approvals,
+     .status = 200, .answer = "approval_list", .answer_text = "A page of approvals."},
+    {HTTP_GET, "/v1/approvals/{approval}", "get_approval", "Approvals",
+     "Get one approval.",
+     .handle = handle_get_approval,
+     .status = 200, .answer = "approval", .answer_text = "The approval."},
+    {HTTP_POST, "/v1/approvals/{approval}", "decide_approval", "Approvals",
+     "Approve or decline what is pending. This needs a key that was made for an approver, or an "
+     "admin's. A call that waits goes on at once; else it runs when it comes again with the same "
+     "arguments. 409 when it is not pending any more.",
+     .body_kind = BODY_JSON, .body = decide_approval_body, .handle = handle_decide_approval,
+     .status = 200, .answer = "approval", .answer_text = "The approval."},
 
     {HTTP_POST, "/v1/keys", "create_key", "Keys",
      "Make a key. Its secret is in this answer and nowhere after. Once there is a key, every "

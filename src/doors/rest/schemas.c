@@ -221,6 +221,44 @@ static const struct field pool_fields[] = {
     {0},
 };
 
+/* --- approvals --- */
+
+static const struct field approval_fields[] = {
+    {"id", FIELD_TEXT, REQUIRED, .text = "Its id.", .example = "\"apr_k3v9q2m7x4w8p5n6t2r7y3z4\""},
+    {"object", FIELD_TEXT, REQUIRED, .text = "approval", .example = "\"approval\""},
+    {"state", FIELD_ENUM, REQUIRED, .of = "pending|approved|declined|expired|used",
+     .text = "used: the one call it was for has run.", .example = "\"pending\""},
+    {"tool", FIELD_TEXT, REQUIRED, .text = "What would run.", .example = "\"run_code\""},
+    {"text", FIELD_TEXT, REQUIRED,
+     .text = "The code, up to 2,000 characters of it, and the other arguments.",
+     .example = "\"open('towns.csv').read()\""},
+    {"text_size", FIELD_INT, REQUIRED, .text = "Characters of the whole code.", .example = "24"},
+    {"digest", FIELD_TEXT, REQUIRED,
+     .text = "SHA-256 of the tool, the session named, the pool and all arguments: what it stands for.",
+     .example = "\"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08\""},
+    {"scope", FIELD_ENUM, REQUIRED, .of = "once|conversation",
+     .text = "conversation: approved, it is good for the tool in the same session or conversation.",
+     .example = "\"once\""},
+    {"pool", FIELD_TEXT, REQUIRED, .text = "Where it would run.", .example = "\"default\""},
+    {"session", FIELD_TEXT, OPTIONAL, .text = "In which session, or null."},
+    {"execution", FIELD_TEXT, OPTIONAL, .text = "What last ran by it, or null."},
+    {"key", FIELD_TEXT, OPTIONAL, .text = "Id of the key that asked, or null."},
+    {"request_id", FIELD_TEXT, REQUIRED, .text = "Of the request that asked."},
+    {"door", FIELD_TEXT, REQUIRED, .text = "Which interface that came through.",
+     .example = "\"mcp\""},
+    {"created_at", FIELD_TEXT, REQUIRED, .text = "RFC 3339, UTC.",
+     .example = "\"2026-01-31T12:00:00.000Z\""},
+    {"expires_at", FIELD_TEXT, OPTIONAL,
+     .text = "Until when it can be decided, and when that is done, used."},
+    {"decided_at", FIELD_TEXT, OPTIONAL, .text = "RFC 3339, UTC, or null."},
+    {"decided_by", FIELD_TEXT, OPTIONAL,
+     .text = "Id of the key that decided; null before that, and where there was no key."},
+    {"decided_how", FIELD_TEXT, OPTIONAL,
+     .text = "client: the user of the client that asked. approver: through this interface."},
+    {"reason", FIELD_TEXT, OPTIONAL, .text = "The approver's, or null."},
+    {0},
+};
+
 /* --- keys --- */
 
 static const struct field key_fields[] = {
@@ -229,6 +267,7 @@ static const struct field key_fields[] = {
     {"name", FIELD_TEXT, REQUIRED, .text = "What it is for.", .example = "\"chat backend\""},
     {"hint", FIELD_TEXT, REQUIRED, .text = "How the secret begins.", .example = "\"rt_k3v9\""},
     {"admin", FIELD_BOOL, REQUIRED, .text = "May manage keys and export every tenant's log."},
+    {"approver", FIELD_BOOL, REQUIRED, .text = "May decide approvals of its tenant."},
     {"created_at", FIELD_TEXT, REQUIRED, .text = "RFC 3339, UTC.",
      .example = "\"2026-01-31T12:00:00.000Z\""},
     {"last_used_at", FIELD_TEXT, OPTIONAL, .text = "RFC 3339, UTC, or null."},
@@ -256,6 +295,7 @@ static const struct field execution_list[] = LIST_OF("execution_brief", PAGED);
 static const struct field space_list[] = LIST_OF("workspace_file", WHOLE);
 static const struct field file_list[] = LIST_OF("file", PAGED);
 static const struct field pool_list[] = LIST_OF("pool", WHOLE);
+static const struct field approval_list[] = LIST_OF("approval", PAGED);
 static const struct field key_list[] = LIST_OF("key", WHOLE);
 
 /* --- what goes in --- */
@@ -303,6 +343,8 @@ const struct schema rest_schemas[] = {
     {"egress", "Where code may connect to.", egress_fields},
     {"pool", "A named environment that sessions are made from.", pool_fields},
     {"pool_list", "Pools; the first is the default.", pool_list},
+    {"approval", "What a person is asked before code runs.", approval_fields},
+    {"approval_list", "Approvals, newest first.", approval_list},
     {"key", "An API key. Its secret is kept nowhere.", key_fields},
     {"key_list", "Keys, oldest first, revoked ones too.", key_list},
     {"openapi", "An OpenAPI 3.1 document.", openapi_fields, .open = true},

@@ -159,6 +159,9 @@ static void ask_everything(struct shop *s)
     struct space_row space, *spaces;
     struct exec_row exec, *execs;
     struct file_row file, *files;
+    struct approval_row approval = {0}, *approvals;
+    const uint8_t digest[32] = {0};
+    uint64_t pending;
     size_t n;
 
     assert_ok(s, db_key_list(db, &keys, &n, e));
@@ -181,8 +184,18 @@ static void ask_everything(struct shop *s)
     assert_ok(s, db_file_delete(db, "x", "x", e));
     assert_ok(s, db_file_expire(db, 1, 1, e));
     assert_ok(s, db->ops->blob_named(db, HASH_A, e));
+    assert_ok(s, db_approval_get(db, "x", "x", &approval, e));
+    assert_ok(s, db_approval_open(db, "x", "x", digest, 1, &approval, e));
+    assert_ok(s, db_approval_lasting(db, "x", "x", "x", "x", "x", &approval, e));
+    assert_ok(s, db_approval_count(db, "x", 1, &pending, e));
+    assert_ok(s, db_approval_expire(db, 1, e));
+    assert_ok(s, db_approval_forget(db, 1, 1, e));
     for (int known = 0; known < 2; known++) {
         page.after_ms = known;
+        for (int of = -1; of < 1; of++) {
+            (void)!db_approval_list(db, "x", of, page, &approvals, &n, e);
+            rows_free(&approval_type, approvals, known ? n : 0);
+        }
         (void)!db_session_list(db, "x", page, &sessions, &n, e);
         rows_free(&session_type, sessions, known ? n : 0);
         (void)!db_file_list(db, "x", page, &files, &n, e);
@@ -233,7 +246,7 @@ static void test_pages_start_in_the_index(void **state)
         sqlite3_finalize(stmt);
         sqlite3_free(explain);
     }
-    assert_int_equal(spans, 18);
+    assert_int_equal(spans, 20);
 }
 
 #define EMPTY(f) cmocka_unit_test_setup_teardown(f, open_empty, close_empty)

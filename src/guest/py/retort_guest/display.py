@@ -9,6 +9,7 @@ import sys
 from IPython.core.displayhook import DisplayHook
 from IPython.core.displaypub import DisplayPublisher
 
+from . import preview
 from .errors import cut
 from .link import link
 from .wire import (FLAG_UPDATE, FLAG_WAIT, MSG_CLEAR, MSG_DISPLAY, MSG_RESULT, TAG_DATA,
@@ -54,6 +55,7 @@ def bundle(data):
     """The MIME and DATA fields of a bundle, at most BUNDLE_MAX bytes."""
     parts = {str(mime): _data(str(mime), value) for mime, value in data.items()
              if value is not None and _MIME.match(str(mime))}
+    preview.add(parts)
     if sum(map(len, parts.values())) > BUNDLE_MAX:
         _shrink(parts)
     out = []

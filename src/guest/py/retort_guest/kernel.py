@@ -7,7 +7,7 @@ import os
 import pdb
 import sys
 
-from . import fonts, fresh, streams
+from . import fonts, fresh, profiles, streams
 from .link import CHILD, link
 from .shell import NO_DEBUGGER
 
@@ -69,10 +69,13 @@ def main(shell, hooks):
         if cell is None:
             os._exit(0)
         code, number, env = cell
+        profile, env = profiles.choose(env) if env else (profiles.none, env)
         before = lend(env) if env else None
         link.begin()
+        profile.before(shell, code)
         status = shell.run(code, number)
         streams.flush()
+        profile.after(shell, status)
         if before:
             take_back(before)
         if link.mode == CHILD:

@@ -168,6 +168,7 @@ class Shell(InteractiveShell):
     execution_count = 1
     last_execution_succeeded = True
     last_execution_result = None
+    script = None  # a profile's: what makes cells into scripts and runs them
 
     def __init__(self, **kwargs):
         self._status = STATUS_OK
@@ -321,6 +322,8 @@ class Shell(InteractiveShell):
             if self.ast_transformers:
                 tree = self.transform_ast(tree)
             body = tree.body
+            if self.script:
+                return self.script.codes(self, tree, name)
             shown = body and isinstance(body[-1], ast.Expr)
             if shown and len(body) == 1 and self._is_automagic(raw):
                 return None
@@ -358,6 +361,9 @@ class Shell(InteractiveShell):
             with self.builtin_trap, self.display_trap:
                 self.displayhook.exec_result = result
                 try:
+                    if self.script:
+                        self.script.run(self, codes)
+                        codes = ()
                     for code in codes:
                         exec(code, self.user_global_ns, self.user_ns)
                 except BaseException as error:

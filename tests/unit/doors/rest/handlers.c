@@ -231,6 +231,34 @@ struct job *service_execute(struct service *sv, const struct caller *c,
     return &job;
 }
 
+static struct {
+    bool asks;
+    approval_fn *fn;
+    void *arg;
+    struct approval_spec spec;
+} approval;
+
+const char *approval_state_name(int s)
+{
+    return s == APPROVAL_PENDING ? "pending" : "used";
+}
+
+bool service_asks(struct service *sv)
+{
+    (void)sv;
+    return approval.asks;
+}
+
+void service_approval_request(struct service *sv, const struct caller *c,
+                              const struct approval_spec *spec, approval_fn *fn, void *arg)
+{
+    (void)sv;
+    (void)c;
+    approval.spec = *spec;
+    approval.fn = fn;
+    approval.arg = arg;
+}
+
 void job_leave(struct job *j)
 {
     j->left = true;
@@ -356,6 +384,75 @@ static void ask(struct request *r, const char *json)
     *r = (struct request){.session = "sess_1", .json = json_loads(json, 0, NULL)};
     assert_non_null(r->json);
     handle_execute(r);
+}
+
+/* --- who must agree --- */
+
+static void begin_asked(struct request *r, const char *json)
+{
+    approval.asks = true;
+    job = (struct job){0};
+    ask(r, json);
+    assert_null(job.arg);
+}
+
+static void end_asked(struct request *r)
+{
+    approval.asks = false;
+    forget(r);
+}
+
+static void test_nothing_runs_before_the_verdict(void **state)
+{
+    struct approval_info clear = {.verdict = APPROVAL_CLEAR, .clearance = {"data", "apr_1"}};
+    struct request r;
+
+    (void)state;
+    begin_asked(&r, "{\"code\": \"1\", \"language\": \"shell\"}");
+    assert_str(approval.spec.tool, "run_shell");
+    assert_str(approval.spec.session, "sess_1");
+    assert_ptr_equal(approval.spec.args, r.json);
+    approval.fn(approval.arg, &clear, NULL);
+    assert_non_null(job.arg);
+    assert_string_equal(job.spec.clearance->approval, "apr_1");
+    job.w.on_end(job.arg, &info, NULL);
+    assert_int_equal(r.status, 200);
+    end_asked(&r);
+}
+
+static void test_what_is_not_clear_is_refused(void **state)
+{
+    struct approval_row asked = {.id = "apr_1"};
+    const struct approval_info infos[] = {
+        {.verdict = APPROVAL_WAIT, .row = &asked},
+        {.verdict = APPROVAL_NO,   .row = &asked},
+        {.verdict = APPROVAL_NO                 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(infos); i++) {
+        struct request r;
+        begin_asked(&r, "{\"code\": \"1\"}");
+        approval.fn(approval.arg, &infos[i], NULL);
+        assert_null(job.arg);
+        assert_int_equal(r.status, 403);
+        end_asked(&r);
+    }
+}
+
+static void test_gone_while_it_is_asked_about(void **state)
+{
+    struct approval_info clear = {.verdict = APPROVAL_CLEAR, .clearance = {"data", "apr_1"}};
+    struct request r;
+
+    (void)state;
+    begin_asked(&r, "{\"code\": \"1\"}");
+    r.on_gone(r.gone_arg);
+    assert_false(r.over);
+    approval.fn(approval.arg, &clear, NULL);
+    assert_null(job.arg);
+    assert_true(r.dropped);
+    end_asked(&r);
 }
 
 static void say(struct str text)
@@ -1023,6 +1120,9 @@ int main(void)
         cmocka_unit_test(test_the_reader_of_an_export_goes),
         cmocka_unit_test(test_wrong_filters),
         cmocka_unit_test(test_an_archive_is_made_step_by_step),
+        cmocka_unit_test(test_nothing_runs_before_the_verdict),
+        cmocka_unit_test(test_what_is_not_clear_is_refused),
+        cmocka_unit_test(test_gone_while_it_is_asked_about),
         cmocka_unit_test(test_a_file_that_has_gone_is_left_out),
         cmocka_unit_test(test_half_an_archive_is_not_taken_for_one),
         cmocka_unit_test(test_the_reader_of_an_archive_goes),

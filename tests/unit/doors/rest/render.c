@@ -9,6 +9,11 @@ const char *session_state_name(enum session_state s)
     return s == SESSION_ASLEEP ? "asleep" : "idle";
 }
 
+const char *approval_state_name(int s)
+{
+    return s == APPROVAL_PENDING ? "pending" : "used";
+}
+
 int http_status_of(const struct err *e)
 {
     return e->kind == ERR_BUSY ? 429 : e->kind == ERR_CALLER ? 400 : 500;
@@ -144,7 +149,7 @@ static void test_audit_tells_who_asked(void **state)
            "\"pool\":\"default\",\"kind\":\"cell\",\"status\":\"ok\","
            "\"created_at\":\"1970-01-01T00:00:01.000Z\",\"started_at\":null,\"ended_at\":null,"
            "\"outcome\":null,\"code\":\"6*7\",\"files\":[],\"events\":[],\"tenant\":\"acme\","
-           "\"key\":null,\"request_id\":\"req_1\",\"door\":\"rest\"}");
+           "\"key\":null,\"request_id\":\"req_1\",\"door\":\"rest\",\"approval\":null}");
 }
 
 static void test_output_is_joined(void **state)
@@ -234,7 +239,7 @@ static void test_a_secret_is_told_once(void **state)
     json_decref(v);
     expect(render_key(&row, NULL),
            "{\"id\":\"key_1\",\"tenant\":\"acme\",\"name\":\"chat\",\"hint\":\"rt_ab\","
-           "\"admin\":false,\"created_at\":\"1970-01-01T00:00:01.000Z\",\"last_used_at\":null,"
+           "\"admin\":false,\"approver\":false,\"created_at\":\"1970-01-01T00:00:01.000Z\",\"last_used_at\":null,"
            "\"revoked_at\":null}");
 }
 

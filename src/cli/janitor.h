@@ -1,0 +1,15 @@
+/* A private temporary directory, removed when we have gone, however that came about. */
+#pragma once
+
+#include "cli/state.h"
+
+struct janitor {
+    pid_t pid;
+    int fd; /* owned; -1: there is none */
+    char path[STATE_PATH_MAX];
+};
+
+/* Forks: with one thread. The directory is u's. */
+int janitor_start(struct janitor *j, const struct server_user *u, struct err *e) MUST_CHECK;
+/* Returns when the directory is gone. */
+void janitor_end(struct janitor *j);

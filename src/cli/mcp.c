@@ -1,0 +1,263 @@
+/*
+ * retort mcp: a house for one client, on standard input and output.
+ *
+ * Theory of operation: clients start it to ask what there is, and often for no more than
+ * that; so at first there is the protocol and nothing else, no Python, no file, no other
+ * process. The first call that needs the service builds it (steps), while there is one
+ * thread: the warden is forked and root given up before the store has a thread of its
+ * own. What fails is told to the client as the result of the call, and tried again with
+ * the next one.
+ *
+ * The client's two fds are moved out of the way before anything can be printed: whoever
+ * writes to number 1 by mistake writes to the log.
+ *
+ * It ends with its input, with a signal, or with the process that started it, whichever
+ * is first; then everything is let go in reverse order. If it is killed, the warden and
+ * the janitor see that, and do the same.
+ */
+#include "doors/mcp/mcp.h"
+#include "cli/janitor.h"
+#include "cli/serve_int.h"
+#include "loop/loop.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define FDS_FROM 10 /* the client's, away from those that everybody knows */
+
+struct local {
+    const struct settings *s; /* borrowed */
+    int in, out;              /* owned: the client's */
+    int parent;               /* owned: a pidfd, or -1 */
+    int status;
+    struct loop *loop; /* owned, as are the rest */
+    struct mcp *mcp;
+
+    size_t steps_done;
+    char guest_dir[PATH_MAX];
+    struct server_user user;
+    int lock;               /* of --state; -1: there is none */
+    struct janitor janitor; /* in place of it */
+    const char *state;      /* borrowed from settings or janitor */
+    struct service_pool *pools;
+    struct engine *engine;
+    struct store *store;
+    struct service *service;
+};
+
+/* --- the end --- */
+
+static void on_end(void *arg)
+{
+    struct local *lo = arg;
+
+    loop_stop(lo->loop);
+}
+
+static void on_signal(void *arg, int signum)
+{
+    (void)signum;
+    on_end(arg);
+}
+
+/* Nothing can be run any more; the client may start us again. */
+static void on_warden_lost(void *arg)
+{
+    struct local *lo = arg;
+
+    lo->status = EXIT_OURS;
+    loop_stop(lo->loop);
+}
+
+/* --- the service, when it is needed --- */
+
+static int check_floor(struct local *lo, struct err *e)
+{
+    return floor_check(lo->s, e);
+}
+
+static int find_guest(struct local *lo, struct err *e)
+{
+    return guest_dir_find(lo->guest_dir, sizeof(lo->guest_dir), e);
+}
+
+static int find_user(struct local *lo, struct err *e)
+{
+    return server_user_find(lo->s->serve.user, &lo->user, e);
+}
+
+static int make_state(struct local *lo, struct err *e)
+{
+    if (!lo->s->state) {
+        lo->state = lo->janitor.path;
+        return janitor_start(&lo->janitor, &lo->user, e);
+    }
+    lo->state = lo->s->state;
+    if (state_prepare(lo->state, &lo->user, e) < 0)
+        return -1;
+    lo->lock = state_lock(lo->state, &lo->user, e);
+    return lo->lock < 0 ? -1 : 0;
+}
+
+static int start_engine(struct local *lo, struct err *e)
+{
+    const struct engine_config config = {.guest_dir = lo->guest_dir};
+
+    signal(SIGPIPE, SIG_DFL); /* the warden's children would inherit it */
+    lo->engine = engine_new(lo->loop, &config, e);
+    signal(SIGPIPE, SIG_IGN);
+    if (!lo->engine)
+        return -1;
+    engine_on_lost(lo->engine, on_warden_lost, lo);
+    return 0;
+}
+
+static int leave_root(struct local *lo, struct err *e)
+{
+    return server_user_enter(&lo->user, e);
+}
+
+static int reach_state(struct local *lo, struct err *e)
+{
+    return state_reach(lo->state, e);
+}
+
+static int complete_pools(struct local *lo, struct err *e)
+{
+    lo->pools = pools_complete(lo->s->pools, lo->s->pool_count, e);
+    return lo->pools ? 0 : -1;
+}
+
+static int open_store(struct local *lo, struct err *e)
+{
+    const struct store_config config = {.dir = lo->state};
+
+    lo->store = store_open(lo->loop, &config, e);
+    return lo->store ? 0 : -1;
+}
+
+static int start_service(struct local *lo, struct err *e)
+{
+    lo->service =
+        service_of(lo->s, lo->loop, lo->engine, lo->store, lo->pools, lo->s->pool_count, e);
+    return lo->service ? 0 : -1;
+}
+
+/* The order is the argument: what forks and what needs root comes before the first thread. */
+static int (*const steps[])(struct local *lo, struct err *e) = {
+    check_floor, find_guest,  find_user,      make_state, start_engine,
+    leave_root,  reach_state, complete_pools, open_store, start_service,
+};
+
+/* Blocks for as long as it takes to build a house, a few tenths of a second, once. */
+static struct service *the_service(void *arg, struct err *e)
+{
+    struct local *lo = arg;
+
+    for (; lo->steps_done < COUNT(steps); lo->steps_done++)
+        if (steps[lo->steps_done](lo, e) < 0)
+            return NULL;
+    return lo->service;
+}
+
+/* --- the client's fds --- */
+
+static int move_fds(struct local *lo, struct err *e)
+{
+    AUTO_CLOSE int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+    lo->in = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, FDS_FROM);
+    lo->out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, FDS_FROM);
+    if (null < 0 || lo->in < 0 || lo->out < 0 || dup2(null, STDIN_FILENO) < 0 ||
+        dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+        return err_sys(e, "move standard input and output");
+    return 0;
+}
+
+/* --- the life --- */
+
+/* Not PR_SET_PDEATHSIG: that speaks of the thread that started us, which in a client with many
+ * may end long before the client does. */
+static void watch_parent(struct local *lo, pid_t parent)
+{
+    lo->parent = (int)syscall(SYS_pidfd_open, parent, 0);
+    if (lo->parent < 0)
+        return;
+    watch_new(lo->loop, lo->parent, on_end, lo);
+    if (getppid() != parent)
+        loop_later(lo->loop, on_end, lo);
+}
+
+static void stop(void *arg)
+{
+    loop_stop(arg);
+}
+
+/* In reverse order. Rooms let go of the last things from the loop, so it turns once more. */
+static void take_down(struct local *lo)
+{
+    mcp_free(lo->mcp);
+    service_free(lo->service);
+    if (lo->store)
+        store_close(lo->store);
+    loop_later(lo->loop, stop, lo->loop);
+    loop_run(lo->loop);
+    engine_free(lo->engine);
+    loop_free(lo->loop);
+    pools_free(lo->pools, lo->s->pool_count);
+    janitor_end(&lo->janitor);
+    fd_closep(&lo->parent);
+    fd_closep(&lo->in);
+    fd_closep(&lo->out);
+    fd_closep(&lo->lock); /* last: now another one may come */
+}
+
+static void live(struct local *lo, pid_t parent)
+{
+    static const int ends[] = {SIGTERM, SIGINT, SIGHUP};
+    const struct mcp_config config = {
+        .loop = lo->loop,
+        .service = the_service,
+        .arg = lo,
+        .answer_ms = lo->s->serve.answer_ms,
+        .fixtures = lo->s->fixtures,
+    };
+
+    lo->mcp = mcp_new(&config);
+    mcp_stdio(lo->mcp, lo->in, lo->out, on_end, lo);
+    for (size_t i = 0; i < COUNT(ends); i++)
+        loop_on_signal(lo->loop, ends[i], on_signal, lo);
+    watch_parent(lo, parent);
+    loop_run(lo->loop);
+    /* Who says it twice does not want to wait; the warden and the janitor clean up by themselves.
+     */
+    for (size_t i = 0; i < COUNT(ends); i++)
+        signal(ends[i], SIG_DFL);
+}
+
+int mcp_main(const struct settings *s)
+{
+    struct local lo = {
+        .s = s, .in = -1, .out = -1, .parent = -1, .lock = -1, .janitor = {-1, -1, ""}
+    };
+    pid_t parent = getppid();
+    struct err e;
+
+    if (egress_check(s, &e) < 0 || approval_rules_check(s, &e) < 0 || move_fds(&lo, &e) < 0) {
+        fprintf(stderr, "retort: %s\n", e.text);
+        return e.kind == ERR_HOST ? EXIT_OURS : EXIT_USAGE;
+    }
+    if (isatty(lo.in))
+        fprintf(stderr, "retort mcp speaks MCP, a message of JSON on each line; it is for a client "
+                        "to start. Ctrl-D ends it.\n");
+    memory_give_back();
+    signal(SIGPIPE, SIG_IGN);
+    lo.loop = loop_new();
+    live(&lo, parent);
+    take_down(&lo);
+    return lo.status;
+}

@@ -1,0 +1,22 @@
+/*
+ * azure: dynamic sessions of Azure Container Apps, as their clients know them. The data
+ * plane in all its dialects, the resource of a session pool, and its MCP server.
+ *
+ * Touches: requests through http, the service, calls of the mcp room. Never touches:
+ * sockets, the store, rules; a pool of theirs is a pool of ours, an identifier is the
+ * name of a session in it.
+ *
+ * azure_new(), azure_door_init(), http_add(). Everything below /azure/pools/{pool} and
+ * below /subscriptions/{s}/resourceGroups/{g}/.../sessionPools/{pool} is the same.
+ * routes.c finds what is meant, and each of the other files answers some of it.
+ */
+#pragma once
+
+#include "doors/http/http.h"
+#include "doors/mcp/mcp.h"
+
+struct azure;
+
+struct azure *azure_new(struct mcp *m); /* m: borrowed, outlives us */
+void azure_free(struct azure *a);       /* after the last request; NULL is none */
+void azure_door_init(struct door *ret, struct azure *a);

@@ -1,0 +1,200 @@
+/* Private to the Azure room. */
+#pragma once
+
+#include "doors/azure/azure.h"
+#include "doors/values/values.h"
+#include "loop/loop.h"
+#include "record/record.h"
+
+/* --- numbers --- */
+
+#define BODY_AZURE_MAX     (20 * MiB) /* of JSON; files are uploaded */
+#define IDENTIFIER_MIN     4
+#define IDENTIFIER_MAX     128
+#define NAME_IN_URL_MAX    90 /* of a subscription or a resource group */
+#define POOL_NAME_MAX      32
+#define OPERATION_ID_MAX   64
+#define OUTPUT_DEFAULT     4096 /* characters of each stream, where the dialect has such a limit */
+#define OUTPUT_MAX         (16 * MiB)
+#define ARGUMENTS_MAX      1000 /* of execCommandAndArgs */
+#define SESSIONS_PAGE      100  /* of listSessions */
+#define SESSIONS_SEEN      20000
+#define DEPLOYMENT_DEPTH   16 /* of one expression */
+#define SECRETS_MAX        64
+#define API_VERSIONS                                                                               \
+    "2024-02-02-preview, 2024-08-02-preview, 2024-10-02-preview, 2025-02-02-preview, "             \
+    "2025-10-02-preview"
+
+/* --- target.c: where a request goes --- */
+
+struct place {
+    struct str subscription, group; /* p NULL: below /azure */
+    struct str pool;                /* empty: all of them */
+    struct str rest;                /* what of the pool: "code/execute"; no doubled slashes */
+    struct str deployment;          /* of templates; empty: none */
+    bool resource;                  /* by providers/Microsoft.App: what is managed */
+};
+/* path: decoded, below /azure or /subscriptions. room: path.n + 1 bytes that ret looks into. */
+bool place_read(struct str path, bool arm, char *room, struct place *ret);
+/* Whether rest is the row's path; "**" stands for one or more parts, which are in *ret_name. */
+bool rest_fits(const char *pattern, struct str rest, struct str *ret_name);
+bool str_nocase(struct str a, struct str b);
+
+/* --- a request on its way --- */
+
+struct visit {
+    struct request *r;   /* borrowed: outlives us */
+    struct azure *azure; /* borrowed */
+    char *room;          /* owned: texts of place */
+    struct place place;
+    struct str name;       /* what "**" stood for */
+    struct pool_info pool; /* borrowed until the loop turns; pool.pool NULL: there is none */
+    char pool_name[64];    /* as it is kept */
+    char session[ID_MAX];  /* once it is known */
+    bool is_new;           /* its interpreter was made for this request */
+    int64_t began_us, ready_us;
+    void (*then)(struct visit *v); /* when the session is known */
+    json_t *body;                  /* owned, or NULL: of a POST, PUT or PATCH with JSON */
+};
+
+enum op_needs {
+    NEEDS_POOL = 1,
+    NEEDS_SESSION = 2, /* found by its identifier, or made */
+    NEEDS_KNOWN = 4,   /* found, and never made */
+    NEEDS_ADMIN = 8,
+    NEEDS_JSON = 16, /* the body is an object; an empty one counts as {} */
+    NEEDS_FORM = 32,
+};
+
+struct op {
+    enum http_method method;
+    const char *path; /* of place.rest */
+    unsigned needs;
+    void (*run)(struct visit *v);
+};
+
+struct service *visit_service(struct visit *v);
+const struct caller *visit_caller(struct visit *v);
+struct str visit_identifier(struct visit *v); /* p NULL: none was given */
+/* Of a version before 2024-10: the older shapes. */
+bool visit_is_old(struct visit *v);
+/* "http://host/azure/pools/p", as the client reached us. Returns ret. */
+#define URL_TEXT_MAX 1024
+const char *visit_url(struct visit *v, char ret[URL_TEXT_MAX]);
+/* A member by its name in any case; NULL: none. */
+json_t *json_nocase(const json_t *object, const char *name);
+/* The same along "a.b.c". */
+json_t *json_at(const json_t *object, const char *path);
+
+/* --- errors.c --- */
+
+/* {"error":{"code","message","traceId"}}, with x-ms-error-code. */
+void visit_fail(struct visit *v, int status, const char *code, const char *fmt, ...) PRINTF(4, 5);
+/* The same of what the service said; missing: the code where it is not there. */
+void visit_error(struct visit *v, const struct err *e, const char *missing);
+/* A field of the body or the query is wrong: a problem document, 400. */
+void visit_invalid(struct visit *v, const char *field, const char *fmt, ...) PRINTF(3, 4);
+json_t *azure_error(struct request *r, int status, const char *type, const char *param,
+                    json_t *message);
+/* Like answer_json(), with numbers as exact as they are. Takes value. */
+void visit_answer(struct visit *v, int status, json_t *value);
+json_t *time_value(int64_t ms); /* RFC 3339, or null for 0; owned */
+
+/* --- sessions.c --- */
+
+/* The identifier is of a good length and shape; false: answered. */
+bool identifier_check(struct visit *v);
+/* v->then() with the session of the identifier. make: it need not be there. */
+void session_reach(struct visit *v, bool make);
+void op_session_get(struct visit *v);
+void op_session_delete(struct visit *v);
+void op_session_stop(struct visit *v);
+void op_sessions_list(struct visit *v);
+void op_metadata(struct visit *v);
+void op_health(struct visit *v);
+
+/* --- execute.c: code and commands, in each dialect --- */
+
+void op_code_execute(struct visit *v);   /* nested, Success and Failure */
+void op_python_execute(struct visit *v); /* flat, the same words */
+void op_executions(struct visit *v);     /* Succeeded and Failed; a command: its exit status */
+void op_execute(struct visit *v);        /* any of them, by the body */
+void op_shell_execute(struct visit *v);  /* as the shell image has it */
+void op_execution_get(struct visit *v);
+
+enum dialect { DIALECT_NESTED, DIALECT_FLAT, DIALECT_ENVELOPE, DIALECT_SHELL };
+
+/* What was asked for, beside the code. */
+struct wish {
+    enum dialect dialect;
+    bool shell, background, jupyter;
+    uint64_t most;                    /* characters of each stream; 0: all there are */
+    char operation[OPERATION_ID_MAX]; /* the client's own id for it, or "" */
+};
+
+/* --- program.c: what is to run, as a client wrote it --- */
+
+struct program {
+    enum exec_kind kind;
+    char *code; /* owned */
+    uint64_t wall_ms;
+};
+/* False: answered. props: borrowed. */
+bool program_read(struct visit *v, const json_t *props, struct program *ret);
+/* A command line of these words, each as it is; owned, NULL when one is no text. */
+char *words_quote(const json_t *words);
+
+/* --- outcome.c: what came of it --- */
+
+/* An execution that has ended, or runs, in the shape of its dialect; owned. */
+json_t *outcome_show(const struct wish *w, struct str identifier, const struct exec_info *info);
+/* Both streams of an execution, the traceback and the last line included; owned. */
+struct streams_text {
+    struct buf out, err;
+};
+void streams_read(struct streams_text *ret, const struct exec_info *info);
+void streams_done(struct streams_text *s);
+/* The value of the last expression, or the last image; "" for none. Owned. */
+json_t *value_of(const json_t *events, bool jupyter);
+/* Every image, as {"type":"image",...}; owned. */
+json_t *images_of(const json_t *events);
+
+/* --- literal.c --- */
+
+/* A value by its repr: numbers and truth values as JSON has them, strings as their text, all else
+ * as the repr itself. Owned. */
+json_t *literal_value(struct str repr);
+
+/* --- operations.c: ids of the client's own --- */
+
+struct operations;
+struct operations *operations_new(void);
+void operations_free(struct operations *o);
+void operations_put(struct operations *o, const char *tenant, const char *execution,
+                    const struct wish *w);
+/* By the client's id, or by ours. False: nothing is known of it. */
+bool operations_get(struct operations *o, const char *tenant, struct str id,
+                    char ret_execution[ID_MAX], struct wish *ret);
+
+/* --- files.c --- */
+
+void op_files_list(struct visit *v);
+void op_files_list_old(struct visit *v);
+void op_files_upload(struct visit *v);
+void op_files_upload_old(struct visit *v);
+void op_file_download(struct visit *v);
+void op_file_stat(struct visit *v);
+void op_file_delete(struct visit *v);
+
+/* --- mcp.c: the MCP server of a pool; tools.c: what it has --- */
+
+struct azure_face;
+void op_mcp_post(struct visit *v);
+void op_mcp_refuse(struct visit *v); /* GET and DELETE: 405 */
+
+/* --- the room itself --- */
+
+struct azure {
+    struct mcp *mcp; /* borrowed */
+    struct operations *operations; /* owned */
+};

@@ -1,0 +1,153 @@
+/*
+ * The MCP server of a pool, as Azure's is spoken to: one POST, one answer, no session,
+ * initialize without parameters, version 2025-03-26. Tools answer with structuredContent
+ * all the same, as theirs do, so calls are served as those of a later version.
+ */
+#include "doors/azure/azure_int.h"
+#include "doors/azure/tools.h"
+#include "doors/mcp/mcp_int.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define SPOKEN "2025-03-26"
+#define SERVED "2025-06-18" /* the first with structuredContent */
+
+/* The answer of one POST. */
+struct talk {
+    struct peer peer;
+    struct visit *v;   /* borrowed; NULL when the request is over */
+    struct call *call; /* borrowed; NULL when it has ended */
+    struct azure_face face;
+};
+
+#define TALK(p) ((struct talk *)(void *)((char *)(p)-offsetof(struct talk, peer)))
+
+/* --- messages to the client --- */
+
+/* There is no stream to say it on. */
+static void talk_send(struct peer *p, struct call *c, json_t *message)
+{
+    (void)p;
+    (void)c;
+    json_decref(message);
+}
+
+static void talk_answer(struct peer *p, struct call *c, int status, json_t *message)
+{
+    struct talk *t = TALK(p);
+    struct visit *v = take_ptr(&t->v);
+
+    (void)c;
+    t->call = NULL;
+    if (v)
+        visit_answer(v, status, message);
+    else
+        json_decref(message);
+}
+
+static void talk_drop(struct peer *p, struct call *c)
+{
+    struct talk *t = TALK(p);
+    struct visit *v = take_ptr(&t->v);
+
+    (void)c;
+    t->call = NULL;
+    if (v)
+        visit_fail(v, 503, "ServiceUnavailable", "the server is shutting down");
+}
+
+static size_t talk_waits(struct peer *p)
+{
+    (void)p;
+    return 0;
+}
+
+static const struct peer_ops talk_ops = {talk_send, talk_answer, talk_drop, talk_waits};
+
+static void on_gone(void *arg)
+{
+    struct talk *t = arg;
+    struct visit *v = take_ptr(&t->v);
+
+    if (!v)
+        return;
+    if (t->call)
+        call_cancel(t->call);
+    request_drop(v->r);
+}
+
+/* --- what it is asked --- */
+
+static void refuse(struct visit *v, int status, const json_t *id, int code, const char *text)
+{
+    visit_answer(v, status, rpc_error(id, code, text, NULL));
+}
+
+static void initialize(struct visit *v, const json_t *id)
+{
+    json_t *result = json_pack("{s:s, s:{s:{s:b, s:b}}, s:{s:s, s:s}, s:s}", "protocolVersion",
+                               SPOKEN, "capabilities", "tools", "call", 1, "list", 1, "serverInfo",
+                               "name", AZURE_SERVER_NAME, "version", RETORT_VERSION, "instructions",
+                               azure_face_usual.face.instructions);
+
+    visit_answer(v, 200, rpc_result(id, result));
+}
+
+/* The call holds the talk, which has the face it shows. */
+static void serve(struct visit *v, const json_t *message)
+{
+    struct talk *t = mem_zalloc(sizeof(*t));
+    const struct client client = {.version = version_find(STR(SERVED)), .log_level = -1};
+
+    assert(client.version);
+    *t = (struct talk){.peer = {&talk_ops}, .v = v, .face = azure_face_usual};
+    snprintf(t->face.pool, sizeof(t->face.pool), "%s", v->pool_name);
+    t->call = call_new(v->azure->mcp, &t->face.face, &t->peer, NULL, visit_caller(v), &client,
+                       json_object_get(message, "id"), json_object_get(message, "params"));
+    call_keep(t->call, free, t);
+    request_on_gone(v->r, on_gone, t);
+    core_serve(t->call, json_view(json_object_get(message, "method")));
+}
+
+static void take_message(struct visit *v, json_t *message)
+{
+    struct str method = json_view(json_object_get(message, "method"));
+    const json_t *id = message_id(message), *params = json_object_get(message, "params");
+    const char *why = NULL;
+
+    switch (message_kind(message, &why)) {
+    case MESSAGE_BAD:
+        refuse(v, 400, id, RPC_INVALID, why);
+        break;
+    case MESSAGE_REQUEST:
+        if (params && !json_is_object(params))
+            refuse(v, 200, id, RPC_PARAMS, "params must be an object");
+        else if (str_is(method, "initialize"))
+            initialize(v, id);
+        else
+            serve(v, message);
+        break;
+    default:
+        answer_empty(v->r, 202);
+    }
+}
+
+void op_mcp_post(struct visit *v)
+{
+    json_t *message;
+    struct err e;
+
+    if (json_read_any(request_body(v->r), &message, &e) < 0) {
+        refuse(v, 400, NULL, RPC_PARSE, e.text);
+        return;
+    }
+    take_message(v, message);
+    json_decref(message);
+}
+
+void op_mcp_refuse(struct visit *v)
+{
+    answer_header(v->r, "allow", "POST");
+    refuse(v, 405, NULL, RPC_INVALID, "there is no stream here, and no session to end: POST alone");
+}

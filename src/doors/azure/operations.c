@@ -1,0 +1,58 @@
+/*
+ * Ids that clients choose for their executions, and what they wished for: it must be
+ * known again when they ask how it went. The last few thousand are kept, in memory; an
+ * older one is found by the id we gave it, in the shape of the default.
+ */
+#include "doors/azure/azure_int.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define KEPT 4096
+
+struct operation {
+    char tenant[64];
+    char execution[ID_MAX];
+    struct wish wish;
+};
+
+struct operations {
+    struct operation at[KEPT];
+    size_t next;
+};
+
+struct operations *operations_new(void)
+{
+    return mem_zalloc(sizeof(struct operations));
+}
+
+void operations_free(struct operations *o)
+{
+    free(o);
+}
+
+void operations_put(struct operations *o, const char *tenant, const char *execution,
+                    const struct wish *w)
+{
+    struct operation *op = &o->at[o->next++ % KEPT];
+
+    snprintf(op->tenant, sizeof(op->tenant), "%s", tenant);
+    snprintf(op->execution, sizeof(op->execution), "%s", execution);
+    op->wish = *w;
+}
+
+/* Newest first: an id that was used again is the later one. */
+bool operations_get(struct operations *o, const char *tenant, struct str id,
+                    char ret_execution[ID_MAX], struct wish *ret)
+{
+    for (size_t i = 1; i <= KEPT; i++) {
+        const struct operation *op = &o->at[(o->next - i) % KEPT];
+        if (strcmp(op->tenant, tenant) != 0 || !*op->execution ||
+            !(str_is(id, op->wish.operation) || str_is(id, op->execution)))
+            continue;
+        memcpy(ret_execution, op->execution, ID_MAX);
+        *ret = op->wish;
+        return true;
+    }
+    return false;
+}

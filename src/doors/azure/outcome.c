@@ -1,0 +1,310 @@
+/* What came of an execution, in the words of each dialect. */
+#include "doors/azure/azure_int.h"
+
+#include <stdio.h>
+
+/* --- events --- */
+
+static struct str text_of(const json_t *ev, const char *key)
+{
+    struct str s = json_view(json_object_get(ev, key));
+
+    return s.p ? s : STR("");
+}
+
+static bool is(const json_t *ev, const char *type)
+{
+    return str_is(text_of(ev, "type"), type);
+}
+
+/* On a line of its own. */
+static void put_line(struct buf *b, struct str s)
+{
+    struct err e;
+
+    if (s.n == 0)
+        return;
+    if (b->n > 0 && b->p[b->n - 1] != '\n')
+        (void)!buf_put(b, STR("\n"), &e);
+    (void)!buf_put(b, s, &e);
+    if (s.p[s.n - 1] != '\n')
+        (void)!buf_put(b, STR("\n"), &e);
+}
+
+void streams_read(struct streams_text *ret, const struct exec_info *info)
+{
+    struct str status = text_of(info->outcome, "status");
+    struct err e;
+
+    buf_init(&ret->out, 2 * OUTPUT_MAX);
+    buf_init(&ret->err, 2 * OUTPUT_MAX);
+    for (size_t i = 0; i < json_array_size(info->events); i++) {
+        const json_t *ev = json_array_get(info->events, i);
+        if (is(ev, "stdout"))
+            (void)!buf_put(&ret->out, text_of(ev, "text"), &e);
+        else if (is(ev, "stderr"))
+            (void)!buf_put(&ret->err, text_of(ev, "text"), &e);
+        else if (is(ev, "error"))
+            put_line(&ret->err, text_of(ev, "traceback"));
+    }
+    if (status.n && !str_is(status, "ok") && !str_is(status, "raised"))
+        put_line(&ret->err, text_of(info->outcome, "message"));
+}
+
+void streams_done(struct streams_text *s)
+{
+    buf_done(&s->out);
+    buf_done(&s->err);
+}
+
+/* --- values --- */
+
+static const char *const image_kinds[] = {"image/png", "image/jpeg", "image/gif", "image/webp",
+                                          "image/svg+xml"};
+
+/* NULL: it shows no image. */
+static json_t *image_of(const json_t *ev)
+{
+    const json_t *data = json_object_get(ev, "data");
+
+    for (size_t i = 0; i < COUNT(image_kinds); i++) {
+        struct str bytes = json_view(json_object_get(data, image_kinds[i]));
+        bool is_text = strcmp(image_kinds[i], "image/svg+xml") == 0;
+        if (bytes.n > 0)
+            return json_pack("{s:s, s:s, s:o}", "type", "image", "format",
+                             is_text ? "svg" : image_kinds[i] + strlen("image/"), "base64_data",
+                             is_text ? record_base64(bytes) : record_text(bytes));
+    }
+    return NULL;
+}
+
+json_t *images_of(const json_t *events)
+{
+    json_t *all = json_array();
+
+    for (size_t i = 0; i < json_array_size(events); i++) {
+        const json_t *ev = json_array_get(events, i);
+        json_t *image = is(ev, "display") || is(ev, "result") ? image_of(ev) : NULL;
+        if (image)
+            json_array_append_new(all, image);
+    }
+    return all;
+}
+
+static json_t *value_in(const json_t *ev, bool jupyter)
+{
+    json_t *image;
+
+    if (jupyter)
+        return json_incref(json_object_get(ev, "data"));
+    image = image_of(ev);
+    return image || is(ev, "display") ? image
+                                      : literal_value(text_of(json_object_get(ev, "data"),
+                                                              "text/plain"));
+}
+
+json_t *value_of(const json_t *events, bool jupyter)
+{
+    for (size_t i = json_array_size(events); i > 0; i--) {
+        const json_t *ev = json_array_get(events, i - 1);
+        json_t *value = NULL;
+        if (is(ev, "result") || is(ev, "display"))
+            value = value_in(ev, jupyter);
+        if (value)
+            return value;
+    }
+    return json_string("");
+}
+
+/* --- parts that dialects share --- */
+
+/* As many characters of s as it may have; 0: all. */
+static struct str head_of(struct str s, uint64_t most)
+{
+    size_t n = 0;
+    uint64_t seen = 0;
+
+    if (most == 0)
+        return s;
+    while (n < s.n && seen < most) {
+        size_t one = utf8_char((struct str){s.p + n, s.n - n});
+        n += one ? one : 1;
+        seen++;
+    }
+    return (struct str){s.p, n};
+}
+
+static int64_t wall_ms(const struct exec_info *info)
+{
+    return (int64_t)(json_number_value(json_object_get(info->outcome, "wall_ms")) + 0.5);
+}
+
+/* stdout and stderr; how long the whole is, where it is cut. */
+static void put_streams(json_t *to, const struct wish *w, const struct exec_info *info)
+{
+    struct streams_text s;
+    const struct {
+        const char *name, *length;
+        const struct buf *b;
+    } rows[] = {
+        {"stdout", "stdoutLength", &s.out},
+        {"stderr", "stderrLength", &s.err},
+    };
+
+    streams_read(&s, info);
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct str all = buf_str(rows[i].b), head = head_of(all, w->most);
+        json_object_set_new(to, rows[i].name, record_text(head));
+        if (head.n < all.n)
+            json_object_set_new(to, rows[i].length, json_integer((json_int_t)all.n));
+    }
+    streams_done(&s);
+}
+
+static void put_value(json_t *to, const char *name, const struct wish *w, const json_t *events)
+{
+    json_t *images = images_of(events);
+
+    json_object_set_new(to, name, value_of(events, w->jupyter));
+    if (json_array_size(images) > 1) /* one value cannot say it */
+        json_object_set(to, "images", images);
+    json_decref(images);
+}
+
+static bool went_well(const struct exec_info *info)
+{
+    return str_is(text_of(info->outcome, "status"), "ok");
+}
+
+/* --- {"properties": {...}}, and the same without it --- */
+
+static json_t *show_flat(const struct wish *w, const struct exec_info *info)
+{
+    json_t *v = json_pack("{s:s}", "status", went_well(info) ? "Success" : "Failure");
+
+    put_streams(v, w, info);
+    put_value(v, "result", w, info->events);
+    json_object_set_new(v, "executionTimeInMilliseconds", json_integer(wall_ms(info)));
+    return v;
+}
+
+static json_t *show_nested(const struct wish *w, const struct exec_info *info)
+{
+    json_t *v = json_pack("{s:s, s:o}", "$id", "1", "properties", show_flat(w, info));
+    json_t *props = json_object_get(v, "properties");
+
+    json_object_set_new(props, "$id", json_string("2"));
+    json_object_set(props, "executionResult", json_object_get(props, "result"));
+    return v;
+}
+
+/* --- {"id", "status", "result": {...}, "error"} --- */
+
+static const struct {
+    const char *outcome, *status, *code;
+} endings[] = {
+    {"ok",           "Succeeded", NULL              },
+    {"raised",       "Failed",    "ExecutionFailed" },
+    {"timeout",      "Failed",    "ExecutionTimeout"},
+    {"memory",       "Failed",    "OutOfMemory"     },
+    {"interrupted",  "Canceled",  "Canceled"        },
+    {"died",         "Failed",    "KernelDied"      },
+    {"session_lost", "Failed",    "SessionLost"     },
+    {"queued",       "NotStarted", NULL             },
+    {"running",      "Running",   NULL              },
+};
+
+static size_t ending_of(const struct exec_info *info)
+{
+    struct str status = info->outcome ? text_of(info->outcome, "status") : str_of(info->row->status);
+
+    for (size_t i = 0; i < COUNT(endings); i++)
+        if (str_is(status, endings[i].outcome))
+            return i;
+    return 1;
+}
+
+/* The exception by its name, or what ended the code. */
+static json_t *show_error(const struct exec_info *info, const char *code)
+{
+    struct str name = str_of(code), message = text_of(info->outcome, "message");
+
+    for (size_t i = 0; i < json_array_size(info->events); i++) {
+        const json_t *ev = json_array_get(info->events, i);
+        if (is(ev, "error") && strcmp(code, "ExecutionFailed") == 0) {
+            name = text_of(ev, "name");
+            message = text_of(ev, "message");
+        }
+    }
+    return json_pack("{s:{s:o, s:o}}", "error", "code", record_text(name), "message",
+                     record_text(message));
+}
+
+/* Of a command the exit status itself. */
+static json_t *status_of(const struct wish *w, const struct exec_info *info, size_t ending)
+{
+    json_int_t code = json_integer_value(json_object_get(info->outcome, "exit_code"));
+
+    if (!w->shell || !info->outcome)
+        return json_string(endings[ending].status);
+    if (code == 0 && !went_well(info))
+        code = -1;
+    return json_sprintf("%" JSON_INTEGER_FORMAT, code);
+}
+
+static json_t *show_envelope(const struct wish *w, struct str identifier,
+                             const struct exec_info *info)
+{
+    size_t ending = ending_of(info);
+    json_t *v = json_pack("{s:s, s:o, s:s, s:o, s:n, s:n}", "id",
+                          *w->operation ? w->operation : info->row->id, "identifier",
+                          record_text(identifier), "executionType",
+                          w->background ? "Asynchronous" : "Synchronous", "status",
+                          status_of(w, info, ending), "result", "error");
+
+    if (info->outcome) {
+        json_t *result = json_object();
+        put_streams(result, w, info);
+        if (!w->shell)
+            put_value(result, "executionResult", w, info->events);
+        json_object_set_new(result, "executionTimeInMilliseconds", json_integer(wall_ms(info)));
+        json_object_set_new(v, "result", result);
+    }
+    /* An exit status that is not 0 is no error of the execution. */
+    if (info->outcome && endings[ending].code &&
+        !(w->shell && strcmp(endings[ending].outcome, "raised") == 0))
+        json_object_set_new(v, "error", show_error(info, endings[ending].code));
+    return v;
+}
+
+/* As the shell image has it. */
+static json_t *show_shell(const struct wish *w, struct str identifier, const struct exec_info *info)
+{
+    size_t ending = ending_of(info);
+    bool well = went_well(info);
+    bool late = str_is(text_of(info->outcome, "status"), "timeout");
+    json_t *result = json_object();
+
+    put_streams(result, w, info);
+    json_object_set_new(result, "executionTimeInMilliseconds", json_integer(wall_ms(info)));
+    return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o}", "status", well ? "Succeeded" : "Failed",
+                     "errorName", endings[ending].code ? endings[ending].code : "", "errorMessage",
+                     record_text(well ? STR("") : text_of(info->outcome, "message")), "exitCode",
+                     late ? json_integer(-1)
+                          : json_incref(json_object_get(info->outcome, "exit_code")),
+                     "identifier", record_text(identifier), "result", result);
+}
+
+json_t *outcome_show(const struct wish *w, struct str identifier, const struct exec_info *info)
+{
+    switch (w->dialect) {
+    case DIALECT_NESTED:
+        return show_nested(w, info);
+    case DIALECT_FLAT:
+        return show_flat(w, info);
+    case DIALECT_SHELL:
+        return show_shell(w, identifier, info);
+    default:
+        return show_envelope(w, identifier, info);
+    }
+}

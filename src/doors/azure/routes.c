@@ -1,0 +1,292 @@
+/*
+ * The table of what can be asked of a pool, and the way of a request to its row.
+ *
+ * To the HTTP room all of it is one path with a rest: here it becomes a place, the place
+ * a row, and the row says what must be there before it runs: the pool, an administrator,
+ * a session by its identifier.
+ */
+#include "doors/azure/azure_int.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <strings.h>
+
+/* --- what can be asked; the first row that fits counts --- */
+
+#define IN_SESSION (NEEDS_POOL | NEEDS_SESSION)
+#define KNOWN      (NEEDS_POOL | NEEDS_KNOWN)
+#define UPLOAD     (IN_SESSION | NEEDS_FORM)
+#define CODE       (IN_SESSION | NEEDS_JSON)
+
+static const struct op ops[] = {
+    {HTTP_POST,   "code/execute",            CODE,       op_code_execute    },
+    {HTTP_POST,   "python/execute",          CODE,       op_python_execute  },
+    {HTTP_POST,   "executions",              CODE,       op_executions      },
+    {HTTP_POST,   "execute",                 CODE,       op_execute         },
+    {HTTP_POST,   "shellExecute",            CODE,       op_shell_execute   },
+    {HTTP_GET,    "executions/**",           KNOWN,      op_execution_get   },
+
+    {HTTP_GET,    "files",                   IN_SESSION, op_files_list      },
+    {HTTP_GET,    "python/files",            IN_SESSION, op_files_list_old  },
+    {HTTP_POST,   "files/upload",            UPLOAD,     op_files_upload_old},
+    {HTTP_POST,   "python/uploadFile",       UPLOAD,     op_files_upload_old},
+    {HTTP_POST,   "upload",                  UPLOAD,     op_files_upload_old},
+    {HTTP_POST,   "files",                   UPLOAD,     op_files_upload    },
+    {HTTP_GET,    "python/downloadFile",     IN_SESSION, op_file_download   },
+    {HTTP_GET,    "files/content/**",        IN_SESSION, op_file_download   },
+    {HTTP_GET,    "files/**/content",        IN_SESSION, op_file_download   },
+    {HTTP_GET,    "files/**",                IN_SESSION, op_file_stat       },
+    {HTTP_DELETE, "files/**",                IN_SESSION, op_file_delete     },
+
+    {HTTP_GET,    "session",                 KNOWN,      op_session_get     },
+    {HTTP_DELETE, "session",                 KNOWN,      op_session_delete  },
+    {HTTP_POST,   ".management/stopSession", KNOWN,      op_session_stop    },
+    {HTTP_GET,    "listSessions",            NEEDS_POOL, op_sessions_list   },
+    {HTTP_GET,    "metadata",                NEEDS_POOL, op_metadata        },
+    {HTTP_GET,    "health",                  NEEDS_POOL, op_health          },
+    {HTTP_GET,    "health/startup",          NEEDS_POOL, op_health          },
+
+    {HTTP_POST,   "mcp",                     NEEDS_POOL, op_mcp_post        },
+    {HTTP_GET,    "mcp",                     NEEDS_POOL, op_mcp_refuse      },
+    {HTTP_DELETE, "mcp",                     NEEDS_POOL, op_mcp_refuse      },
+};
+
+/* --- a visit --- */
+
+struct service *visit_service(struct visit *v)
+{
+    return request_service(v->r);
+}
+
+const struct caller *visit_caller(struct visit *v)
+{
+    return request_caller(v->r);
+}
+
+struct str visit_identifier(struct visit *v)
+{
+    return request_query(v->r, "identifier");
+}
+
+bool visit_is_old(struct visit *v)
+{
+    struct str version = request_query(v->r, "api-version");
+
+    return version.n >= 7 && memcmp(version.p, "2024-10", 7) < 0;
+}
+
+const char *visit_url(struct visit *v, char ret[URL_TEXT_MAX])
+{
+    const struct place *p = &v->place;
+    struct str host = request_header(v->r, "host");
+    int n = snprintf(ret, URL_TEXT_MAX, "%s://%.*s", request_scheme(v->r),
+                     (int)(host.n < 300 ? host.n : 300), host.p);
+
+    if (p->subscription.p)
+        snprintf(ret + n, URL_TEXT_MAX - (size_t)n,
+                 "/subscriptions/%.*s/resourceGroups/%.*s/sessionPools/%s",
+                 (int)p->subscription.n, p->subscription.p, (int)p->group.n, p->group.p,
+                 v->pool_name);
+    else
+        snprintf(ret + n, URL_TEXT_MAX - (size_t)n, "/azure/pools/%s", v->pool_name);
+    return ret;
+}
+
+json_t *json_nocase(const json_t *object, const char *name)
+{
+    const char *key;
+    json_t *value = json_object_get(object, name);
+
+    if (value)
+        return value;
+    json_object_foreach((json_t *)object, key, value)
+        if (strcasecmp(key, name) == 0)
+            return value;
+    return NULL;
+}
+
+json_t *json_at(const json_t *object, const char *path)
+{
+    json_t *at = (json_t *)object;
+    char name[64];
+
+    while (at && *path) {
+        size_t n = strcspn(path, ".");
+        snprintf(name, sizeof(name), "%.*s", (int)n, path);
+        at = json_nocase(at, name);
+        path += n + (path[n] == '.');
+    }
+    return at;
+}
+
+static void visit_free(void *p)
+{
+    struct visit *v = p;
+
+    json_decref(v->body);
+    free(v->room);
+    free(v);
+}
+
+/* --- from a request to its row --- */
+
+static const struct op *find_op(struct visit *v, enum http_method method, bool *ret_other)
+{
+    *ret_other = false;
+    for (size_t i = 0; i < COUNT(ops); i++) {
+        if (!rest_fits(ops[i].path, v->place.rest, &v->name))
+            continue;
+        if (ops[i].method == method)
+            return &ops[i];
+        *ret_other = true;
+    }
+    return NULL;
+}
+
+/* In any case, as Azure has it; ours have small letters. */
+static void find_pool(struct visit *v)
+{
+    struct service *sv = visit_service(v);
+
+    for (size_t i = 0; i < service_pool_count(sv); i++) {
+        struct pool_info p;
+        service_pool_get(sv, i, &p);
+        if (str_nocase(v->place.pool, str_of(p.pool->name))) {
+            v->pool = p;
+            snprintf(v->pool_name, sizeof(v->pool_name), "%s", p.pool->name);
+        }
+    }
+}
+
+static bool take_body(struct visit *v)
+{
+    struct str text = request_body(v->r);
+    struct err e;
+
+    if (text.n == 0) {
+        v->body = json_object();
+        return true;
+    }
+    if (json_read_any(text, &v->body, &e) < 0) {
+        visit_invalid(v, "body", "%s", e.text);
+        return false;
+    }
+    if (!json_is_object(v->body)) {
+        visit_invalid(v, "body", "the body must be a JSON object");
+        return false;
+    }
+    return true;
+}
+
+static bool allowed(struct visit *v, const struct op *op)
+{
+    size_t count;
+
+    if ((op->needs & NEEDS_ADMIN) && !visit_caller(v)->admin) {
+        visit_fail(v, 403, "AuthorizationFailed", "this needs the key of an administrator");
+        return false;
+    }
+    if ((op->needs & NEEDS_POOL) && !v->pool.pool) {
+        visit_fail(v, 404, "SessionPoolNotFound", "there is no session pool of this name");
+        return false;
+    }
+    if (op->needs & NEEDS_FORM) {
+        if (request_uploads(v->r, &count) && count > 0)
+            return true;
+        visit_invalid(v, "file", "a file is needed, as multipart/form-data");
+        return false;
+    }
+    return !(op->needs & NEEDS_JSON) || take_body(v);
+}
+
+static void visit(struct request *r, enum http_method method, bool arm)
+{
+    struct str path = request_path(r, "path");
+    struct visit *v = mem_zalloc(sizeof(*v));
+    const struct op *op = NULL;
+    bool other = false;
+
+    *v = (struct visit){.r = r, .azure = request_ctx(r), .began_us = time_mono_us()};
+    v->room = mem_zalloc(path.n + 1);
+    request_keep(r, visit_free, v);
+    answer_header(r, "api-supported-versions", API_VERSIONS);
+    if (place_read(path, arm, v->room, &v->place))
+        op = find_op(v, method, &other);
+    if (op) {
+        find_pool(v);
+        v->then = op->run;
+        if (!allowed(v, op))
+            return;
+        if (op->needs & (NEEDS_SESSION | NEEDS_KNOWN))
+            session_reach(v, op->needs & NEEDS_SESSION);
+        else
+            op->run(v);
+    } else if (other) {
+        visit_fail(v, 405, "MethodNotAllowed", "this method is not possible here");
+    } else {
+        visit_fail(v, 404, "ResourceNotFound", "there is nothing at this path");
+    }
+}
+
+/* --- the table of the HTTP room --- */
+
+#define HANDLER(name, method)                                                                      \
+    static void name##_pools(struct request *r)                                                    \
+    {                                                                                              \
+        visit(r, method, false);                                                                   \
+    }                                                                                              \
+    static void name##_arm(struct request *r)                                                      \
+    {                                                                                              \
+        visit(r, method, true);                                                                    \
+    }
+HANDLER(get, HTTP_GET)
+HANDLER(post, HTTP_POST)
+HANDLER(put, HTTP_PUT)
+HANDLER(patch, HTTP_PATCH)
+HANDLER(delete, HTTP_DELETE)
+
+#define ROUTE(m, prefix, kind, fn)                                                                 \
+    {                                                                                              \
+        .method = (m), .path = prefix "/{path...}", .id = "azure",                                 \
+        .flags = ROUTE_HIDDEN | ROUTE_QUERY, .body_kind = (kind), .body_max = BODY_AZURE_MAX,      \
+        .status = 200, .handle = (fn)                                                              \
+    }
+
+static const struct route routes[] = {
+    ROUTE(HTTP_GET, "/azure", BODY_NONE, get_pools),
+    ROUTE(HTTP_POST, "/azure", BODY_ANY, post_pools),
+    ROUTE(HTTP_PUT, "/azure", BODY_BYTES, put_pools),
+    ROUTE(HTTP_PATCH, "/azure", BODY_BYTES, patch_pools),
+    ROUTE(HTTP_DELETE, "/azure", BODY_NONE, delete_pools),
+    ROUTE(HTTP_GET, "/subscriptions", BODY_NONE, get_arm),
+    ROUTE(HTTP_POST, "/subscriptions", BODY_ANY, post_arm),
+    ROUTE(HTTP_PUT, "/subscriptions", BODY_BYTES, put_arm),
+    ROUTE(HTTP_PATCH, "/subscriptions", BODY_BYTES, patch_arm),
+    ROUTE(HTTP_DELETE, "/subscriptions", BODY_NONE, delete_arm),
+};
+
+struct azure *azure_new(struct mcp *m)
+{
+    struct azure *a = mem_zalloc(sizeof(*a));
+
+    a->mcp = m;
+    a->operations = operations_new();
+    return a;
+}
+
+void azure_free(struct azure *a)
+{
+    if (!a)
+        return;
+    operations_free(a->operations);
+    free(a);
+}
+
+void azure_door_init(struct door *ret, struct azure *a)
+{
+    *ret = (struct door){.name = "azure",
+                         .routes = routes,
+                         .route_count = COUNT(routes),
+                         .ctx = a,
+                         .error = azure_error};
+}

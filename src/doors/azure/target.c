@@ -1,0 +1,151 @@
+/*
+ * Where a request goes: the pool, and what of it.
+ *
+ * Clients join a base URL and a path with one slash, with two, or leave one at the end;
+ * and names of Azure's own are the same in any case. So the path is cut into its parts,
+ * empty ones left out, before anything is compared.
+ */
+#include "doors/azure/azure_int.h"
+
+#include <strings.h>
+
+#define PARTS_MAX 64
+
+bool str_nocase(struct str a, struct str b)
+{
+    return a.n == b.n && (a.n == 0 || strncasecmp(a.p, b.p, a.n) == 0);
+}
+
+struct parts {
+    struct str at[PARTS_MAX];
+    size_t n;
+};
+
+/* Copies the parts to room, each with a slash before it but the first. */
+static bool split(struct str path, char *room, struct parts *ret)
+{
+    ret->n = 0;
+    while (path.n > 0) {
+        const char *slash = memchr(path.p, '/', path.n);
+        size_t n = slash ? (size_t)(slash - path.p) : path.n;
+        if (n > 0 && ret->n == PARTS_MAX)
+            return false;
+        if (n > 0) {
+            if (ret->n > 0)
+                *room++ = '/';
+            memcpy(room, path.p, n);
+            ret->at[ret->n++] = (struct str){room, n};
+            room += n;
+        }
+        path = (struct str){path.p + n + (slash ? 1 : 0), path.n - n - (slash ? 1 : 0)};
+    }
+    *room = '\0';
+    return true;
+}
+
+static bool is(const struct parts *p, size_t i, const char *word)
+{
+    return i < p->n && str_nocase(p->at[i], str_of(word));
+}
+
+/* A name that is repeated in URLs and headers. */
+static bool is_plain(struct str s)
+{
+    static const char more[] = "-_.()";
+
+    for (size_t i = 0; i < s.n; i++) {
+        char c = s.p[i];
+        if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+              memchr(more, c, sizeof(more) - 1)))
+            return false;
+    }
+    return s.n > 0 && s.n <= NAME_IN_URL_MAX;
+}
+
+static bool take_name(const struct parts *p, size_t i, struct str *ret)
+{
+    if (i >= p->n || !is_plain(p->at[i]))
+        return false;
+    *ret = p->at[i];
+    return true;
+}
+
+/* The rest from this part on; the parts stand side by side. */
+static struct str from(const struct parts *p, size_t i)
+{
+    const char *end = p->n ? p->at[p->n - 1].p + p->at[p->n - 1].n : "";
+
+    return i < p->n ? (struct str){p->at[i].p, (size_t)(end - p->at[i].p)} : STR("");
+}
+
+/* {s}/resourceGroups/{g}/..., or {s}/providers/... for all groups. */
+static bool read_arm(const struct parts *p, struct place *ret)
+{
+    size_t i = 1;
+
+    if (!take_name(p, 0, &ret->subscription))
+        return false;
+    if (is(p, i, "resourceGroups")) {
+        if (!take_name(p, i + 1, &ret->group))
+            return false;
+        i += 2;
+    }
+    if (is(p, i, "providers") && is(p, i + 1, "Microsoft.Resources") && is(p, i + 2, "deployments"))
+        return p->n == i + 4 && ret->group.n > 0 && take_name(p, i + 3, &ret->deployment);
+    if (is(p, i, "providers") && is(p, i + 1, "Microsoft.App")) {
+        ret->resource = true;
+        i += 2;
+    }
+    if (!is(p, i, "sessionPools"))
+        return false;
+    i++;
+    if (i < p->n && (ret->group.n == 0 || !take_name(p, i, &ret->pool)))
+        return false;
+    ret->rest = from(p, i + 1);
+    return true;
+}
+
+bool place_read(struct str path, bool arm, char *room, struct place *ret)
+{
+    struct parts p;
+
+    *ret = (struct place){.rest = STR("")};
+    if (!split(path, room, &p))
+        return false;
+    if (arm)
+        return read_arm(&p, ret);
+    if (!is(&p, 0, "pools"))
+        return false;
+    if (p.n > 1 && !take_name(&p, 1, &ret->pool))
+        return false;
+    ret->rest = from(&p, 2);
+    return true;
+}
+
+/* Whether s begins with the word and a slash, in any case; cuts both off. */
+static bool cut_front(struct str *s, struct str word)
+{
+    if (s->n < word.n || !str_nocase((struct str){s->p, word.n}, word))
+        return false;
+    *s = (struct str){s->p + word.n, s->n - word.n};
+    return true;
+}
+
+static bool cut_end(struct str *s, struct str word)
+{
+    if (s->n < word.n || !str_nocase((struct str){s->p + s->n - word.n, word.n}, word))
+        return false;
+    s->n -= word.n;
+    return true;
+}
+
+bool rest_fits(const char *pattern, struct str rest, struct str *ret_name)
+{
+    const char *stars = strstr(pattern, "**");
+
+    if (!stars)
+        return str_nocase(rest, str_of(pattern));
+    *ret_name = rest;
+    return cut_front(ret_name, (struct str){pattern, (size_t)(stars - pattern)}) &&
+           cut_end(ret_name, str_of(stars + 2)) && ret_name->n > 0;
+}

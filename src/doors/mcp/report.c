@@ -1,0 +1,444 @@
+/*
+ * An execution as a model reads it: one text with everything that matters, then its
+ * images, then links to its files.
+ *
+ * The text has at most TEXT_MAX bytes. Each section of it may take an equal share, and
+ * what one does not need is the others'; a longer one shows its head and its tail, and
+ * where the rest is. It is made on a worker when the execution has said much.
+ */
+#include "doors/mcp/mcp_int.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define TEXT_MAX   10000
+#define PAGE_BYTES 9000        /* of output, asked for by its offset */
+#define LINKS_MAX  20          /* to images */
+#define NOTES_TEXT 1000        /* bytes of notes */
+#define LARGE      (256 * KiB) /* of events: longer ones are written by a worker */
+#define BUF_MAX    (1 * GiB)   /* the service keeps less; this only stops a runaway */
+
+enum section { OUT, ERRORS, VALUES, RAISED, SECTIONS };
+
+struct report {
+    struct call *c; /* held */
+    struct report_of of;
+    char execution[ID_MAX], session[ID_MAX], status[16];
+    bool shell, over, failed;
+    int64_t ran_ms;           /* so far; when it is over the outcome tells */
+    json_t *events, *outcome; /* owned references; what is in them is nobody's to change */
+    struct buf text;          /* the answer's first block */
+    struct buf frame;         /* what stands below the sections */
+    struct buf part[SECTIONS];
+    struct figures figures;
+    struct content content;
+    bool clipped; /* some of the output is left out */
+};
+
+static void report_free(struct report *r)
+{
+    json_decref(r->events);
+    json_decref(r->outcome);
+    buf_done(&r->text);
+    buf_done(&r->frame);
+    for (size_t i = 0; i < SECTIONS; i++)
+        buf_done(&r->part[i]);
+    json_decref(r->figures.items);
+    content_done(&r->content);
+    free(r);
+}
+
+/* Drops what does not fit: the ceilings are above all that is put. */
+static void put(struct buf *b, struct str s)
+{
+    struct err e;
+
+    (void)!buf_put(b, s, &e);
+}
+
+static void put_text(struct buf *b, const char *s)
+{
+    put(b, str_of(s));
+}
+
+static void end_line(struct buf *b)
+{
+    if (b->n > 0 && b->p[b->n - 1] != '\n')
+        put(b, STR("\n"));
+}
+
+/* --- what it has said --- */
+
+/* Something to look at, without a text that says the same. */
+static void put_kinds(struct buf *b, const json_t *data)
+{
+    const char *mime;
+    json_t *part;
+    size_t n = 0;
+
+    json_object_foreach((json_t *)data, mime, part)
+    {
+        if (n++ < 3) {
+            put_text(b, n == 1 ? "display of " : ", ");
+            put_text(b, mime);
+        }
+    }
+    put_text(b, n > 0 ? ", which has no text: print what is to be read" : "empty display");
+}
+
+static void add_value(struct report *r, const json_t *ev)
+{
+    struct buf *b = &r->part[VALUES];
+    const json_t *data = json_object_get(ev, "data");
+    struct str plain = event_text(data, "text/plain");
+    const char *mime;
+
+    end_line(b);
+    if (event_image(ev, &mime)) {
+        figures_add(&r->figures, ev, b);
+        return;
+    }
+    if (r->of.image)
+        return;
+    if (plain.n == 0) {
+        put_kinds(b, data);
+        return;
+    }
+    put(b, event_is(ev, "result") ? STR("result: ") : STR("display: "));
+    if (memchr(plain.p, '\n', plain.n)) /* a table keeps its columns */
+        put(b, STR("\n"));
+    put(b, plain);
+}
+
+static void add_raised(struct report *r, const json_t *ev)
+{
+    struct buf *b = &r->part[RAISED];
+    struct str trace = event_text(ev, "traceback");
+
+    end_line(b);
+    if (trace.n > 0) {
+        put(b, trace);
+        return;
+    }
+    put(b, event_text(ev, "name"));
+    put(b, STR(": "));
+    put(b, event_text(ev, "message"));
+}
+
+static void collect(struct report *r)
+{
+    json_t *last = events_last(r->events), *ev;
+    size_t i;
+
+    json_array_foreach(r->events, i, ev)
+    {
+        if (event_is(ev, "stdout"))
+            put(&r->part[OUT], event_text(ev, "text"));
+        else if (event_is(ev, "stderr"))
+            put(&r->part[ERRORS], event_text(ev, "text"));
+        else if ((event_is(ev, "display") || event_is(ev, "result")) &&
+                 !event_is_replaced(last, ev, i))
+            add_value(r, ev);
+        else if (event_is(ev, "error"))
+            add_raised(r, ev);
+    }
+    json_decref(last);
+}
+
+/* Offsets count bytes of both streams as they were printed, so where something has to be left out
+ * the two are shown as one. */
+static bool join_streams(struct report *r, size_t most)
+{
+    size_t sum = 0;
+
+    for (size_t i = 0; i < SECTIONS; i++)
+        sum += r->part[i].n;
+    if (sum <= most || r->part[OUT].n == 0 || r->part[ERRORS].n == 0)
+        return false;
+    r->part[OUT].n = r->part[ERRORS].n = 0;
+    events_output(r->events, &r->part[OUT]);
+    return true;
+}
+
+static void put_sections(struct report *r, size_t most)
+{
+    const char *labels[SECTIONS] = {"stdout:\n", "stderr:\n", "", ""};
+    size_t wants[SECTIONS], gets[SECTIONS];
+
+    if (join_streams(r, most))
+        labels[OUT] = "stdout and stderr:\n";
+    for (size_t i = 0; i < SECTIONS; i++)
+        wants[i] = r->part[i].n;
+    text_share(wants, gets, SECTIONS, most);
+    for (size_t i = 0; i < SECTIONS; i++) {
+        bool output = i == OUT || i == ERRORS;
+        if (wants[i] == 0)
+            continue;
+        put_text(&r->text, labels[i]);
+        if (text_clip(&r->text, buf_str(&r->part[i]), gets[i], output ? r->execution : NULL))
+            r->clipped |= output;
+        end_line(&r->text);
+    }
+}
+
+/* --- a page of the output --- */
+
+/* Of one that runs the last character may still be on its way. */
+static size_t whole_bytes(const struct report *r, struct str all)
+{
+    static const char torn[] = "\xef\xbf\xbd";
+    size_t n = all.n;
+
+    while (!r->over && n >= 3 && memcmp(all.p + n - 3, torn, 3) == 0)
+        n -= 3;
+    return n;
+}
+
+static void put_page(struct report *r)
+{
+    struct str all;
+    size_t from, n;
+    struct err e;
+
+    events_output(r->events, &r->part[OUT]);
+    all = buf_str(&r->part[OUT]);
+    all.n = whole_bytes(r, all);
+    from = r->of.offset < all.n ? (size_t)r->of.offset : all.n;
+    from += text_tail((struct str){all.p + from, all.n - from}, all.n - from);
+    n = text_head((struct str){all.p + from, all.n - from}, PAGE_BYTES);
+    (void)!buf_printf(&r->text, &e, "output, bytes %zu to %zu of %zu%s:\n", from, from + n, all.n,
+                      r->over ? "" : " so far");
+    put(&r->text, (struct str){all.p + from, n});
+    end_line(&r->text);
+    if (from + n < all.n || !r->over)
+        (void)!buf_printf(
+            &r->text, &e, "next: get_execution with execution_id=%s and offset=%zu%s\n",
+            r->execution, from + n, r->over ? "" : "; with wait_ms=30000 it waits for more");
+}
+
+/* --- around it --- */
+
+const char *run_session_word(enum run_session how)
+{
+    static const char *const words[] = {
+        [RUN_NAMED] = "",
+        [RUN_USUAL] = "",
+        [RUN_FIRST] = " | new session, used when session_id is left out",
+        [RUN_REPLACED] = " | new session: the one before is gone, with its variables and files",
+        [RUN_LOOK] = "",
+        [RUN_NEW] = " | new session: pass this session_id to go on with its variables and files",
+    };
+
+    return words[how];
+}
+
+static void put_head(struct report *r)
+{
+    double wall_ms = json_number_value(json_object_get(r->outcome, "wall_ms"));
+    json_int_t code = json_integer_value(json_object_get(r->outcome, "exit_code"));
+    double s = (r->over ? wall_ms : (double)r->ran_ms) / 1000;
+    struct err e;
+
+    (void)!buf_printf(&r->text, &e, "[session %s | %s | %s", r->session,
+                      r->shell ? "shell" : "python",
+                      strcmp(r->status, "raised") == 0 ? "error" : r->status);
+    if (r->shell && r->over)
+        (void)!buf_printf(&r->text, &e, " | exit status %lld", (long long)code);
+    (void)!buf_printf(&r->text, &e, " | %.*f s%s]\n", s < 1 ? 3 : 1, s,
+                      run_session_word(r->of.how));
+}
+
+static void put_notes(struct report *r)
+{
+    size_t i, left = 0, from = r->frame.n;
+    struct err e;
+    json_t *ev;
+
+    json_array_foreach(r->events, i, ev)
+    {
+        if (!event_is(ev, "status"))
+            continue;
+        if (r->frame.n - from > NOTES_TEXT) {
+            left++;
+            continue;
+        }
+        put(&r->frame, STR("note: "));
+        (void)text_clip(&r->frame, event_text(ev, "text"), NOTES_TEXT / 2, NULL);
+        put(&r->frame, STR("\n"));
+    }
+    if (left > 0)
+        (void)!buf_printf(&r->frame, &e, "note: %zu more notes are on record\n", left);
+}
+
+/* How it ended, and what to do about it. */
+static void put_ending(struct report *r)
+{
+    static const struct {
+        const char *status, *text;
+        bool if_kept;
+    } advice[] = {
+        {"timeout",     "Do less at a time, or give a larger timeout_ms where the limit allows it.\n",
+         false                                                                                              },
+        {"interrupted", "Variables and files are kept.\n",                                             true },
+        {"memory",      "Read less at a time, use smaller types, delete what is not needed.\n",        false},
+    };
+    bool lost = json_is_true(json_object_get(r->outcome, "state_lost"));
+    struct str line = event_text(r->outcome, "message");
+    struct err e;
+
+    if (line.n > 0 && (strcmp(r->status, "raised") != 0 || r->part[RAISED].n == 0)) {
+        put(&r->frame, line);
+        end_line(&r->frame);
+    }
+    for (size_t i = 0; i < COUNT(advice); i++)
+        if (strcmp(advice[i].status, r->status) == 0 && !(advice[i].if_kept && lost))
+            put_text(&r->frame, advice[i].text);
+    if (!r->over && !r->of.has_offset)
+        (void)!buf_printf(
+            &r->frame, &e,
+            "It %s. get_execution with execution_id=%s and wait_ms=30000 shows how it "
+            "goes on; interrupt_execution ends it.\n",
+            strcmp(r->status, "queued") == 0 ? "waits for its turn in the session"
+                                             : "is still running",
+            r->execution);
+}
+
+/* --- links --- */
+
+static void link_output(struct report *r)
+{
+    char uri[URI_MAX];
+
+    if (!r->clipped)
+        return;
+    uri_of_output(uri, str_of(r->execution));
+    content_link(&r->content, r->c, uri, STR("output"), "text/plain", r->part[OUT].n);
+}
+
+static void link_images(struct report *r)
+{
+    const char *mime;
+    const json_t *image;
+    size_t n = r->of.image ? r->of.image : 1;
+
+    for (; n <= r->figures.seen && n <= LINKS_MAX; n++) {
+        char uri[URI_MAX], name[32];
+        image = events_image(r->events, n, &mime);
+        snprintf(name, sizeof(name), "image %zu", n);
+        uri_of_image(uri, str_of(r->execution), n);
+        content_link(&r->content, r->c, uri, str_of(name), mime, json_string_length(image) / 4 * 3);
+        if (r->of.image)
+            return;
+    }
+}
+
+/* --- the whole --- */
+
+static void write_text(struct report *r)
+{
+    put_head(r);
+    if (r->of.has_offset) {
+        put_page(r);
+        put_ending(r);
+    } else {
+        collect(r);
+        put_notes(r);
+        artifacts_put(r->events, &r->frame);
+        put_ending(r);
+        put_sections(r, TEXT_MAX - r->text.n - r->frame.n);
+    }
+    put(&r->text, buf_str(&r->frame));
+    if (r->text.n > 0)
+        r->text.n--; /* the last newline */
+}
+
+static void write_one_image(struct report *r)
+{
+    struct err e;
+
+    collect(r);
+    put_head(r);
+    put(&r->text, buf_str(&r->part[VALUES]));
+    if (r->of.image <= r->figures.seen)
+        return;
+    (void)!buf_printf(&r->text, &e, "There is no image %zu: it has shown %zu.", r->of.image,
+                      r->figures.seen);
+    r->failed = true;
+}
+
+static void write_all(void *arg) /* perhaps on a worker */
+{
+    struct report *r = arg;
+
+    r->figures.only = r->of.image;
+    if (r->of.image)
+        write_one_image(r);
+    else
+        write_text(r);
+    content_text(&r->content, buf_str(&r->text));
+    json_array_extend(r->content.items, r->figures.items);
+    link_images(r);
+    if (!r->of.image)
+        artifacts_link(r->events, &r->content, r->c, r->session);
+    link_output(r);
+}
+
+static void on_written(void *arg)
+{
+    struct report *r = arg;
+    struct call *c = r->c;
+    json_t *result = content_result(&r->content, r->failed);
+
+    json_object_set_new(result, "_meta",
+                        json_pack("{s:s, s:s}", "dev.retort/sessionId", r->session,
+                                  "dev.retort/executionId", r->execution));
+    report_free(r);
+    call_result(c, result);
+}
+
+static int64_t now_ms(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static struct report *report_new(struct call *c, const struct exec_info *info,
+                                 const struct report_of *of)
+{
+    struct report *r = mem_zalloc(sizeof(*r));
+    const struct exec_row *row = info->row;
+    const char *status = row->status ? row->status : "";
+
+    *r = (struct report){.c = c, .of = *of};
+    snprintf(r->execution, sizeof(r->execution), "%s", row->id);
+    snprintf(r->session, sizeof(r->session), "%s", row->session ? row->session : "");
+    snprintf(r->status, sizeof(r->status), "%s", status);
+    r->shell = row->kind && strcmp(row->kind, "command") == 0;
+    r->over = info->outcome;
+    r->failed = r->over && of->how != RUN_LOOK && strcmp(status, "ok") != 0;
+    r->ran_ms = row->started_ms ? now_ms() - row->started_ms : 0;
+    r->events = json_incref(info->events);
+    r->outcome = json_incref(info->outcome);
+    r->figures = (struct figures){.execution = r->execution, .items = json_array()};
+    buf_init(&r->text, 1 * MiB);
+    buf_init(&r->frame, 1 * MiB);
+    for (size_t i = 0; i < SECTIONS; i++)
+        buf_init(&r->part[i], BUF_MAX);
+    content_init(&r->content);
+    return r;
+}
+
+void report_answer(struct call *c, const struct exec_info *info, const struct report_of *of)
+{
+    struct report *r = report_new(c, info, of);
+
+    if (info->bytes > LARGE) {
+        loop_work(c->mcp->config.loop, write_all, on_written, r);
+        return;
+    }
+    write_all(r);
+    on_written(r);
+}

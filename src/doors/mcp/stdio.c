@@ -1,0 +1,545 @@
+/*
+ * Standard input and output: one client, one conversation, a message on each line.
+ *
+ * Theory of operation: lines are read as they come, also while calls run, and answers
+ * leave in the order they are ready. Each request says by itself which era it is of, so
+ * both may meet on one line after the other.
+ *
+ * What the client does not read waits here, and it is bounded: progress is left out
+ * first (call.c), then every other notification, then no more lines are read until there
+ * is room again. Answers to what was asked before that are kept; there are at most
+ * CALLS_MAX of them, and each is shorter than LINE_MAX.
+ *
+ * The fds may be shared with a shell, so they stay as blocking as they are; nothing is
+ * read or written but what is there or has room.
+ */
+#include "doors/mcp/mcp_int.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define READ_BYTES  (64 * KiB)
+#define KEEP_BYTES  (1 * MiB) /* of a line's memory, once it has been read */
+#define LINE_MAX_MB 8         /* of a line we write: clients refuse those of 10 MiB */
+#define PAUSE_BYTES (1 * MiB) /* unread: no more lines until it is half of that */
+#define LAST_MS     1000      /* for a client that has closed its end, to read the rest */
+
+/* One line on its way out. */
+struct parcel {
+    struct parcel *next;
+    char *text; /* owned */
+    size_t n, sent;
+};
+
+struct stdio {
+    struct peer peer;                  /* of every call */
+    struct mcp *mcp;                   /* borrowed */
+    struct conversation *conversation; /* borrowed */
+    int in, out;                       /* borrowed */
+    struct watch *readable;            /* owned; NULL: it is paused, over, or cannot be watched */
+    struct watch *hangup;              /* owned: while it is paused */
+    struct watch *writable;            /* owned: while something waits */
+    struct timer *again;               /* owned: goes on reading, from the loop */
+    struct timer *last;                /* owned: after the end of input */
+    struct buf line;                   /* what has been read and not yet served */
+    size_t seen;                       /* of it, without a newline */
+    bool skipping;                     /* the rest of a line that was too long */
+    struct parcel *first, **end;       /* owned */
+    size_t queued;                     /* bytes of them */
+    bool is_socket;                    /* out */
+    bool can_wait;                     /* in has a poll(); a file has none */
+    bool paused, over, ended;
+    loop_fn *on_end;
+    void *arg;
+};
+
+#define STDIO(p) ((struct stdio *)(void *)((char *)(p)-offsetof(struct stdio, peer)))
+
+/* --- the end --- */
+
+static void drop_watches(struct stdio *s)
+{
+    watch_free(take_ptr(&s->readable));
+    watch_free(take_ptr(&s->hangup));
+    watch_free(take_ptr(&s->writable));
+}
+
+static void end(void *arg)
+{
+    struct stdio *s = arg;
+
+    if (s->ended)
+        return;
+    s->ended = s->over = true;
+    drop_watches(s);
+    s->on_end(s->arg);
+}
+
+/* Nothing more comes in; what has been answered may still be read. */
+static void input_over(struct stdio *s)
+{
+    s->over = true;
+    watch_free(take_ptr(&s->readable));
+    watch_free(take_ptr(&s->hangup));
+    if (!s->first)
+        end(s);
+    else if (!s->last) {
+        s->last = timer_new(s->mcp->config.loop, end, s);
+        timer_set(s->last, LAST_MS);
+    }
+}
+
+/* --- out --- */
+
+/* What there is room for at this moment: at least one byte, or -1 with EAGAIN. */
+static ssize_t write_some(const struct stdio *s, const char *p, size_t n)
+{
+    struct pollfd room = {s->out, POLLOUT, 0};
+
+    if (s->is_socket)
+        return send(s->out, p, n, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (poll(&room, 1, 0) != 1) {
+        errno = EAGAIN;
+        return -1;
+    }
+    /* A pipe that has room has it for so much (pipe(7)). */
+    return write(s->out, p, n < PIPE_BUF ? n : PIPE_BUF);
+}
+
+static void drop_first(struct stdio *s)
+{
+    struct parcel *one = s->first;
+
+    s->first = one->next;
+    if (!s->first)
+        s->end = &s->first;
+    s->queued -= one->n;
+    free(one->text);
+    free(one);
+}
+
+static void resume(struct stdio *s);
+
+/* Whether anything is left. */
+static bool write_all(struct stdio *s)
+{
+    while (s->first) {
+        struct parcel *one = s->first;
+        ssize_t n = write_some(s, one->text + one->sent, one->n - one->sent);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && errno == EAGAIN)
+            return true;
+        if (n < 0) { /* nobody reads it, and nobody ever will */
+            while (s->first)
+                drop_first(s);
+            input_over(s);
+            return false;
+        }
+        one->sent += (size_t)n;
+        if (one->sent == one->n)
+            drop_first(s);
+    }
+    return false;
+}
+
+static void push(void *arg)
+{
+    struct stdio *s = arg;
+    bool left = write_all(s);
+
+    if (s->ended)
+        return;
+    if (left && !s->writable)
+        s->writable = watch_new_writable(s->mcp->config.loop, s->out, push, s);
+    if (!left)
+        watch_free(take_ptr(&s->writable));
+    if (!left && s->over)
+        end(s);
+    else if (s->paused && s->queued <= PAUSE_BYTES / 2)
+        resume(s);
+}
+
+/* False: it is longer than a client would read. */
+static bool put(struct stdio *s, const json_t *message)
+{
+    struct parcel *one;
+    size_t n = 0;
+    char *text = s->ended ? NULL : record_dump(message, false, &n);
+
+    if (!text || n >= LINE_MAX_MB * MiB) {
+        free(text);
+        return s->ended;
+    }
+    text[n] = '\n'; /* in place of its NUL: one write, one line */
+    one = mem_zalloc(sizeof(*one));
+    *one = (struct parcel){.text = text, .n = n + 1};
+    *s->end = one;
+    s->end = &one->next;
+    s->queued += one->n;
+    if (!s->writable)
+        push(s);
+    return true;
+}
+
+/* Takes message. */
+static void put_away(struct stdio *s, json_t *message)
+{
+    (void)put(s, message);
+    json_decref(message);
+}
+
+static void stdio_send(struct peer *p, struct call *c, json_t *message)
+{
+    struct stdio *s = STDIO(p);
+
+    (void)c;
+    if (s->queued > PAUSE_BYTES && !json_object_get(message, "id"))
+        json_decref(message);
+    else
+        put_away(s, message);
+}
+
+static void put_answer(struct stdio *s, const json_t *answer)
+{
+    if (!put(s, answer))
+        put_away(s, rpc_error(json_object_get(answer, "id"), RPC_INTERNAL,
+                              "the answer is longer than a client takes on one line; ask for less "
+                              "of it at a time",
+                              NULL));
+}
+
+/* Those of a batch that is too long come one by one. */
+static void stdio_answer(struct peer *p, struct call *c, int status, json_t *message)
+{
+    struct stdio *s = STDIO(p);
+    size_t i;
+    json_t *one;
+
+    (void)c, (void)status;
+    if (!json_is_array(message))
+        put_answer(s, message);
+    else if (!put(s, message))
+        json_array_foreach(message, i, one) put_answer(s, one);
+    json_decref(message);
+}
+
+static void stdio_drop(struct peer *p, struct call *c)
+{
+    (void)p, (void)c;
+}
+
+static size_t stdio_waits(struct peer *p)
+{
+    return STDIO(p)->queued;
+}
+
+static const struct peer_ops stdio_ops = {stdio_send, stdio_answer, stdio_drop, stdio_waits};
+
+static void refuse(struct stdio *s, const json_t *id, int code, const char *text)
+{
+    put_away(s, rpc_error(id, code, text, NULL));
+}
+
+/* --- a request --- */
+
+/* What it says of itself. False: it has been refused. */
+static bool read_modern(struct stdio *s, const json_t *id, const json_t *meta, struct client *ret)
+{
+    struct str version = json_view(json_object_get(meta, META_VERSION));
+    const json_t *level = json_object_get(meta, META_LOG);
+
+    ret->capabilities = json_object_get(meta, META_CLIENT);
+    ret->log_level = log_level_find(json_view(level));
+    ret->version = version_find(version);
+    if (!version.p || !json_is_object(ret->capabilities)) {
+        refuse(s, id, RPC_PARAMS, "params._meta must have " META_VERSION " and " META_CLIENT);
+        return false;
+    }
+    if (!ret->version || ret->version->era != ERA_MODERN) {
+        put_away(s, rpc_error(id, RPC_VERSION, "this version of the protocol is not served",
+                              json_pack("{s:o, s:o}", "supported", versions_list(), "requested",
+                                        record_text(version))));
+        return false;
+    }
+    if (level && ret->log_level < 0) {
+        refuse(s, id, RPC_PARAMS, META_LOG " is no level of a log");
+        return false;
+    }
+    return true;
+}
+
+/* The one that was agreed on; of the first request, the one it asks for. */
+static void read_legacy(const struct stdio *s, struct str method, const json_t *params,
+                        struct client *ret)
+{
+    const struct version *asked =
+        version_find(json_view(json_object_get(params, "protocolVersion")));
+
+    if (str_is(method, "initialize"))
+        *ret = (struct client){.version = asked, .log_level = -1};
+    else
+        *ret = s->conversation->client;
+    if (!ret->version || ret->version->era != ERA_LEGACY)
+        ret->version = version_newest(ERA_LEGACY);
+}
+
+static void take_request(struct stdio *s, const json_t *message, const struct caller *who)
+{
+    struct str method = json_view(json_object_get(message, "method"));
+    const json_t *id = json_object_get(message, "id");
+    json_t *params = json_object_get(message, "params");
+    const json_t *meta = json_object_get(params, "_meta");
+    struct client client = {.log_level = -1};
+
+    if (conversation_call(s->conversation, id) || s->conversation->call_count >= CALLS_MAX) {
+        refuse(s, id, RPC_INVALID, "a request with this id is under way, or too many are");
+        return;
+    }
+    if (!json_object_get(meta, META_VERSION) && !str_is(method, "server/discover"))
+        read_legacy(s, method, params, &client);
+    else if (!read_modern(s, id, meta, &client))
+        return;
+    core_serve(call_new(s->mcp, s->mcp->face, &s->peer, s->conversation, who, &client, id, params),
+               method);
+}
+
+/* --- a line --- */
+
+static void take_message(struct stdio *s, const json_t *message)
+{
+    struct conversation *v = s->conversation;
+    struct caller who = v->owner;
+    const char *why = NULL;
+
+    id_make(who.request, "req_");
+    if (json_is_array(message)) {
+        why = batch_refused(v, message);
+        if (!why)
+            batch_serve(v, &s->peer, s->mcp->face, &who, message);
+    } else {
+        switch (message_kind(message, &why)) {
+        case MESSAGE_REQUEST:
+            take_request(s, message, &who);
+            break;
+        case MESSAGE_NOTIFICATION:
+            core_notified(v, json_view(json_object_get(message, "method")),
+                          json_object_get(message, "params"));
+            break;
+        case MESSAGE_RESPONSE:
+            conversation_answer(v, message);
+            break;
+        case MESSAGE_BAD:
+            break;
+        }
+    }
+    if (why)
+        refuse(s, message_id(message), RPC_INVALID, why);
+}
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r';
+}
+
+static void take_line(struct stdio *s, struct str line)
+{
+    json_t *message;
+    struct err e;
+
+    while (line.n > 0 && is_blank(line.p[line.n - 1]))
+        line.n--;
+    if (line.n == 0)
+        return;
+    if (json_read_any(line, &message, &e) < 0) {
+        refuse(s, NULL, RPC_PARSE, e.text);
+        return;
+    }
+    take_message(s, message);
+    json_decref(message);
+}
+
+/* --- in --- */
+
+static void read_more(void *arg);
+static void on_hangup(void *arg);
+
+/* Its end is heard of even while nothing is read: a client that has gone must not be waited for. */
+static void pause_reading(struct stdio *s)
+{
+    s->paused = true;
+    watch_free(take_ptr(&s->readable));
+    if (s->can_wait && !s->hangup)
+        s->hangup = watch_new_hangup(s->mcp->config.loop, s->in, on_hangup, s);
+}
+
+static void wait_for_more(struct stdio *s)
+{
+    watch_free(take_ptr(&s->hangup));
+    if (!s->can_wait)
+        timer_set(s->again, 0);
+    else if (!s->readable)
+        s->readable = watch_new(s->mcp->config.loop, s->in, read_more, s);
+}
+
+static void too_long(struct stdio *s)
+{
+    s->skipping = true;
+    s->line.n = s->seen = 0;
+    refuse(s, NULL, RPC_PARSE, "a line is longer than 20 MiB, and was left out");
+}
+
+/* Serves whole lines until there are none, or until nobody reads the answers. */
+static void take_lines(struct stdio *s)
+{
+    size_t at = 0;
+
+    while (!s->over && s->queued <= PAUSE_BYTES) {
+        char *from = s->line.p + at, *newline = NULL;
+        if (s->line.n > s->seen)
+            newline = memchr(s->line.p + s->seen, '\n', s->line.n - s->seen);
+        if (!newline) {
+            s->seen = s->line.n;
+            break;
+        }
+        if (!s->skipping)
+            take_line(s, (struct str){from, (size_t)(newline - from)});
+        s->skipping = false;
+        at = s->seen = (size_t)(newline - s->line.p) + 1;
+    }
+    if (at > 0) {
+        memmove(s->line.p, s->line.p + at, s->line.n - at);
+        s->line.n -= at;
+        s->seen -= at;
+    }
+    if (s->skipping)
+        s->line.n = s->seen = 0;
+    else if (s->seen > MESSAGE_MAX)
+        too_long(s);
+    if (s->line.n == 0 && s->line.cap > KEEP_BYTES)
+        buf_done(&s->line);
+}
+
+static void go_on(struct stdio *s)
+{
+    take_lines(s);
+    if (s->over)
+        return;
+    if (s->queued > PAUSE_BYTES)
+        pause_reading(s);
+    else
+        wait_for_more(s);
+}
+
+/* From the loop, as whoever makes room may be in the middle of something. */
+static void resume(struct stdio *s)
+{
+    s->paused = false;
+    timer_set(s->again, 0);
+}
+
+/* A last line need not have an end of its own. */
+static void on_eof(struct stdio *s)
+{
+    if (s->line.n > 0 && !s->skipping)
+        take_line(s, buf_str(&s->line));
+    input_over(s);
+}
+
+static void on_hangup(void *arg)
+{
+    input_over(arg);
+}
+
+static void read_more(void *arg)
+{
+    struct stdio *s = arg;
+    char *room;
+    ssize_t n;
+
+    if (s->over || s->paused)
+        return;
+    room = buf_room(&s->line, READ_BYTES);
+    assert(room); /* lines are cut at MESSAGE_MAX */
+    n = read(s->in, room, READ_BYTES);
+    if (n > 0) {
+        s->line.n += (size_t)n;
+        go_on(s);
+    } else if (n == 0 || (errno != EINTR && errno != EAGAIN)) {
+        on_eof(s);
+    } else if (!s->can_wait) {
+        wait_for_more(s);
+    }
+}
+
+static void on_again(void *arg)
+{
+    struct stdio *s = arg;
+
+    if (s->over || s->paused)
+        return;
+    if (s->seen < s->line.n)
+        go_on(s);
+    else if (s->can_wait)
+        wait_for_more(s);
+    else
+        read_more(s);
+}
+
+/* --- the room's side --- */
+
+static bool can_poll(int fd)
+{
+    struct stat st;
+
+    return fstat(fd, &st) == 0 &&
+           (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode) || (S_ISCHR(st.st_mode) && isatty(fd)));
+}
+
+static bool is_socket(int fd)
+{
+    struct stat st;
+
+    return fstat(fd, &st) == 0 && S_ISSOCK(st.st_mode);
+}
+
+/* Whoever has our standard input started us, and may do what we may. */
+void mcp_stdio(struct mcp *m, int in, int out, loop_fn *on_end, void *arg)
+{
+    static const struct caller who = {.tenant = "local", .door = "mcp", .admin = true};
+    struct stdio *s = mem_zalloc(sizeof(*s));
+
+    assert(!m->stdio);
+    *s = (struct stdio){.peer = {&stdio_ops}, .mcp = m, .in = in, .out = out};
+    s->on_end = on_end;
+    s->arg = arg;
+    s->end = &s->first;
+    s->is_socket = is_socket(out);
+    s->can_wait = can_poll(in);
+    buf_init(&s->line, MESSAGE_MAX + 2 * READ_BYTES);
+    s->conversation = conversation_new(m, &who);
+    assert(s->conversation);
+    s->conversation->aside = &s->peer;
+    s->again = timer_new(m->config.loop, on_again, s);
+    m->stdio = s;
+    wait_for_more(s);
+}
+
+void stdio_free(struct stdio *s)
+{
+    if (!s)
+        return;
+    s->ended = s->over = true;
+    drop_watches(s);
+    timer_free(s->again);
+    timer_free(s->last);
+    while (s->first)
+        drop_first(s);
+    buf_done(&s->line);
+    free(s);
+}

@@ -1,0 +1,296 @@
+/* Sessions: made, listed, begun anew, closed. */
+#include "doors/mcp/mcp_int.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define LIST_MAX 50
+
+static struct str arg_text(const struct call *c, const char *name)
+{
+    return json_view(json_object_get(json_object_get(c->params, "arguments"), name));
+}
+
+/* "45 s", "30 min", "2 h", "7 d" */
+static const char *span_show(char ret[32], int64_t ms)
+{
+    static const struct {
+        int64_t ms;
+        const char *unit;
+    } units[] = {
+        {86400000, "d"  },
+        {3600000,  "h"  },
+        {60000,    "min"},
+        {1000,     "s"  },
+    };
+    size_t i = 0;
+
+    while (i + 1 < COUNT(units) && (ms < units[i].ms || ms % units[i].ms != 0))
+        i++;
+    snprintf(ret, 32, "%lld %s", (long long)(ms / units[i].ms), units[i].unit);
+    return ret;
+}
+
+static void say_session(struct content *t, const struct session_info *info, const char *before,
+                        const char *after)
+{
+    const struct session_row *row = info->row;
+    char idle[32], life[32], name[NAME_SHOWN];
+
+    content_printf(t,
+                   "%ssession_id: %s\npool: %s%s%s\nstate: %s\nvariables are kept: until it is "
+                   "idle for %s, and for %s at most; then it starts anew with its files%s%s\n%s",
+                   before, row->id, row->pool, row->name ? "\nname: " : "",
+                   row->name ? name_show(name, str_of(row->name)) : "",
+                   session_state_name(info->state), span_show(idle, row->idle_ms),
+                   span_show(life, row->lifetime_ms), info->note ? "\nnote: " : "",
+                   info->note ? info->note : "", after);
+}
+
+/* --- create_session --- */
+
+static void on_created(void *arg, const struct session_info *info, const struct err *failed)
+{
+    struct call *c = arg;
+    struct conversation *v = c->conversation;
+    struct content t;
+
+    if (failed) {
+        place_refuse(c, "", failed);
+        return;
+    }
+    content_init(&t);
+    if (v)
+        snprintf(v->session, sizeof(v->session), "%s", info->row->id);
+    say_session(&t, info, info->existed ? "A session of this name was there already.\n" : "",
+                v ? "It is used from now on when session_id is left out."
+                  : "Pass session_id to run_code, run_shell and the file tools.");
+    content_answer(&t, c, false);
+}
+
+static void create_session(struct call *c, json_t *args)
+{
+    struct service *sv = call_service(c);
+    AUTO(given_done) struct given g = {0};
+    struct session_spec spec = {
+        .pool = arg_text(c, "pool"),
+        .name = arg_text(c, "name"),
+        .idle_ms = json_ms(json_object_get(args, "idle_timeout_s")),
+    };
+    char param[PARAM_MAX];
+    struct err e;
+
+    if (!sv)
+        return;
+    if (given_env(&g, json_object_get(args, "env"), param, &e) < 0) {
+        tool_fail(c, "%s: %s", param, e.text);
+        return;
+    }
+    spec.env = g.env;
+    spec.env_count = g.env_count;
+    service_session_create(sv, &c->caller, &spec, on_created, c);
+}
+
+/* --- list_sessions --- */
+
+static void put_session(struct buf *b, const struct session_info *info, const char *usual)
+{
+    const struct session_row *row = info->row;
+    bool named = row->name && !id_is(str_of(row->name), "mcp_"); /* that is a conversation's */
+    char used[TIME_TEXT], name[NAME_SHOWN];
+    struct err e;
+
+    time_print(row->used_ms ? row->used_ms : row->created_ms, used);
+    (void)!buf_printf(b, &e, "%s | %s | pool %s | %llu executions | last used %s%s%s%s\n", row->id,
+                      session_state_name(info->state), row->pool,
+                      (unsigned long long)row->executions, used, named ? " | name " : "",
+                      named ? name_show(name, str_of(row->name)) : "",
+                      strcmp(row->id, usual) == 0 ? " | used when session_id is left out" : "");
+}
+
+static void on_listed(void *arg, const struct session_info *infos, size_t count, bool more,
+                      const struct err *failed)
+{
+    struct call *c = arg;
+    struct content t;
+    struct buf b;
+    struct err e;
+
+    if (failed) {
+        tool_refuse(c, failed);
+        return;
+    }
+    buf_init(&b, 1 * MiB);
+    if (count == 0)
+        (void)!buf_printf(&b, &e, "There are no sessions. run_code without session_id makes one.");
+    for (size_t i = 0; i < count; i++)
+        put_session(&b, &infos[i], c->conversation ? c->conversation->session : "");
+    if (more)
+        (void)!buf_printf(&b, &e, "There are more: list_sessions with after=%s\n",
+                          infos[count - 1].row->id);
+    content_init(&t);
+    content_text(&t, buf_str(&b));
+    buf_done(&b);
+    content_answer(&t, c, false);
+}
+
+static void list_sessions(struct call *c, json_t *args)
+{
+    struct service *sv = call_service(c);
+    const char *after = json_string_value(json_object_get(args, "after"));
+
+    if (sv)
+        service_session_list(sv, &c->caller, (struct page){.after = after, .limit = LIST_MAX},
+                             on_listed, c);
+}
+
+/* --- restart_session, close_session --- */
+
+/* Its call, and the session it was told or has by its conversation. */
+struct of_session {
+    struct call *c;
+    char id[ID_MAX];
+};
+
+static struct of_session *of_session_new(struct call *c)
+{
+    struct of_session *s = mem_zalloc(sizeof(*s));
+
+    s->c = c;
+    if (place_there(c, arg_text(c, "session_id"), s->id))
+        return s;
+    free(s);
+    return NULL;
+}
+
+static void on_restarted(void *arg, const struct session_info *info, const struct err *failed)
+{
+    AUTO_FREE struct of_session *s = arg;
+    struct content t;
+
+    if (failed) {
+        place_refuse(s->c, s->id, failed);
+        return;
+    }
+    content_init(&t);
+    content_printf(&t,
+                   "Session %s has a fresh interpreter: variables and imports are gone, files in "
+                   "/workspace are kept. What ran was ended.",
+                   info->row->id);
+    content_answer(&t, s->c, false);
+}
+
+static void restart_session(struct call *c, json_t *args)
+{
+    struct service *sv = call_service(c);
+    struct of_session *s = sv ? of_session_new(c) : NULL;
+
+    (void)args;
+    if (s)
+        service_session_restart(sv, &c->caller, str_of(s->id), on_restarted, s);
+}
+
+static void on_closed(void *arg, const struct err *failed)
+{
+    AUTO_FREE struct of_session *s = arg;
+    struct conversation *v = s->c->conversation;
+    struct content t;
+
+    if (failed) {
+        place_refuse(s->c, s->id, failed);
+        return;
+    }
+    if (v && strcmp(v->session, s->id) == 0)
+        v->session[0] = '\0';
+    content_init(&t);
+    content_printf(&t, "Session %s is closed; its variables and files are gone.", s->id);
+    content_answer(&t, s->c, false);
+}
+
+static void close_session(struct call *c, json_t *args)
+{
+    struct service *sv = call_service(c);
+    struct of_session *s = sv ? of_session_new(c) : NULL;
+
+    (void)args;
+    if (s)
+        service_session_delete(sv, &c->caller, str_of(s->id), on_closed, s);
+}
+
+/* --- rows --- */
+
+static const struct field create_params[] = {
+    {"pool",                                                                         FIELD_TEXT, OPTIONAL, 1, 64, NULL,
+     "The environment to use, by its name in list_packages. Left out: the default.", NULL},
+    {"name",                                                                      FIELD_TEXT, OPTIONAL, 1, 128, NULL,
+     "A name of yours. Where a session has it already, that one is the answer.", "\"sales-2026\""},
+    {"env",                                                                            FIELD_MAP, OPTIONAL, 0, ENV_COUNT_MAX, NULL,
+     "Environment variables for everything that runs in it.", NULL},
+    {"idle_timeout_s", FIELD_NUMBER, OPTIONAL, 1, SECONDS_MAX, NULL,
+     "Let its variables go after so many idle seconds; at most the pool's own time.", NULL},
+    {0                                                                             },
+};
+
+static const struct field list_params[] = {
+    {"after",   FIELD_TEXT, OPTIONAL, 1, 64, NULL,
+     "Go on after this session_id, where an earlier list ended.", NULL},
+    {0},
+};
+
+static const struct field session_params[] = {
+    {"session_id", FIELD_TEXT, OPTIONAL, 1, 64, NULL,
+     "The session. Left out: the one of this conversation.", NULL},
+    {0   },
+};
+
+const struct tool tool_create_session = {
+    .name = "create_session",
+    .title = "Create a session",
+    .text = "Make a new, separate interpreter session with its own variables and its own "
+            "/workspace. Usually not needed: run_code without session_id makes one by itself. Use "
+            "it to work on two things side by side, to choose another pool (environment), to give "
+            "the session a name to find it by later, or to set environment variables. A session "
+            "that is idle loses its variables after a time and keeps its files; the answer says "
+            "when.\n"
+            "Example: {\"name\": \"sales-2026\"}",
+    .params = create_params,
+    .run = create_session,
+};
+
+const struct tool tool_list_sessions = {
+    .name = "list_sessions",
+    .title = "List sessions",
+    .text =
+        "List your interpreter sessions, newest first: id, state (idle, running, asleep), pool, "
+        "name and last use. An asleep session has lost its variables and kept its files; "
+        "running code in it wakes it up.\n"
+        "Example: {}",
+    .params = list_params,
+    .hints = TOOL_READS | TOOL_REPEATABLE,
+    .run = list_sessions,
+};
+
+const struct tool tool_restart_session = {
+    .name = "restart_session",
+    .title = "Restart a session",
+    .text = "Give a session a fresh Python interpreter: variables and imports go, files in "
+            "/workspace stay. Use it when the interpreter is in a bad state or holds too much "
+            "memory. Code that runs in it is ended.\n"
+            "Example: {\"session_id\": \"sess_...\"}",
+    .params = session_params,
+    .hints = TOOL_DESTROYS | TOOL_REPEATABLE,
+    .run = restart_session,
+};
+
+const struct tool tool_close_session = {
+    .name = "close_session",
+    .title = "Close a session",
+    .text =
+        "End a session for good and delete its variables and its files. Sessions left alone end "
+        "by themselves after a time, so this is only needed to tidy up. Read the files you want "
+        "to keep first.\n"
+        "Example: {\"session_id\": \"sess_...\"}",
+    .params = session_params,
+    .hints = TOOL_DESTROYS | TOOL_REPEATABLE,
+    .run = close_session,
+};

@@ -1,0 +1,514 @@
+/*
+ * A model's text, made into code.
+ *
+ * Theory of operation: the forms are tried in the order of the table, and the first that
+ * fits has the say. Each sees the text without what the model thought aloud. What a form
+ * finds may be wrapped once more (a fenced block in a call's arguments), so what comes out
+ * of one is unwrapped again, a few levels deep at the most.
+ */
+#include "doors/qwen/params.h"
+
+#include <stdlib.h>
+
+#define WRAPS_MAX  4                 /* levels of wrapping that are taken off */
+#define JOINED_MAX (64 * 1024 * KiB) /* of blocks: never more than there was */
+
+static bool unwrap(struct str text, struct params *ret, unsigned depth);
+
+/* --- pieces of text --- */
+
+static struct str trim(struct str s)
+{
+    while (s.n > 0 && strchr(" \t\r\n", *s.p ? *s.p : 'x'))
+        s = (struct str){s.p + 1, s.n - 1};
+    while (s.n > 0 && strchr(" \t\r\n", s.p[s.n - 1] ? s.p[s.n - 1] : 'x'))
+        s.n--;
+    return s;
+}
+
+static struct str from(struct str s, size_t at)
+{
+    return (struct str){s.p + at, s.n - at};
+}
+
+/* Where it is, or s.n. */
+static size_t find(struct str s, const char *what)
+{
+    const char *at = s.n ? memmem(s.p, s.n, what, strlen(what)) : NULL;
+
+    return at ? (size_t)(at - s.p) : s.n;
+}
+
+static size_t line_end(struct str s)
+{
+    const char *at = s.n ? memchr(s.p, '\n', s.n) : NULL;
+
+    return at ? (size_t)(at - s.p) : s.n;
+}
+
+/* Where a line begins with it, or s.n. In the middle of one it is part of a string of Python's. */
+static size_t find_line(struct str s, const char *what)
+{
+    size_t n = strlen(what);
+
+    for (size_t at = 0; at < s.n; at += line_end(from(s, at)) + 1)
+        if (s.n - at >= n && memcmp(s.p + at, what, n) == 0)
+            return at;
+    return s.n;
+}
+
+/* What stands between two tags; false when the first is not there. One that is not closed goes on
+ * to the end. *ret_after: where to look for the next. */
+static bool between(struct str s, const char *open, const char *close, struct str *ret,
+                    size_t *ret_after)
+{
+    size_t at = find_line(s, open);
+    size_t n;
+
+    if (at == s.n)
+        return false;
+    *ret = from(s, at + strlen(open));
+    n = find(*ret, close);
+    *ret_after = at + strlen(open) + n + (n < ret->n ? strlen(close) : 0);
+    ret->n = n;
+    return true;
+}
+
+/* What follows the thoughts. Calls that a model only thinks of are none. */
+static struct str without_thoughts(struct str s)
+{
+    struct str begin = trim(s), inner;
+    size_t after;
+
+    while (begin.n >= 7 && memcmp(begin.p, "<think>", 7) == 0) {
+        if (!between(begin, "<think>", "</think>", &inner, &after) || after == begin.n)
+            break;
+        begin = trim(from(begin, after));
+        s = begin;
+    }
+    return s;
+}
+
+static void set_code(struct params *p, struct str code)
+{
+    free(p->code);
+    p->code = mem_strndup(code);
+    p->code_n = code.n;
+}
+
+/* With a blank line between it and what is there. */
+static void add_code(struct params *p, struct str code)
+{
+    struct buf b;
+    struct err e;
+
+    buf_init(&b, JOINED_MAX);
+    if ((p->code_n == 0 || (buf_put(&b, (struct str){p->code, p->code_n}, &e) == 0 &&
+                            buf_put(&b, STR("\n\n"), &e) == 0)) &&
+        buf_put(&b, code, &e) == 0)
+        set_code(p, buf_str(&b));
+    buf_done(&b);
+}
+
+/* --- fences: ``` label, lines, ``` --- */
+
+struct fence {
+    struct str label, body;
+    size_t end; /* of all of it, in the text */
+};
+
+static size_t ticks_at(struct str s)
+{
+    size_t n = 0;
+
+    while (n < s.n && s.p[n] == '`')
+        n++;
+    return n;
+}
+
+static size_t indent_at(struct str s)
+{
+    size_t n = 0;
+
+    while (n < s.n && (s.p[n] == ' ' || s.p[n] == '\t'))
+        n++;
+    return n;
+}
+
+/* A line of nothing but as many backticks or more. */
+static bool closes(struct str line, size_t ticks)
+{
+    struct str s = trim(line);
+
+    return s.n >= ticks && ticks_at(s) == s.n;
+}
+
+/* The lines up to the one that closes it, or to the end. Backticks within a line are code. */
+static void take_body(struct str text, size_t at, size_t ticks, struct fence *ret)
+{
+    size_t begin = at;
+
+    while (at < text.n) {
+        size_t n = line_end(from(text, at));
+        if (closes((struct str){text.p + at, n}, ticks)) {
+            ret->body = (struct str){text.p + begin, at - begin};
+            ret->end = at + n;
+            return;
+        }
+        at += n < text.n - at ? n + 1 : n;
+    }
+    ret->body = from(text, begin < text.n ? begin : text.n);
+    ret->end = text.n;
+    /* Closed at the end of its last line, in place of a line of its own. */
+    struct str tail = trim(ret->body);
+    if (tail.n >= ticks && memcmp(tail.p + tail.n - ticks, "``````````", ticks) == 0)
+        ret->body.n = (size_t)(tail.p - ret->body.p) + tail.n - ticks;
+}
+
+static bool is_label(struct str s)
+{
+    for (size_t i = 0; i < s.n; i++)
+        if (!((s.p[i] | 0x20) >= 'a' && (s.p[i] | 0x20) <= 'z') &&
+            !strchr("0123456789+-._{}", s.p[i]))
+            return false;
+    return s.n <= 20;
+}
+
+/* ```code``` and ```python code``` on one line. */
+static void take_inline(struct str rest, struct fence *ret)
+{
+    static const char *const labels[] = {"python3 ", "python ", "py ", "ipython "};
+
+    for (size_t i = 0; i < COUNT(labels); i++) {
+        size_t n = strlen(labels[i]);
+        if (rest.n > n && memcmp(rest.p, labels[i], n) == 0) {
+            ret->label = (struct str){rest.p, n - 1};
+            rest = from(rest, n);
+        }
+    }
+    ret->body = rest;
+}
+
+/* The fence that opens at this line; false when none does. */
+static bool fence_at(struct str text, size_t at, struct fence *ret)
+{
+    struct str line = {text.p + at, line_end(from(text, at))};
+    size_t indent = indent_at(line), ticks = ticks_at(from(line, indent)), end;
+    struct str info;
+
+    if (ticks < 3 || ticks > 10)
+        return false;
+    info = trim(from(line, indent + ticks));
+    end = find(info, "```");
+    *ret = (struct fence){.end = at + line.n};
+    if (end < info.n) {
+        take_inline((struct str){info.p, end}, ret);
+    } else if (is_label(info)) {
+        ret->label = info;
+        take_body(text, at + line.n + (at + line.n < text.n), ticks, ret);
+    } else { /* code begins on the line of the fence */
+        take_body(text, at + indent + ticks, ticks, ret);
+    }
+    return true;
+}
+
+static bool next_fence(struct str text, size_t *at, struct fence *ret)
+{
+    while (*at < text.n) {
+        if (fence_at(text, *at, ret)) {
+            *at = ret->end + (ret->end < text.n);
+            return true;
+        }
+        *at += line_end(from(text, *at)) + 1;
+    }
+    return false;
+}
+
+static bool is_python(struct str label)
+{
+    static const char *const labels[] = {"",        "py",     "python", "python3",
+                                         "ipython", "Python", "PYTHON", "tool_code"};
+
+    for (size_t i = 0; i < COUNT(labels); i++)
+        if (str_is(label, labels[i]))
+            return true;
+    return false;
+}
+
+static void add_block(struct params *ret, struct str body)
+{
+    while (body.n > 0 && (body.p[body.n - 1] == '\n' || body.p[body.n - 1] == '\r'))
+        body.n--;
+    add_code(ret, body);
+    ret->blocks++;
+}
+
+/* All blocks of Python, joined. Where there is none the first of any other label: the model may
+ * have called it what it likes. */
+static bool read_fences(struct str text, struct params *ret, unsigned depth)
+{
+    struct fence f, first = {0};
+    size_t at = 0;
+
+    (void)depth;
+    while (next_fence(text, &at, &f)) {
+        if (is_python(f.label))
+            add_block(ret, f.body);
+        else if (!first.body.p)
+            first = f;
+    }
+    if (ret->blocks == 0 && first.body.p)
+        add_block(ret, first.body);
+    return ret->blocks > 0;
+}
+
+/* --- tags --- */
+
+static bool read_code_tag(struct str text, struct params *ret, unsigned depth)
+{
+    struct str body;
+    size_t after;
+
+    (void)depth;
+    if (!between(text, "<code>", "</code>", &body, &after))
+        return false;
+    if (body.n > 0 && body.p[0] == '\n')
+        body = from(body, 1);
+    if (body.n > 0 && body.p[body.n - 1] == '\n')
+        body.n--;
+    set_code(ret, body);
+    return true;
+}
+
+/* --- objects --- */
+
+static const char *our_tool(const json_t *name)
+{
+    static const char *const tools[] = {"code_interpreter", "python_executor"};
+
+    for (size_t i = 0; i < COUNT(tools) && json_is_string(name); i++)
+        if (strcmp(json_string_value(name), tools[i]) == 0)
+            return tools[i];
+    return NULL;
+}
+
+static struct str view(const json_t *v)
+{
+    return (struct str){json_string_value(v), json_string_length(v)};
+}
+
+static void keep_more(struct params *ret, json_t *object)
+{
+    json_decref(ret->more);
+    ret->more = json_incref(object);
+}
+
+/* {"code": ...}, {"name": ..., "arguments": ...}. What has neither is a value of Python's, too. */
+static bool read_object(json_t *v, struct params *ret, unsigned depth)
+{
+    json_t *code = json_object_get(v, "code"), *args = json_object_get(v, "arguments");
+
+    if (json_is_string(code)) {
+        keep_more(ret, v);
+        if (!unwrap(view(code), ret, depth + 1))
+            set_code(ret, view(code));
+        return true;
+    }
+    if (!json_is_string(json_object_get(v, "name")) || !args)
+        return false;
+    ret->tool = our_tool(json_object_get(v, "name"));
+    if (json_is_object(args))
+        return depth < WRAPS_MAX && read_object(args, ret, depth + 1);
+    if (!json_is_string(args))
+        return false;
+    if (depth < WRAPS_MAX && !unwrap(view(args), ret, depth + 1))
+        set_code(ret, view(args));
+    return true;
+}
+
+/* A string is what it says when that looks like code, else it is a value of Python's. */
+static bool is_code(struct str s)
+{
+    return find(s, "(") < s.n || find(s, "=") < s.n || find(s, "\n") < s.n ||
+           find(s, "```") < s.n || (s.n > 7 && memcmp(s.p, "import ", 7) == 0);
+}
+
+static bool read_json(struct str text, struct params *ret, unsigned depth)
+{
+    struct str s = trim(text);
+    json_t *v;
+    bool found = false;
+
+    if (s.n == 0 || !strchr("{\"'", *s.p))
+        return false;
+    v = json5_read(s);
+    if (json_is_object(v)) {
+        found = read_object(v, ret, depth);
+    } else if (depth == 0 && json_is_string(v) && is_code(view(v))) {
+        if (!unwrap(view(v), ret, depth + 1))
+            set_code(ret, view(v));
+        found = true;
+    }
+    json_decref(v);
+    return found;
+}
+
+/* --- <tool_call>{"name": ..., "arguments": ...}</tool_call> --- */
+
+/* Escapes of JSON, in text that is no JSON otherwise. */
+static void set_unescaped(struct params *ret, struct str s)
+{
+    static const char letters[] = "nt\"\\/", means[] = "\n\t\"\\/";
+    AUTO_FREE char *text = mem_zalloc(s.n + 1);
+    size_t n = 0;
+
+    for (size_t i = 0; i < s.n; i++) {
+        const char *known =
+            s.p[i] == '\\' && i + 1 < s.n && s.p[i + 1] ? strchr(letters, s.p[i + 1]) : NULL;
+        text[n++] = known ? means[known - letters] : s.p[i];
+        i += known != NULL;
+    }
+    set_code(ret, (struct str){text, n});
+}
+
+/* Arguments that are no JSON: what stands between the quotes of "code". */
+static bool salvage(struct str body, struct params *ret)
+{
+    size_t at = find(body, "\"code\"");
+    struct str rest;
+    size_t end;
+
+    if (at == body.n)
+        return false;
+    rest = trim(from(body, at + 6));
+    if (rest.n == 0 || *rest.p != ':')
+        return false;
+    rest = trim(from(rest, 1));
+    if (rest.n == 0 || *rest.p != '"')
+        return false;
+    for (end = rest.n; end > 1 && rest.p[end - 1] != '"'; end--)
+        ;
+    if (end <= 1)
+        return false;
+    set_unescaped(ret, (struct str){rest.p + 1, end - 2});
+    return true;
+}
+
+static bool read_one_call(struct str body, struct params *one)
+{
+    size_t n;
+    json_t *v = json5_read_first(body, &n);
+    bool found = json_is_object(v) && read_object(v, one, 1);
+
+    json_decref(v);
+    if (!found)
+        found = salvage(body, one);
+    if (trim((struct str){one->code, one->code_n}).n == 0)
+        found = read_code_tag(body, one, 0) || found; /* the code is beside the arguments */
+    return found;
+}
+
+/* Those of one reply run in their order. */
+static bool read_calls(struct str text, struct params *ret, unsigned depth)
+{
+    struct str body;
+    size_t after;
+    bool found = false;
+
+    (void)depth;
+    while (between(text, "<tool_call>", "</tool_call>", &body, &after)) {
+        struct params one = {0};
+        if (read_one_call(body, &one)) {
+            add_code(ret, (struct str){one.code, one.code_n});
+            if (one.more && !ret->more)
+                keep_more(ret, one.more);
+            ret->tool = one.tool ? one.tool : ret->tool;
+            found = true;
+        }
+        params_done(&one);
+        text = from(text, after);
+    }
+    return found;
+}
+
+/* --- Thought, Action, Action Input, Observation --- */
+
+static size_t last_line_with(struct str text, const char *word)
+{
+    size_t found = text.n, n = strlen(word);
+
+    for (size_t at = 0; at < text.n; at += line_end(from(text, at)) + 1)
+        if (text.n - at >= n && memcmp(text.p + at, word, n) == 0)
+            found = at;
+    return found;
+}
+
+static bool read_react(struct str text, struct params *ret, unsigned depth)
+{
+    size_t action = last_line_with(text, "Action:");
+    struct str input, name;
+    size_t at;
+
+    if (action == text.n)
+        return false;
+    name = trim((struct str){text.p + action + 7, line_end(from(text, action + 7))});
+    input = from(text, action);
+    at = find(input, "\nAction Input:");
+    if (at == input.n)
+        return false;
+    input = from(input, at + 14);
+    input.n = find(input, "\nObservation:");
+    if (input.n > 0 && *input.p == ' ')
+        input = from(input, 1);
+    if (!unwrap(input, ret, depth + 1) && !read_fences(input, ret, depth))
+        set_code(ret, trim(input));
+    if (str_is(name, "code_interpreter"))
+        ret->tool = "code_interpreter";
+    else if (str_is(name, "python_executor"))
+        ret->tool = "python_executor";
+    return true;
+}
+
+/* --- all of them --- */
+
+/* What wraps the whole of a text. False: nothing does, and ret is as it was. */
+static bool unwrap(struct str text, struct params *ret, unsigned depth)
+{
+    struct str s = trim(text);
+
+    if (depth > WRAPS_MAX)
+        return false;
+    if (s.n >= 3 && memcmp(s.p, "```", 3) == 0)
+        return read_fences(s, ret, depth);
+    if (s.n >= 6 && memcmp(s.p, "<code>", 6) == 0)
+        return read_code_tag(s, ret, depth);
+    return read_json(s, ret, depth);
+}
+
+void params_read(struct str text, struct params *ret)
+{
+    static bool (*const forms[])(struct str text, struct params * ret, unsigned depth) = {
+        read_json, read_calls, read_react, read_fences, read_code_tag,
+    };
+    struct str said = without_thoughts(text);
+
+    *ret = (struct params){0};
+    for (size_t i = 0; i < COUNT(forms); i++)
+        if (forms[i](said, ret, 0) && ret->code)
+            return;
+    set_code(ret, said);
+}
+
+void params_code(struct str text, struct params *ret)
+{
+    *ret = (struct params){0};
+    if (!unwrap(text, ret, 1) || !ret->code)
+        set_code(ret, text);
+}
+
+void params_done(struct params *p)
+{
+    free(p->code);
+    json_decref(p->more);
+    *p = (struct params){0};
+}

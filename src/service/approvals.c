@@ -1,0 +1,469 @@
+/*
+ * Approvals as those who ask see them.
+ *
+ * Theory of operation: a call is held against the policy of the pool it would run in.
+ * Where that asks, a row is written before anybody is asked, and each step of its life is
+ * one transaction: pending, decided, taken. A decision is taken by the asker exactly once;
+ * what was taken is spent, unless it lasts. So a client that asks its user, a client that
+ * comes again later, and a server that was killed in between all find the same truth.
+ */
+#include "service/service_int.h"
+
+#include <gnutls/crypto.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define REST_CHARS 500 /* of the arguments beside the code, as a person sees them */
+
+static const char *const state_names[] = {
+    [APPROVAL_PENDING] = "pending", [APPROVAL_APPROVED] = "approved",
+    [APPROVAL_DECLINED] = "declined", [APPROVAL_EXPIRED] = "expired",
+    [APPROVAL_USED] = "used",
+};
+
+const char *approval_state_name(int state)
+{
+    assert(state >= 0 && state < APPROVAL__STATES);
+    return state_names[state];
+}
+
+int approval_state_find(struct str name)
+{
+    for (int i = 0; i < APPROVAL__STATES; i++)
+        if (str_is(name, state_names[i]))
+            return i;
+    return -1;
+}
+
+bool service_asks(struct service *sv)
+{
+    return sv->asks;
+}
+
+bool clearance_is_for(const struct clearance *c, const struct environment *env)
+{
+    return env->config.approval == POLICY_AUTO || strcmp(c->pool, env->config.name) == 0;
+}
+
+int approval_when_check(const char *text, struct err *e)
+{
+    struct when *w = when_new(text, e);
+
+    when_free(w);
+    return w ? 0 : -1;
+}
+
+/* --- what is asked --- */
+
+struct approval_op {
+    struct task task;
+    struct caller caller;
+    struct approval_spec spec; /* its texts are those below, or of args */
+    char session[ID_MAX], pool[64], conversation[ID_MAX], tool[64];
+    json_t *args, *rest; /* owned; rest: a copy without the code */
+    const struct environment *env; /* borrowed; NULL until known, or when there is none */
+    bool free_to_run;              /* nobody need be asked */
+    uint8_t digest[32];
+    char *text; /* owned */
+    int64_t text_chars;
+    enum approval_answer answer; /* of a settlement */
+    char id[ID_MAX];
+    struct approval_row row; /* owned */
+    enum approval_verdict verdict;
+    uint64_t counts[APPROVAL__STATES];
+    approval_fn *fn;
+    void *arg;
+};
+
+static void op_free(struct approval_op *op)
+{
+    approval_row_done(&op->row);
+    json_decref(op->args);
+    json_decref(op->rest);
+    free(op->text);
+    free(op);
+}
+
+static void on_done(struct task *t, const struct err *failed)
+{
+    struct approval_op *op = OWNER(t, struct approval_op, task);
+    struct approval_info info = {.row = *op->row.id ? &op->row : NULL, .verdict = op->verdict};
+
+    for (size_t i = 0; i < APPROVAL__STATES && !failed; i++)
+        t->sv->counts.approvals[i] += op->counts[i];
+    if (info.verdict == APPROVAL_CLEAR && op->env)
+        snprintf(info.clearance.pool, sizeof(info.clearance.pool), "%s", op->env->config.name);
+    snprintf(info.clearance.approval, ID_MAX, "%s", op->row.id);
+    info.lasting = op->env && op->env->config.approval == POLICY_ASK_FIRST;
+    op->fn(op->arg, failed ? NULL : &info, failed);
+    op_free(op);
+}
+
+/* --- its pool --- */
+
+/* A session that is not there is no way around: what is made in its place is of the first pool. */
+static int find_pool(struct task *t, struct db *db, struct err *e)
+{
+    struct approval_op *op = OWNER(t, struct approval_op, task);
+    struct session_row row = {0};
+    int rc = 0;
+
+    if (!op->env && *op->session)
+        rc = db_session_get(db, op->caller.tenant, op->session, &row, e);
+    if (rc > 0)
+        op->env = environment_find(t->sv, str_of(row.pool));
+    else if (!op->env)
+        op->env = environment_find(t->sv, op->spec.pool);
+    session_row_done(&row);
+    op->free_to_run = !op->env || op->env->config.approval == POLICY_AUTO;
+    return rc < 0 ? -1 : 0;
+}
+
+/* --- on a worker: the code may be long --- */
+
+static int add_json(const char *p, size_t n, void *arg)
+{
+    return gnutls_hash(arg, p, n);
+}
+
+/* The parts end with a NUL, which none of them has. */
+void approval_digest(const struct approval_spec *spec, const char *pool, uint8_t ret[32])
+{
+    gnutls_hash_hd_t h;
+    int rc = gnutls_hash_init(&h, GNUTLS_DIG_SHA256);
+
+    assert(rc == 0);
+    gnutls_hash(h, spec->tool.p, spec->tool.n);
+    gnutls_hash(h, "", 1);
+    if (!spec->implied && spec->session.n)
+        gnutls_hash(h, spec->session.p, spec->session.n);
+    gnutls_hash(h, "", 1);
+    gnutls_hash(h, pool, strlen(pool) + 1);
+    json_dump_callback(spec->args, add_json, h, JSON_COMPACT | JSON_SORT_KEYS);
+    gnutls_hash_deinit(h, ret);
+}
+
+/* The first so many characters, and how many there are. */
+static struct str beginning(struct str s, size_t chars, int64_t *ret_all)
+{
+    size_t end = s.n, n = 0;
+
+    for (size_t i = 0; i < s.n; i++) {
+        bool starts = ((unsigned char)s.p[i] & 0xc0) != 0x80;
+        if (starts && n == chars)
+            end = i < end ? i : end;
+        n += starts;
+    }
+    *ret_all = (int64_t)n;
+    return (struct str){s.p, end};
+}
+
+static void make_text(struct approval_op *op)
+{
+    AUTO_FREE char *rest = json_dumps(op->rest, JSON_COMPACT | JSON_SORT_KEYS);
+    struct str code = beginning(op->spec.code, APPROVAL_TEXT_CHARS, &op->text_chars), more;
+    struct buf out;
+    struct err e;
+    int64_t all;
+    int put;
+
+    buf_init(&out, 64 * KiB);
+    more = beginning(str_of(rest), REST_CHARS, &all);
+    put = buf_put(&out, code, &e);
+    if (put == 0 && op->text_chars > APPROVAL_TEXT_CHARS)
+        put = buf_printf(&out, &e, "\n[%lld characters more are not shown here]",
+                         (long long)(op->text_chars - APPROVAL_TEXT_CHARS));
+    if (put == 0 && json_object_size(op->rest) > 0)
+        put = buf_printf(&out, &e, "\n\nwith %.*s%s", (int)more.n, more.p,
+                         all > REST_CHARS ? " ..." : "");
+    assert(put == 0);
+    op->text = mem_strndup(buf_str(&out));
+    buf_done(&out);
+}
+
+static int read_call(struct task *t, struct err *e)
+{
+    struct approval_op *op = OWNER(t, struct approval_op, task);
+
+    (void)e;
+    if (!op->free_to_run && !when_holds(op->env->when, &op->spec))
+        op->free_to_run = true;
+    if (op->free_to_run)
+        return 0;
+    approval_digest(&op->spec, op->env->config.name, op->digest);
+    make_text(op);
+    return 0;
+}
+
+/* --- what is on record --- */
+
+static void set(char **field, const char *text)
+{
+    free(*field);
+    *field = mem_strdup(text);
+}
+
+static int put(struct approval_op *op, struct db *db, struct err *e)
+{
+    return db_approval_put(db, &op->row, e);
+}
+
+/* The asker has heard of the decision now. */
+static int take(struct approval_op *op, struct db *db, struct err *e)
+{
+    struct approval_row *r = &op->row;
+
+    if (r->taken_ms)
+        return err_set(e, ERR_CONFLICT, "the approval %s has been used already", r->id);
+    op->verdict = r->state == APPROVAL_APPROVED ? APPROVAL_CLEAR : APPROVAL_NO;
+    r->taken_ms = time_now_ms();
+    if (r->state == APPROVAL_APPROVED && !r->lasting) {
+        r->state = APPROVAL_USED;
+        op->counts[APPROVAL_USED]++;
+    } else if (r->state == APPROVAL_APPROVED && op->spec.tool.n) {
+        set(&r->session, op->session);
+        set(&r->conversation, op->conversation);
+    }
+    return put(op, db, e);
+}
+
+static int write_new(struct approval_op *op, bool asks, struct db *db, struct err *e)
+{
+    const struct service_pool *p = &op->env->config;
+    struct approval_row *r = &op->row;
+    uint64_t pending;
+
+    if (db_approval_count(db, op->caller.tenant, time_now_ms(), &pending, e) < 0)
+        return -1;
+    if (pending >= APPROVALS_PENDING)
+        return err_set(e, ERR_BUSY,
+                       "%d approvals of this tenant are pending already: they must be decided "
+                       "first, or run out of time",
+                       APPROVALS_PENDING);
+    id_make(r->id, "apr_");
+    r->tenant = mem_strdup(op->caller.tenant);
+    r->key = mem_strdup(op->caller.key);
+    r->pool = mem_strdup(p->name);
+    r->session = mem_strdup(op->session);
+    r->conversation = mem_strdup(op->conversation);
+    r->tool = mem_strdup(op->tool);
+    r->door = mem_strdup(op->caller.door ? op->caller.door : "");
+    r->request = mem_strdup(op->caller.request);
+    memcpy(r->digest, op->digest, sizeof(r->digest));
+    r->lasting = p->approval == POLICY_ASK_FIRST;
+    r->created_ms = time_now_ms();
+    r->expires_ms = r->created_ms + (int64_t)(asks ? p->approval_timeout_ms : p->approval_wait_ms);
+    r->text = take_ptr(&op->text);
+    r->text_chars = op->text_chars;
+    op->verdict = asks ? APPROVAL_ASK : APPROVAL_WAIT;
+    op->counts[APPROVAL_PENDING]++;
+    return put(op, db, e);
+}
+
+static int expire(struct approval_op *op, struct db *db, struct err *e)
+{
+    int rc = db_approval_expire(db, time_now_ms(), e);
+
+    if (rc > 0)
+        op->counts[APPROVAL_EXPIRED] += (uint64_t)rc;
+    return rc < 0 ? -1 : 0;
+}
+
+/* The client comes with an answer. It counts for the call that was asked about, and once. */
+static int find_answered(struct approval_op *op, struct db *db, struct err *e)
+{
+    struct approval_row *r = &op->row;
+    int rc = db_approval_get(db, op->caller.tenant, op->id, r, e);
+
+    if (rc < 0)
+        return -1;
+    if (rc == 0 || strcmp(r->key, op->caller.key) != 0 ||
+        memcmp(r->digest, op->digest, sizeof(r->digest)) != 0)
+        return err_set(e, ERR_CONFLICT, "the answer is about another call than this one");
+    if (r->taken_ms)
+        return err_set(e, ERR_CONFLICT, "the approval %s has been used already", r->id);
+    op->verdict = r->state == APPROVAL_EXPIRED ? APPROVAL_NO : APPROVAL_ASK;
+    return 0;
+}
+
+static int look_up(struct task *t, struct db *db, struct err *e)
+{
+    struct approval_op *op = OWNER(t, struct approval_op, task);
+    const struct caller *c = &op->caller;
+    int rc = 0;
+
+    op->verdict = APPROVAL_CLEAR;
+    if (op->free_to_run)
+        return 0;
+    const struct service_pool *p = &op->env->config;
+    bool asks = op->spec.can_ask && p->approval_by != APPROVAL_BY_APPROVER;
+    if (expire(op, db, e) < 0)
+        return -1;
+    if (p->approval == POLICY_ASK_FIRST)
+        rc = db_approval_lasting(db, c->tenant, c->key, op->tool, op->session, op->conversation,
+                                 &op->row, e);
+    if (rc != 0)
+        return rc < 0 ? -1 : 0;
+    if (*op->id)
+        return find_answered(op, db, e);
+    rc = db_approval_open(db, c->tenant, c->key, op->digest, time_now_ms(), &op->row, e);
+    if (rc < 0)
+        return -1;
+    if (rc > 0 && op->row.state != APPROVAL_PENDING)
+        return take(op, db, e);
+    op->verdict = APPROVAL_WAIT;
+    if (rc > 0 && !asks)
+        return 0;
+    approval_row_done(&op->row); /* a call that asks has an approval of its own */
+    if (!asks && p->approval_by == APPROVAL_BY_CLIENT) {
+        op->verdict = APPROVAL_NO;
+        return 0;
+    }
+    return write_new(op, asks, db, e);
+}
+
+/* --- asking --- */
+
+static struct approval_op *op_new(const struct caller *c, struct str id, approval_fn *fn, void *arg)
+{
+    struct approval_op *op = mem_zalloc(sizeof(*op));
+
+    *op = (struct approval_op){.caller = *c, .fn = fn, .arg = arg};
+    if (!str_to_cstr(id, op->id, sizeof(op->id)))
+        snprintf(op->id, sizeof(op->id), "?"); /* which is nobody's */
+    return op;
+}
+
+/* One that is too long is nobody's either. */
+static struct str keep(char *ret, size_t size, struct str s)
+{
+    if (!str_to_cstr(s, ret, size))
+        snprintf(ret, size, "?");
+    return str_of(ret);
+}
+
+/* The arguments without the code itself, which they hold. */
+static json_t *without_code(json_t *args, struct str code)
+{
+    json_t *rest = json_copy(args), *v;
+    const char *name;
+    void *tmp;
+
+    json_object_foreach_safe(rest, tmp, name, v) if (json_string_value(v) == code.p && code.p)
+        json_object_del(rest, name);
+    return rest;
+}
+
+void service_approval_request(struct service *sv, const struct caller *c,
+                              const struct approval_spec *spec, approval_fn *fn, void *arg)
+{
+    static const struct step steps[] = {
+        {.store = find_pool}, {.work = read_call}, {.store = look_up}, {0}};
+    struct approval_op *op = op_new(c, spec->answers, fn, arg);
+    struct live *l = spec->session.n ? live_get(sv, c->tenant, spec->session) : NULL;
+
+    op->spec = *spec;
+    op->spec.tool = keep(op->tool, sizeof(op->tool), spec->tool);
+    op->spec.session = keep(op->session, sizeof(op->session), spec->session);
+    op->spec.pool = keep(op->pool, sizeof(op->pool), spec->pool);
+    op->spec.conversation = keep(op->conversation, sizeof(op->conversation), spec->conversation);
+    op->args = json_incref(spec->args);
+    op->rest = without_code(spec->args, spec->code);
+    op->env = l ? l->env : NULL;
+    task_start(&op->task, sv, NULL, steps, on_done);
+}
+
+/* --- the answer of the client's user --- */
+
+static void decide(struct approval_op *op)
+{
+    struct approval_row *r = &op->row;
+
+    r->state = op->answer == ANSWER_NO ? APPROVAL_DECLINED : APPROVAL_APPROVED;
+    r->lasting = r->lasting && op->answer == ANSWER_LASTING;
+    set(&r->decided_by, op->caller.key);
+    set(&r->decided_how, "client");
+    r->decided_ms = time_now_ms();
+    op->counts[r->state]++;
+}
+
+/* What an approver has said meanwhile stands; but a no is a no, whoever says it. */
+static int settle(struct task *t, struct db *db, struct err *e)
+{
+    struct approval_op *op = OWNER(t, struct approval_op, task);
+    struct approval_row *r = &op->row;
+    int rc = expire(op, db, e);
+
+    if (rc == 0)
+        rc = db_approval_get(db, op->caller.tenant, op->id, r, e);
+    if (rc < 0)
+        return -1;
+    if (rc == 0 || strcmp(r->key, op->caller.key) != 0)
+        return err_set(e, ERR_MISSING, "there is no such approval");
+    op->env = environment_find(t->sv, str_of(r->pool));
+    if ((r->state == APPROVAL_PENDING && op->answer != ANSWER_NONE) ||
+        (r->state == APPROVAL_APPROVED && !r->taken_ms && op->answer == ANSWER_NO))
+        decide(op);
+    op->verdict = r->state == APPROVAL_PENDING ? APPROVAL_WAIT : APPROVAL_NO;
+    if (r->state == APPROVAL_PENDING || r->state == APPROVAL_EXPIRED)
+        return 0;
+    return take(op, db, e);
+}
+
+void service_approval_settle(struct service *sv, const struct caller *c, struct str id,
+                             enum approval_answer answer, approval_fn *fn, void *arg)
+{
+    static const struct step steps[] = {{.store = settle}, {0}};
+    struct approval_op *op = op_new(c, id, fn, arg);
+
+    op->answer = answer;
+    task_start(&op->task, sv, NULL, steps, on_done);
+}
+
+/* --- what came of it --- */
+
+struct use {
+    struct task task;
+    char tenant[sizeof(((struct caller *)0)->tenant)];
+    char approval[ID_MAX], execution[ID_MAX], session[ID_MAX];
+};
+
+static int write_use(struct task *t, struct db *db, struct err *e)
+{
+    struct use *u = OWNER(t, struct use, task);
+    struct approval_row r = {0};
+    int rc = db_approval_get(db, u->tenant, u->approval, &r, e);
+
+    if (rc > 0) {
+        set(&r.execution, u->execution);
+        if (!*r.session)
+            set(&r.session, u->session);
+        rc = db_approval_put(db, &r, e);
+    }
+    approval_row_done(&r);
+    return rc;
+}
+
+static void on_used(struct task *t, const struct err *failed)
+{
+    struct use *u = OWNER(t, struct use, task);
+
+    if (failed)
+        log_warn("approval %s: its use is not on record: %s", u->approval, failed->text);
+    free(u);
+}
+
+void approval_note_use(struct job *j)
+{
+    static const struct step steps[] = {{.store = write_use}, {0}};
+    struct use *u;
+
+    if (!*j->clearance.approval)
+        return;
+    u = mem_zalloc(sizeof(*u));
+    snprintf(u->tenant, sizeof(u->tenant), "%s", j->row.tenant);
+    memcpy(u->approval, j->clearance.approval, ID_MAX);
+    memcpy(u->execution, j->row.id, ID_MAX);
+    snprintf(u->session, sizeof(u->session), "%s", j->row.session);
+    task_start(&u->task, j->sv, NULL, steps, on_used);
+}

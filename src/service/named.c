@@ -1,0 +1,58 @@
+/* A session by its name, where it must not be made. */
+#include "service/service_int.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+struct naming {
+    struct task task;
+    char tenant[sizeof(((struct caller *)0)->tenant)];
+    char *pool, *name;      /* owned */
+    struct session_row row; /* owned; id "" when there is none */
+    session_fn *fn;
+    void *arg;
+};
+
+static int find(struct task *t, struct db *db, struct err *e)
+{
+    struct naming *n = OWNER(t, struct naming, task);
+
+    return db_session_named(db, n->tenant, n->pool, n->name, &n->row, e) < 0 ? -1 : 0;
+}
+
+static void on_found(struct task *t, const struct err *failed)
+{
+    struct naming *n = OWNER(t, struct naming, task);
+    struct live *l = *n->row.id ? live_get(t->sv, n->tenant, str_of(n->row.id)) : NULL;
+    struct session_info info = {.row = &n->row, .state = SESSION_ASLEEP};
+    struct err e;
+
+    err_set(&e, ERR_MISSING, "there is no such session");
+    if (l)
+        info = live_info(l);
+    else
+        info.note = session_note(&n->row);
+    info.existed = true;
+    if (failed)
+        n->fn(n->arg, NULL, failed);
+    else if (!*n->row.id)
+        n->fn(n->arg, NULL, &e);
+    else
+        n->fn(n->arg, &info, NULL);
+    session_row_done(&n->row);
+    free(n->pool);
+    free(n->name);
+    free(n);
+}
+
+void service_session_named(struct service *sv, const struct caller *c, struct str pool,
+                           struct str name, session_fn *fn, void *arg)
+{
+    static const struct step steps[] = {{.store = find}, {0}};
+    struct naming *n = mem_zalloc(sizeof(*n));
+
+    *n = (struct naming){
+        .pool = mem_strndup(pool), .name = mem_strndup(name), .fn = fn, .arg = arg};
+    snprintf(n->tenant, sizeof(n->tenant), "%s", c->tenant);
+    task_start(&n->task, sv, NULL, steps, on_found);
+}
