@@ -11,7 +11,8 @@
  *               "status": 200, "expect": "499.5"}]}
  * makes n visits over that many kept connections. A visit takes the steps in order;
  * those with "takes" tell the id that stands for {id} from then on, the others are
- * done repeat times over. keep: the ids are remembered.
+ * done repeat times over. keep: the ids are remembered. A step may have "headers", lines
+ * with their ends.
  *
  *   {"do": "again", ...}    one visit for each id remembered
  *   {"do": "forget"}        remembers none
@@ -44,7 +45,7 @@
 #define ANSWER_MAX  (1 << 20)
 
 struct step {
-    const char *method, *path, *body, *expect; /* borrowed from the request */
+    const char *method, *path, *headers, *body, *expect; /* borrowed from the request */
     size_t body_n;
     int status;
     bool takes;
@@ -164,9 +165,9 @@ static void send_step(struct client *c)
     c->out = realloc(c->out, room);
     n = snprintf(c->out, room,
                  "%s %.*s%s%s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-                 "Content-Length: %zu\r\n\r\n",
+                 "%sContent-Length: %zu\r\n\r\n",
                  s->method, mark ? (int)(mark - s->path) : (int)strlen(s->path), s->path,
-                 mark ? c->id : "", mark ? mark + 4 : "", s->body_n);
+                 mark ? c->id : "", mark ? mark + 4 : "", s->headers, s->body_n);
     memcpy(c->out + n, s->body, s->body_n);
     c->out_n = (size_t)n + s->body_n;
     c->in_n = 0;
@@ -303,12 +304,14 @@ static bool get_steps(json_t *list, json_t *per_step)
     {
         struct step *s = &job.steps[i];
         const char *body = json_string_value(json_object_get(row, "body"));
+        const char *headers = json_string_value(json_object_get(row, "headers"));
         if (i == STEPS_MAX)
             return false;
         json_array_append_new(per_step, json_array());
         *s = (struct step){
             .method = json_string_value(json_object_get(row, "method")),
             .path = json_string_value(json_object_get(row, "path")),
+            .headers = headers ? headers : "",
             .body = body ? body : "",
             .body_n = body ? strlen(body) : 0,
             .expect = json_string_value(json_object_get(row, "expect")),
@@ -316,7 +319,7 @@ static bool get_steps(json_t *list, json_t *per_step)
             .takes = json_is_true(json_object_get(row, "takes")),
             .us = json_array_get(per_step, i),
         };
-        if (!s->method || !s->path || strlen(s->path) > HEAD_MAX / 2)
+        if (!s->method || !s->path || strlen(s->path) + strlen(s->headers) > HEAD_MAX / 2)
             return false;
         job.step_count++;
     }

@@ -48,7 +48,9 @@ def libraries(program):
 def licences(files, place):
     """What Debian says of each package that a library is from."""
     for file in files:
-        owner = subprocess.run(["dpkg", "-S", file.resolve()], capture_output=True, text=True).stdout
+        # dpkg knows a file below /lib or /usr/lib, whichever the package was made with.
+        names = {str(file), str(file.resolve()), str(file.resolve()).removeprefix("/usr"), f"/usr{file}"}
+        owner = subprocess.run(["dpkg", "-S", *sorted(names)], capture_output=True, text=True).stdout
         package = owner.split(":")[0]
         text = Path("/usr/share/doc") / package / "copyright"
         if package and text.exists():

@@ -62,6 +62,20 @@ struct serve_settings {
 };
 #define LISTEN_DEFAULT "127.0.0.1:8000"
 
+/* Of the doors that speak for other systems. */
+struct qwen_settings {
+    char *pool, *static_url, *work_dir, *file_dirs; /* owned, or NULL */
+    uint64_t timeout_ms, executor_ms, executor_chars;
+    enum { TRACEBACK_BRIEF, TRACEBACK_FULL } traceback;
+};
+
+struct prisme_settings {
+    char *pool;                                 /* owned, or NULL */
+    char *builtins, *packages, *packages_more;  /* owned; NULL: as in prisme.h */
+    char *sources, *source_key;                 /* owned, or NULL */
+    uint64_t timeout_ms, parallel;
+};
+
 /* What only `keys` has. */
 struct keys_settings {
     char *tenant, *name; /* owned, or NULL */
@@ -71,12 +85,14 @@ struct keys_settings {
 /* Where a setting was given; a later one of these wins. */
 enum source_kind { SOURCE_DEFAULT, SOURCE_FILE, SOURCE_ENV, SOURCE_FLAG };
 
-#define OPTIONS_MAX 96
+#define OPTIONS_MAX 160
 
 /* Everything that can be set. Rows of options.c point into it. */
 struct settings {
     struct serve_settings serve;
     struct keys_settings keys;
+    struct qwen_settings qwen;
+    struct prisme_settings prisme;
     struct service_pool pool;   /* of run: the one; of serve: what every pool has at first */
     struct service_pool *pools; /* owned: the [pool NAME] sections, each of them complete */
     size_t pool_count;

@@ -33,6 +33,8 @@ enum option_group {
     GROUP_HOUSE,
     GROUP_POOL,
     GROUP_LIMITS,
+    GROUP_QWEN,
+    GROUP_PRISME,
     GROUP_OTHER,
     GROUP__COUNT
 };
@@ -52,6 +54,8 @@ struct option {
     const char *metavar; /* NULL: takes no value */
     const char *choices; /* OPTION_CHOICE: "text|json", in the order of the enum */
     unsigned not_from;   /* IN(SOURCE_*) that cannot set it */
+    const char *also;    /* a variable of another system that sets it, too; or NULL */
+    const char *also_unit; /* put after its value; or NULL */
     const char *unset;   /* the default in words, where a value would say less or is not there */
     const char *text;    /* one sentence */
 };

@@ -44,6 +44,21 @@ void config_path(const struct settings *s, char *ret, size_t size)
 
 /* --- the environment --- */
 
+/* A variable that another system has for the same thing: ours has the last word. */
+static int load_also(struct settings *s, const struct option *o, struct err *e)
+{
+    const char *value = o->also ? getenv(o->also) : NULL;
+    AUTO_FREE char *text = NULL;
+    size_t n;
+
+    if (!value || !*value)
+        return 0;
+    n = strlen(value) + (o->also_unit ? strlen(o->also_unit) : 0) + 1;
+    text = mem_zalloc(n);
+    snprintf(text, n, "%s%s", value, o->also_unit ? o->also_unit : "");
+    return setting_set(o, s, SOURCE_ENV, o->also, text, e);
+}
+
 static int load_env(struct settings *s, const struct command *c, struct err *e)
 {
     enum command_id whose = c->id == COMMAND_MCP ? COMMAND_MCP : COMMAND_SERVE;
@@ -54,6 +69,8 @@ static int load_env(struct settings *s, const struct command *c, struct err *e)
         const char *value;
         if (!(o->commands & IN(whose)) || (o->not_from & IN(SOURCE_ENV)))
             continue;
+        if (load_also(s, o, e) < 0)
+            return -1;
         option_env_name(o, name);
         value = getenv(name);
         if (value && setting_set(o, s, SOURCE_ENV, name, value, e) < 0)

@@ -14,6 +14,8 @@ static const char *const headings[GROUP__COUNT] = {
     [GROUP_HOUSE] = "What is kept, and how much",
     [GROUP_POOL] = "Pools",
     [GROUP_LIMITS] = "Limits",
+    [GROUP_QWEN] = "The door for Qwen-Agent",
+    [GROUP_PRISME] = "The door for Prisme.ai",
     [GROUP_OTHER] = "Other",
 };
 

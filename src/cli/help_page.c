@@ -110,6 +110,9 @@ static void put_row(struct buf *b, const struct option *o, const struct settings
         *value ? value : "no");
     put(b, "%s", o->text);
     put_range(b, o);
+    if (o->also)
+        put(b, " Also `%s`%s%s.", o->also, o->also_unit ? ", in " : "",
+            o->also_unit ? o->also_unit : "");
     put(b, " |\n");
 }
 

@@ -198,6 +198,48 @@ const struct option options[] = {
     {"grace",         0, OPTION_SECONDS, GROUP_LIMITS, RUN | SERVE | MCP, AT(pool.limits.grace_ms),
      0, DAY_MS, .metavar = "S", .text = "Time between the interrupt and the kill."},
 
+    {"qwen-pool",       0, OPTION_PATH, GROUP_QWEN, SERVE | MCP, AT(qwen.pool), .metavar = "NAME",
+     .unset = "the first", .text = "The pool in which its tools run."},
+    {"qwen-timeout",    0, OPTION_SECONDS, GROUP_QWEN, SERVE | MCP, AT(qwen.timeout_ms),
+     10, DAY_MS, .metavar = "S", .text = "Wall time of code_interpreter, unless a call says otherwise."},
+    {"qwen-work-dir",   0, OPTION_PATH, GROUP_QWEN, SERVE | MCP, AT(qwen.work_dir), .metavar = "DIR",
+     .also = "M6_CODE_INTERPRETER_WORK_DIR", .unset = "none",
+     .text = "Write the files that code makes, and images, to this folder, too; read files from it."},
+    {"qwen-file-dirs",  0, OPTION_TEXT, GROUP_QWEN, SERVE | MCP, AT(qwen.file_dirs), .metavar = "DIRS",
+     .unset = "none", .text = "Files of this machine may be given from below these folders."},
+    {"qwen-static-url", 0, OPTION_TEXT, GROUP_QWEN, SERVE | MCP, AT(qwen.static_url), .metavar = "URL",
+     .also = "M6_CODE_INTERPRETER_STATIC_URL", .unset = "our own /qwen/static, or the work dir",
+     .text = "Links to images begin with it."},
+    {"qwen-traceback",  0, OPTION_CHOICE, GROUP_QWEN, SERVE | MCP, AT(qwen.traceback),
+     .metavar = "HOW", .choices = "brief|full", .text = "Errors as one line, or with their frames."},
+    {"qwen-executor-timeout", 0, OPTION_SECONDS, GROUP_QWEN, SERVE | MCP, AT(qwen.executor_ms),
+     10, DAY_MS, .metavar = "S", .text = "Wall time of python_executor."},
+    {"qwen-executor-chars", 0, OPTION_COUNT, GROUP_QWEN, SERVE | MCP, AT(qwen.executor_chars),
+     0, 100000000, .metavar = "N", .text = "Characters of its output and of its report; 0 for all."},
+
+    {"prisme-pool",     0, OPTION_PATH, GROUP_PRISME, SERVE | MCP, AT(prisme.pool), .metavar = "NAME",
+     .unset = "the first", .text = "The pool in which its scripts run."},
+    {"prisme-timeout",  0, OPTION_SECONDS, GROUP_PRISME, SERVE | MCP, AT(prisme.timeout_ms),
+     10, DAY_MS, .metavar = "S", .also = "PYTHON_FUNCTIONS_RUN_TIMEOUT", .also_unit = "ms",
+     .text = "Wall time of one script."},
+    {"prisme-parallel", 0, OPTION_COUNT, GROUP_PRISME, SERVE | MCP, AT(prisme.parallel),
+     1, 10000, .metavar = "N", .also = "KERNEL_POOL_SIZE",
+     .text = "Scripts at a time; the next ones wait."},
+    {"prisme-builtins", 0, OPTION_TEXT, GROUP_PRISME, SERVE | MCP, AT(prisme.builtins), .metavar = "NAMES",
+     .also = "PYTHON_BUILTIN_MODULES", .unset = "those that do no harm",
+     .text = "Modules of Python's own that scripts may import; * for all."},
+    {"prisme-packages", 0, OPTION_TEXT, GROUP_PRISME, SERVE | MCP, AT(prisme.packages), .metavar = "NAMES",
+     .also = "PYTHON_PACKAGES_WHITELIST_IMPORT",
+     .unset = "numpy, pandas, openpyxl, tabulate, dateparser, urllib3, requests, pptx, docx",
+     .text = "Packages that they may import; * for all."},
+    {"prisme-packages-more", 0, OPTION_TEXT, GROUP_PRISME, SERVE | MCP, AT(prisme.packages_more),
+     .metavar = "NAMES", .also = "PYTHON_PACKAGES_AUTO_INSTALL", .unset = "none",
+     .text = "Further ones, with or without a version; the pool's Python has to have them."},
+    {"prisme-sources",  0, OPTION_TEXT, GROUP_PRISME, SERVE, AT(prisme.sources), .metavar = "NAMES",
+     .unset = "none", .text = "Callers who need no key: unix:UID, cert:NAME, token:NAME."},
+    {"prisme-source-key", 0, OPTION_PATH, GROUP_PRISME, SERVE, AT(prisme.source_key), .metavar = "FILE",
+     .unset = "none", .text = "The secret by which the tokens of such callers are signed."},
+
     {"python",  0,   OPTION_PATH, GROUP_OTHER, RUN | DOCTOR, AT(pool.python), .metavar = "PATH",
      .unset = "/usr/bin/python3, else from PATH",
      .text = "The Python to run, such as that of a virtual environment."},
@@ -315,6 +357,9 @@ void settings_init(struct settings *s)
         .fetch_ms = 2 * MINUTE_MS,
         .answer_ms = 50 * SECOND_MS,
     };
+    s->qwen = (struct qwen_settings){
+        .timeout_ms = 30 * SECOND_MS, .executor_ms = 20 * SECOND_MS, .executor_chars = 256};
+    s->prisme = (struct prisme_settings){.timeout_ms = 20 * SECOND_MS, .parallel = 10};
     limits_default(&s->pool.limits);
 }
 
@@ -355,7 +400,11 @@ void settings_done(struct settings *s)
                      s->state,         s->serve.user,  s->serve.tls_cert,
                      s->serve.tls_key, s->serve.hosts, s->serve.origins,
                      s->serve.public_url, s->serve.oauth_servers,
-                     s->keys.tenant,   s->keys.name,   s->serve.fetch_allow};
+                     s->keys.tenant,   s->keys.name,   s->serve.fetch_allow,
+                     s->qwen.pool,     s->qwen.static_url,   s->qwen.work_dir,
+                     s->qwen.file_dirs, s->prisme.pool,      s->prisme.builtins,
+                     s->prisme.packages, s->prisme.packages_more, s->prisme.sources,
+                     s->prisme.source_key};
     struct list *lists[] = {&s->files, &s->words, &s->serve.listen};
 
     for (size_t i = 0; i < COUNT(texts); i++)

@@ -51,6 +51,8 @@ struct server {
     struct mcp *mcp;
     struct azure *azure;
     struct door rest, operator, mcp_door, azure_door;
+    struct seeds seeds;
+    char address[ADDRESS_SHOWN]; /* of the first listener on TCP, or "" */
     struct timer *tick;  /* until a pool is up; then until nobody is left */
     struct timer *limit; /* of the draining */
     char why[256];       /* why no pool is up, as last told */
@@ -118,6 +120,19 @@ static struct service *the_service(void *arg, struct err *e)
     return sv->service;
 }
 
+static int build_seeds(struct server *sv, const struct mcp_config *mcp, struct err *e)
+{
+    const struct seeds_config config = {.settings = sv->s, .mcp = *mcp, .address = sv->address};
+
+    for (size_t i = 0; i < sv->listeners.count && !*sv->address; i++)
+        if (sv->listeners.item[i].address.at.any.sa_family != AF_UNIX)
+            listener_show(&sv->listeners.item[i], sv->s->serve.tls_cert != NULL, sv->address);
+    if (seeds_open(&sv->seeds, &config, e) < 0)
+        return -1;
+    seeds_add(&sv->seeds, sv->http);
+    return 0;
+}
+
 static int build_doors(struct server *sv, struct err *e)
 {
     const struct serve_settings *s = &sv->s->serve;
@@ -155,6 +170,8 @@ static int build_doors(struct server *sv, struct err *e)
     sv->azure = azure_new(sv->mcp);
     azure_door_init(&sv->azure_door, sv->azure);
     http_add(sv->http, &sv->azure_door);
+    if (build_seeds(sv, &mcp, e) < 0)
+        return -1;
     for (size_t i = 0; i < sv->listeners.count; i++) {
         struct listener *l = &sv->listeners.item[i];
         if (http_listen(sv->http, take_fd(&l->fd), l->local, e) < 0)
@@ -281,6 +298,7 @@ static void on_end(void *arg, int signum)
     notify_say(sv->notify, "STOPPING=1");
     http_close_listeners(sv->http);
     mcp_drain(sv->mcp);
+    seeds_drain(&sv->seeds);
     service_drain(sv->service, on_empty, sv);
     timer_set(sv->limit, sv->s->serve.drain_ms);
     timer_set(sv->tick, TICK_MS);
@@ -297,6 +315,7 @@ static void take_down(struct server *sv)
     timer_free(sv->tick);
     timer_free(sv->limit);
     mcp_free(sv->mcp);
+    seeds_free_mcp(&sv->seeds);
     if (sv->http)
         http_free(sv->http);
     if (sv->service)
@@ -308,6 +327,7 @@ static void take_down(struct server *sv)
         loop_run(sv->loop);
     }
     azure_free(sv->azure); /* a request may outlive the listeners */
+    seeds_free(&sv->seeds);
     engine_free(sv->engine);
     if (sv->loop)
         loop_free(sv->loop);

@@ -4,6 +4,8 @@
 
 #include "cli/cli_int.h"
 #include "cli/listen.h"
+#include "doors/mcp/mcp.h"
+#include "doors/qwen/qwen.h"
 
 /* Refuses a machine below --isolation-floor. Runs processes of its own. */
 int floor_check(const struct settings *s, struct err *e) MUST_CHECK;
@@ -33,6 +35,27 @@ void pools_free(struct service_pool *pools, size_t count);
 struct service *service_of(const struct settings *s, struct loop *l, struct engine *en,
                            struct store *st, const struct service_pool *pools, size_t count,
                            struct err *e);
+
+/* --- seeds.c: the doors that speak for other systems --- */
+
+struct seeds {
+    struct {
+        struct qwen *room; /* owned, as are the rest */
+        struct mcp *mcp;
+        struct door door, mcp_door;
+    } qwen;
+};
+
+struct seeds_config {
+    const struct settings *settings; /* borrowed: outlives them */
+    struct mcp_config mcp;           /* what every MCP room of theirs has */
+    const char *address;             /* "http://127.0.0.1:8000", or NULL; borrowed */
+};
+int seeds_open(struct seeds *d, const struct seeds_config *c, struct err *e) MUST_CHECK;
+void seeds_add(struct seeds *d, struct http *h);
+void seeds_drain(struct seeds *d);
+void seeds_free_mcp(struct seeds *d); /* before the service, as mcp_free() */
+void seeds_free(struct seeds *d);     /* after the last request */
 
 /* The address and three commands to try. */
 void hello_say(const struct settings *s, const struct listeners *ls, bool keys);

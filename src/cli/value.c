@@ -71,7 +71,7 @@ static const struct {
 static bool read_seconds(const char *text, uint64_t *ret)
 {
     const char *end = text + strspn(text, "0123456789.");
-    uint64_t scale = *end == '\0' ? 1000 : 0;
+    uint64_t scale = *end == '\0' ? 1000 : strcmp(end, "ms") == 0 ? 1 : 0;
 
     for (size_t i = 0; i < COUNT(time_units); i++)
         if (end[0] == time_units[i].suffix && end[1] == '\0')

@@ -16,7 +16,7 @@
 #define REST_CHARS 500 /* of the arguments beside the code, as a person sees them */
 
 static const char *const state_names[] = {
-    [APPROVAL_PENDING] = "pending", [APPROVAL_APPROVED] = "approved",
+    [APPROVAL_PENDING] = "pending",   [APPROVAL_APPROVED] = "approved",
     [APPROVAL_DECLINED] = "declined", [APPROVAL_EXPIRED] = "expired",
     [APPROVAL_USED] = "used",
 };
@@ -61,8 +61,12 @@ struct approval_op {
     struct approval_spec spec; /* its texts are those below, or of args */
     char session[ID_MAX], pool[64], conversation[ID_MAX], tool[64];
     json_t *args, *rest; /* owned; rest: a copy without the code */
-    const struct environment *env; /* borrowed; NULL until known, or when there is none */
-    bool free_to_run;              /* nobody need be asked */
+    char place[64];      /* the pool it would run in: "" until known, or when there is none */
+    enum approval_policy policy;
+    enum approval_by by;
+    int64_t timeout_ms, wait_ms;
+    struct when *when; /* held, or NULL */
+    bool free_to_run;  /* nobody need be asked */
     uint8_t digest[32];
     char *text; /* owned */
     int64_t text_chars;
@@ -80,6 +84,7 @@ static void op_free(struct approval_op *op)
     approval_row_done(&op->row);
     json_decref(op->args);
     json_decref(op->rest);
+    when_free(op->when);
     free(op->text);
     free(op);
 }
@@ -91,32 +96,51 @@ static void on_done(struct task *t, const struct err *failed)
 
     for (size_t i = 0; i < APPROVAL__STATES && !failed; i++)
         t->sv->counts.approvals[i] += op->counts[i];
-    if (info.verdict == APPROVAL_CLEAR && op->env)
-        snprintf(info.clearance.pool, sizeof(info.clearance.pool), "%s", op->env->config.name);
-    snprintf(info.clearance.approval, ID_MAX, "%s", op->row.id);
-    info.lasting = op->env && op->env->config.approval == POLICY_ASK_FIRST;
+    if (info.verdict == APPROVAL_CLEAR)
+        memcpy(info.clearance.pool, op->place, sizeof(op->place));
+    memcpy(info.clearance.approval, op->row.id, ID_MAX);
+    info.lasting = op->policy == POLICY_ASK_FIRST;
     op->fn(op->arg, failed ? NULL : &info, failed);
     op_free(op);
 }
 
 /* --- its pool --- */
 
-/* A session that is not there is no way around: what is made in its place is of the first pool. */
-static int find_pool(struct task *t, struct db *db, struct err *e)
+static int find_session(struct task *t, struct db *db, struct err *e)
 {
     struct approval_op *op = OWNER(t, struct approval_op, task);
     struct session_row row = {0};
     int rc = 0;
 
-    if (!op->env && *op->session)
+    if (!*op->place && *op->session)
         rc = db_session_get(db, op->caller.tenant, op->session, &row, e);
     if (rc > 0)
-        op->env = environment_find(t->sv, str_of(row.pool));
-    else if (!op->env)
-        op->env = environment_find(t->sv, op->spec.pool);
+        snprintf(op->place, sizeof(op->place), "%s", row.pool);
     session_row_done(&row);
-    op->free_to_run = !op->env || op->env->config.approval == POLICY_AUTO;
     return rc < 0 ? -1 : 0;
+}
+
+/* Pools come and go, but not while the loop does this. A session that is not there is no way
+ * around: what is made in its place is of the first pool. */
+static int find_pool(struct task *t, struct err *e)
+{
+    struct approval_op *op = OWNER(t, struct approval_op, task);
+    const struct environment *env =
+        environment_find(t->sv, *op->place ? str_of(op->place) : op->spec.pool);
+    const struct service_pool *p = env ? &env->config : NULL;
+
+    (void)e;
+    op->place[0] = '\0';
+    op->free_to_run = !p || p->approval == POLICY_AUTO;
+    if (!p)
+        return 0;
+    snprintf(op->place, sizeof(op->place), "%s", p->name);
+    op->policy = p->approval;
+    op->by = p->approval_by;
+    op->timeout_ms = (int64_t)p->approval_timeout_ms;
+    op->wait_ms = (int64_t)p->approval_wait_ms;
+    op->when = when_hold(env->when);
+    return 0;
 }
 
 /* --- on a worker: the code may be long --- */
@@ -186,11 +210,11 @@ static int read_call(struct task *t, struct err *e)
     struct approval_op *op = OWNER(t, struct approval_op, task);
 
     (void)e;
-    if (!op->free_to_run && !when_holds(op->env->when, &op->spec))
+    if (!op->free_to_run && !when_holds(op->when, &op->spec))
         op->free_to_run = true;
     if (op->free_to_run)
         return 0;
-    approval_digest(&op->spec, op->env->config.name, op->digest);
+    approval_digest(&op->spec, op->place, op->digest);
     make_text(op);
     return 0;
 }
@@ -229,7 +253,6 @@ static int take(struct approval_op *op, struct db *db, struct err *e)
 
 static int write_new(struct approval_op *op, bool asks, struct db *db, struct err *e)
 {
-    const struct service_pool *p = &op->env->config;
     struct approval_row *r = &op->row;
     uint64_t pending;
 
@@ -243,16 +266,16 @@ static int write_new(struct approval_op *op, bool asks, struct db *db, struct er
     id_make(r->id, "apr_");
     r->tenant = mem_strdup(op->caller.tenant);
     r->key = mem_strdup(op->caller.key);
-    r->pool = mem_strdup(p->name);
+    r->pool = mem_strdup(op->place);
     r->session = mem_strdup(op->session);
     r->conversation = mem_strdup(op->conversation);
     r->tool = mem_strdup(op->tool);
     r->door = mem_strdup(op->caller.door ? op->caller.door : "");
     r->request = mem_strdup(op->caller.request);
     memcpy(r->digest, op->digest, sizeof(r->digest));
-    r->lasting = p->approval == POLICY_ASK_FIRST;
+    r->lasting = op->policy == POLICY_ASK_FIRST;
     r->created_ms = time_now_ms();
-    r->expires_ms = r->created_ms + (int64_t)(asks ? p->approval_timeout_ms : p->approval_wait_ms);
+    r->expires_ms = r->created_ms + (asks ? op->timeout_ms : op->wait_ms);
     r->text = take_ptr(&op->text);
     r->text_chars = op->text_chars;
     op->verdict = asks ? APPROVAL_ASK : APPROVAL_WAIT;
@@ -290,16 +313,15 @@ static int look_up(struct task *t, struct db *db, struct err *e)
 {
     struct approval_op *op = OWNER(t, struct approval_op, task);
     const struct caller *c = &op->caller;
+    bool asks = op->spec.can_ask && op->by != APPROVAL_BY_APPROVER;
     int rc = 0;
 
     op->verdict = APPROVAL_CLEAR;
     if (op->free_to_run)
         return 0;
-    const struct service_pool *p = &op->env->config;
-    bool asks = op->spec.can_ask && p->approval_by != APPROVAL_BY_APPROVER;
     if (expire(op, db, e) < 0)
         return -1;
-    if (p->approval == POLICY_ASK_FIRST)
+    if (op->policy == POLICY_ASK_FIRST)
         rc = db_approval_lasting(db, c->tenant, c->key, op->tool, op->session, op->conversation,
                                  &op->row, e);
     if (rc != 0)
@@ -315,7 +337,7 @@ static int look_up(struct task *t, struct db *db, struct err *e)
     if (rc > 0 && !asks)
         return 0;
     approval_row_done(&op->row); /* a call that asks has an approval of its own */
-    if (!asks && p->approval_by == APPROVAL_BY_CLIENT) {
+    if (!asks && op->by == APPROVAL_BY_CLIENT) {
         op->verdict = APPROVAL_NO;
         return 0;
     }
@@ -358,7 +380,7 @@ void service_approval_request(struct service *sv, const struct caller *c,
                               const struct approval_spec *spec, approval_fn *fn, void *arg)
 {
     static const struct step steps[] = {
-        {.store = find_pool}, {.work = read_call}, {.store = look_up}, {0}};
+        {.store = find_session}, {.loop = find_pool}, {.work = read_call}, {.store = look_up}, {0}};
     struct approval_op *op = op_new(c, spec->answers, fn, arg);
     struct live *l = spec->session.n ? live_get(sv, c->tenant, spec->session) : NULL;
 
@@ -369,7 +391,8 @@ void service_approval_request(struct service *sv, const struct caller *c,
     op->spec.conversation = keep(op->conversation, sizeof(op->conversation), spec->conversation);
     op->args = json_incref(spec->args);
     op->rest = without_code(spec->args, spec->code);
-    op->env = l ? l->env : NULL;
+    if (l)
+        snprintf(op->place, sizeof(op->place), "%s", l->row.pool);
     task_start(&op->task, sv, NULL, steps, on_done);
 }
 
@@ -400,7 +423,7 @@ static int settle(struct task *t, struct db *db, struct err *e)
         return -1;
     if (rc == 0 || strcmp(r->key, op->caller.key) != 0)
         return err_set(e, ERR_MISSING, "there is no such approval");
-    op->env = environment_find(t->sv, str_of(r->pool));
+    snprintf(op->place, sizeof(op->place), "%s", r->pool);
     if ((r->state == APPROVAL_PENDING && op->answer != ANSWER_NONE) ||
         (r->state == APPROVAL_APPROVED && !r->taken_ms && op->answer == ANSWER_NO))
         decide(op);

@@ -56,6 +56,7 @@ struct inquiry {
     char id[ID_MAX], after[ID_MAX];
     bool approve;
     char reason[APPROVAL_REASON_MAX + 1];
+    int64_t wait_ms;    /* for it to be used, once it is approved */
     struct err refused; /* before anything was looked up */
     int expired;
     struct approval_row row; /* owned */
@@ -181,11 +182,16 @@ void service_approval_list(struct service *sv, const struct caller *c, int state
 
 /* --- deciding --- */
 
-static int64_t time_to_use(struct service *sv, const struct approval_row *r)
+/* Pools are the loop's to look at. */
+static int find_wait(struct task *t, struct err *e)
 {
-    const struct environment *env = environment_find(sv, str_of(r->pool));
+    struct inquiry *k = OWNER(t, struct inquiry, task);
+    const struct environment *env = environment_find(t->sv, str_of(k->row.pool));
 
-    return time_now_ms() + (env ? (int64_t)env->config.approval_wait_ms : WAIT_MS);
+    (void)e;
+    k->wait_ms = env ? (int64_t)env->config.approval_wait_ms : WAIT_MS;
+    approval_row_done(&k->row);
+    return 0;
 }
 
 static int decide(struct task *t, struct db *db, struct err *e)
@@ -203,7 +209,7 @@ static int decide(struct task *t, struct db *db, struct err *e)
     r->decided_how = mem_strdup("approver");
     r->reason = *k->reason ? mem_strdup(k->reason) : NULL;
     r->decided_ms = time_now_ms();
-    r->expires_ms = time_to_use(t->sv, r);
+    r->expires_ms = r->decided_ms + k->wait_ms;
     return db_approval_put(db, r, e);
 }
 
@@ -236,8 +242,8 @@ static void check_decision(struct inquiry *k, struct str reason)
 void service_approval_decide(struct service *sv, const struct caller *c, struct str id,
                              bool approve, struct str reason, approval_fn *fn, void *arg)
 {
-    static const struct step steps[] = {
-        {.loop = check}, {.store = expire}, {.store = decide}, {0}};
+    static const struct step steps[] = {{.loop = check},     {.store = expire}, {.store = read_one},
+                                        {.loop = find_wait}, {.store = decide}, {0}};
     struct inquiry *k = inquiry_new(c, id, arg);
 
     k->fn = fn;

@@ -201,14 +201,17 @@ static const struct exec_callbacks engine_callbacks = {on_event, on_outcome};
 
 /* --- its turn --- */
 
-/* The session's variables, this execution's over them, and the way to the proxy below both. */
+/* The pool's variables, the session's over them, this execution's over both, and the way to the
+ * proxy below all. */
 static size_t fill_env(struct job *j, struct exec_env *ret, size_t max)
 {
-    json_t *all = j->live->vars ? json_copy(j->live->vars) : json_object();
+    json_t *all = j->live->env->vars ? json_copy(j->live->env->vars) : json_object();
     const char *name;
     json_t *value;
     size_t n = 0;
 
+    if (j->live->vars)
+        json_object_update(all, j->live->vars);
     if (j->vars)
         json_object_update(all, j->vars);
     if (j->live->env->policy)

@@ -108,6 +108,7 @@ struct live *live_enter(struct service *sv, struct environment *env, struct sess
 
     *l = (struct live){.sv = sv, .env = env, .row = *row, .state = state, .refs = 1};
     *row = (struct session_row){0};
+    environment_hold(env);
     l->kept = state == SESSION_ASLEEP;
     l->is_new = !l->kept;
     if (l->row.env)
@@ -127,6 +128,7 @@ static void leave(struct live *l)
     assert(!l->jobs && !l->tasks && !l->session && !l->waiters);
     table_drop(&l->sv->sessions, l->row.id);
     timer_free(l->clock);
+    environment_drop(l->env);
     json_decref(l->vars);
     changes_done(&l->news);
     free(l->note);

@@ -75,19 +75,11 @@ static void on_ready(void *arg, const struct err *failed)
         log_debug("pool %s: up", env->config.name);
 }
 
-static int start_one(struct environment *env, struct engine *en, const struct service_pool *p,
-                     struct err *e)
+/* Everything that could be refused. */
+static int make_rules(struct environment *env, struct err *e)
 {
     struct service_pool *c = &env->config;
 
-    env->created_ms = env->updated_ms = time_now_ms();
-    *c = *p;
-    c->name = copy(p->name);
-    c->python = copy(p->python);
-    c->preload = copy(p->preload);
-    c->text = copy(p->text);
-    c->egress_hosts = copy(p->egress_hosts);
-    c->approval_when = copy(p->approval_when);
     if (c->egress == EGRESS_ALLOW_LIST) {
         env->policy = egress_policy_new(c->egress_hosts ? c->egress_hosts : "", false, e);
         if (!env->policy)
@@ -98,8 +90,14 @@ static int start_one(struct environment *env, struct engine *en, const struct se
         if (!env->when)
             return err_wrap(e, "pool '%s': approval-when", c->name);
     }
-    env->sv->asks |= c->approval != POLICY_AUTO;
-    struct pool_config config = {
+    env->vars = c->vars ? json_loads(c->vars, 0, NULL) : NULL;
+    return 0;
+}
+
+static void start(struct environment *env)
+{
+    const struct service_pool *c = &env->config;
+    const struct pool_config config = {
         .name = c->name,
         .python = c->python,
         .preload = c->preload,
@@ -108,72 +106,226 @@ static int start_one(struct environment *env, struct engine *en, const struct se
         .recycle_ms = c->recycle_ms,
         .proxy = env->policy != NULL,
     };
-    env->pool = pool_start(en, &config, on_ready, env);
+
+    env->sv->asks |= c->approval != POLICY_AUTO;
+    env->pool = pool_start(env->sv->engine, &config, on_ready, env);
     ask_packages(env);
+}
+
+static void environment_free(struct environment *env)
+{
+    service_pool_done(&env->config);
+    when_free(env->when);
+    egress_policy_free(env->policy);
+    timer_free(env->stop);
+    json_decref(env->packages);
+    json_decref(env->vars);
+    json_decref(env->document);
+    free(env);
+}
+
+static void take_config(struct service_pool *to, const struct service_pool *from)
+{
+    char *const *in[] = {&from->name,         &from->python,        &from->preload, &from->text,
+                         &from->egress_hosts, &from->approval_when, &from->images,  &from->vars};
+    char **out[] = {&to->name,         &to->python,        &to->preload, &to->text,
+                    &to->egress_hosts, &to->approval_when, &to->images,  &to->vars};
+
+    *to = *from;
+    for (size_t i = 0; i < COUNT(in); i++)
+        *out[i] = copy(*in[i]);
+}
+
+void service_pool_done(struct service_pool *p)
+{
+    char *texts[] = {p->name,         p->python,        p->preload, p->text,
+                     p->egress_hosts, p->approval_when, p->images,  p->vars};
+
+    for (size_t i = 0; i < COUNT(texts); i++)
+        free(texts[i]);
+    *p = (struct service_pool){0};
+}
+
+struct environment *environment_add(struct service *sv, const struct service_pool *p,
+                                    struct err *e)
+{
+    struct environment *env = mem_zalloc(sizeof(*env)), *last = sv->environments;
+    struct environment *before = last ? environment_find(sv, str_of(p->name)) : NULL;
+
+    env->sv = sv;
+    env->created_ms = env->updated_ms = time_now_ms();
+    take_config(&env->config, p);
+    if (make_rules(env, e) < 0) {
+        environment_free(env);
+        return NULL;
+    }
+    start(env);
+    if (before)
+        env->created_ms = before->created_ms;
+    while (last && last->next)
+        last = last->next;
+    if (last)
+        last->next = env;
+    else
+        sv->environments = env;
+    if (before)
+        environment_retire(before);
+    return env;
+}
+
+/* What pools can be made of: those of the settings, and what the first pool has. */
+static int take_makes(struct service *sv, const struct service_config *config, struct err *e)
+{
+    const struct service_pool usual = {.name = (char[]){DEFAULT_ENVIRONMENT},
+                                       .python = config->pools[0].python,
+                                       .preload = config->pools[0].preload};
+    bool has_usual = false;
+
+    sv->makes = mem_zalloc((config->environment_count + 1) * sizeof(*sv->makes));
+    for (size_t i = 0; i < config->environment_count; i++) {
+        const struct service_pool *make = &config->environments[i];
+        take_config(&sv->makes[sv->make_count++], make);
+        has_usual |= strcmp(make->name, DEFAULT_ENVIRONMENT) == 0;
+        if (engine_meet(sv->engine, make->python, e) < 0)
+            return err_wrap(e, "environment '%s'", make->name);
+    }
+    if (!has_usual)
+        take_config(&sv->makes[sv->make_count++], &usual);
     return 0;
 }
 
-int environments_start(struct service *sv, struct engine *en, const struct service_config *config,
-                       struct err *e)
+int environments_start(struct service *sv, const struct service_config *config, struct err *e)
 {
     assert(config->pool_count > 0);
-    sv->environments = mem_zalloc(config->pool_count * sizeof(*sv->environments));
+    if (take_makes(sv, config, e) < 0)
+        return -1;
     for (size_t i = 0; i < config->pool_count; i++) {
-        sv->environments[i].sv = sv;
-        sv->environment_count++;
-        if (start_one(&sv->environments[i], en, &config->pools[i], e) < 0)
+        struct environment *env = environment_add(sv, &config->pools[i], e);
+        if (!env)
             return -1;
+        env->fixed = true;
     }
     return 0;
 }
 
 void environments_free(struct service *sv)
 {
-    for (size_t i = 0; i < sv->environment_count; i++) {
-        struct environment *env = &sv->environments[i];
-        free(env->config.name);
-        free(env->config.python);
-        free(env->config.preload);
-        free(env->config.text);
-        free(env->config.egress_hosts);
-        free(env->config.approval_when);
-        when_free(env->when);
-        egress_policy_free(env->policy);
-        json_decref(env->packages);
+    for (struct environment *env = sv->environments, *next; env; env = next) {
+        next = env->next;
+        environment_free(env);
     }
-    free(sv->environments);
+    for (size_t i = 0; i < sv->make_count; i++)
+        service_pool_done(&sv->makes[i]);
+    free(sv->makes);
 }
 
 struct environment *environment_find(struct service *sv, struct str name)
 {
+    struct environment *env = sv->environments;
+
     if (name.n == 0)
-        return &sv->environments[0];
-    for (size_t i = 0; i < sv->environment_count; i++)
-        if (str_is(name, sv->environments[i].config.name))
-            return &sv->environments[i];
-    return NULL;
+        return env;
+    while (env && (env->gone || !str_is(name, env->config.name)))
+        env = env->next;
+    return env;
+}
+
+/* --- ending --- */
+
+#define STOP_MS 1000 /* what was closed in the engine has been let go by then */
+
+static void on_stop(void *arg)
+{
+    struct environment *env = arg;
+
+    if (env->held == 0)
+        pool_stop(take_ptr(&env->pool));
+}
+
+static void stop_if_unused(struct environment *env)
+{
+    if (!env->gone || env->held > 0 || !env->pool || env->sv->closing)
+        return;
+    if (!env->stop)
+        env->stop = timer_new(env->sv->loop, on_stop, env);
+    timer_set(env->stop, STOP_MS);
+}
+
+void environment_retire(struct environment *env)
+{
+    assert(env != env->sv->environments);
+    env->gone = true;
+    pool_retire(env->pool);
+    stop_if_unused(env);
+}
+
+void environment_hold(struct environment *env)
+{
+    env->held++;
+}
+
+void environment_drop(struct environment *env)
+{
+    assert(env->held > 0);
+    env->held--;
+    stop_if_unused(env);
+}
+
+unsigned environment_awake(const struct environment *env)
+{
+    unsigned n = 0;
+
+    for (const struct environment *at = env->sv->environments; at; at = at->next)
+        if (strcmp(at->config.name, env->config.name) == 0)
+            n += at->awake;
+    return n;
 }
 
 /* --- what is there --- */
 
 size_t service_pool_count(struct service *sv)
 {
-    return sv->environment_count;
+    size_t n = 0;
+
+    for (const struct environment *env = sv->environments; env; env = env->next)
+        n += !env->gone;
+    return n;
 }
 
-void service_pool_get(struct service *sv, size_t i, struct pool_info *ret)
+struct pool_info environment_info(const struct environment *env)
 {
-    struct environment *env = &sv->environments[i];
-
-    assert(i < sv->environment_count);
-    *ret = (struct pool_info){
+    struct pool_info info = {
         .pool = &env->config,
         .python = pool_python_version(env->pool),
         .packages = env->packages,
         .parked = pool_parked(env->pool),
-        .live = env->awake,
+        .live = environment_awake(env),
+        .fixed = env->fixed,
+        .document = env->document,
         .created_ms = env->created_ms,
         .updated_ms = env->updated_ms,
     };
-    ret->up = pool_is_up(env->pool, &ret->why);
+
+    info.up = pool_is_up(env->pool, &info.why);
+    return info;
+}
+
+void service_pool_get(struct service *sv, size_t i, struct pool_info *ret)
+{
+    const struct environment *env = sv->environments;
+
+    while (env->gone || i-- > 0)
+        env = env->next;
+    *ret = environment_info(env);
+}
+
+size_t service_environment_count(struct service *sv)
+{
+    return sv->make_count;
+}
+
+const struct service_pool *service_environment_get(struct service *sv, size_t i)
+{
+    assert(i < sv->make_count);
+    return &sv->makes[i];
 }

@@ -28,7 +28,7 @@ struct sweeping {
     struct session_row *rows; /* owned */
     size_t count;
     int expired; /* approvals */
-    bool again; /* this was not all */
+    bool again;  /* this was not all */
 };
 
 static int sweep_approvals(struct sweeping *w, struct db *db, int64_t now, uint64_t record_ms,
@@ -67,7 +67,7 @@ static bool forget(struct service *sv, struct session_row *row)
     if (table_get(&sv->sessions, row->id))
         return false;
     /* Its own pool may be gone, and then any will do for this. */
-    l = live_enter(sv, &sv->environments[0], row, SESSION_ASLEEP);
+    l = live_enter(sv, sv->environments, row, SESSION_ASLEEP);
     log_info("session %s: its time is over", l->row.id);
     live_end(l, NULL, NULL);
     live_drop(l);
@@ -125,6 +125,8 @@ struct starting {
     struct key_row *keys;
     size_t key_count;
     uint64_t asleep;
+    struct pool_row *pools;
+    size_t pool_count;
 };
 
 /* A process before this one may have died in the middle of anything. */
@@ -134,6 +136,8 @@ static int take_over(struct db *db, void *arg, struct err *e)
 
     if (db_session_all_asleep(db, SESSION_IDLE, SESSION_ASLEEP, e) < 0 ||
         db_exec_all_lost(db, time_now_ms(), e) < 0 || db_session_count(db, &s->asleep, e) < 0)
+        return -1;
+    if (db_pool_list(db, &s->pools, &s->pool_count, e) < 0)
         return -1;
     return db_key_list(db, &s->keys, &s->key_count, e) < 0 ? -1 : 0;
 }
@@ -152,8 +156,10 @@ static int start(struct service *sv, struct engine *en, const struct service_con
     keys_take(sv, s.keys, s.key_count);
     sv->counts.sessions[SESSION_ASLEEP] = s.asleep;
     sv->fetcher = fetcher_new(sv->loop, &fetch, e);
-    if (!sv->fetcher || environments_start(sv, en, config, e) < 0)
+    sv->engine = en;
+    if (!sv->fetcher || environments_start(sv, config, e) < 0)
         return -1;
+    pools_restore(sv, s.pools, s.pool_count);
     sv->sweep = timer_new(sv->loop, on_sweep, sv);
     sv->look = timer_new(sv->loop, on_look, sv);
     sv->fresh_due = timer_new(sv->loop, on_fresh_due, sv);
@@ -168,7 +174,7 @@ struct service *service_new(struct loop *l, struct engine *en, struct store *st,
     struct service *sv = mem_zalloc(sizeof(*sv));
 
     *sv = (struct service){.loop = l, .store = st, .config = *config};
-    sv->config.pools = NULL;
+    sv->config.pools = sv->config.environments = NULL;
     sv->reads_end = &sv->reads_waiting;
     sv->config.fetch_allow = NULL;
     json_object_seed(0); /* before there is more than one thread that makes objects */
@@ -185,7 +191,7 @@ bool service_is_ready(struct service *sv, const char **ret_why)
         *ret_why = "the server is shutting down";
     else if (sv->store_failed)
         *ret_why = "the last execution could not be put on record";
-    return !*ret_why && pool_is_up(sv->environments[0].pool, ret_why);
+    return !*ret_why && pool_is_up(sv->environments->pool, ret_why);
 }
 
 /* --- the end --- */

@@ -48,13 +48,19 @@ struct service_pool {
     char *egress_hosts; /* comma-separated: "pypi.org, *.example.com:443"; or NULL */
     enum approval_policy approval;
     enum approval_by approval_by;
-    char *approval_when;                           /* when.c; NULL: every call */
+    char *approval_when;                            /* when.c; NULL: every call */
     uint64_t approval_timeout_ms, approval_wait_ms; /* for the client's user; for an approver */
+    char *images; /* of an environment: comma-separated names it stands for elsewhere; or NULL */
+    char *vars;   /* JSON object of strings, for all its sessions; or NULL */
 };
 
 struct service_config {
     const struct service_pool *pools; /* borrowed during service_new(); the first is the default */
     size_t pool_count;
+    /* What pools can be made of while we run: name, python, preload, text and images of each.
+     * Borrowed, like pools. One called "default" is there in any case. */
+    const struct service_pool *environments;
+    size_t environment_count;
     uint64_t tenant_sessions;       /* live at a time, per tenant */
     uint64_t retention_ms;          /* a workspace after its last use */
     uint64_t record_ms;             /* an execution record; 0: for ever */
@@ -181,9 +187,9 @@ struct exec_spec {
     size_t env_count;
     const struct file_input *files;
     size_t file_count;
-    bool background; /* goes on when nobody watches */
+    bool background;                   /* goes on when nobody watches */
     const struct clearance *clearance; /* NULL: none; ERR_DENIED where the pool asks */
-    bool stays;      /* the new session is not put to sleep: more is to come */
+    bool stays;                        /* the new session is not put to sleep: more is to come */
 };
 
 /* An execution in hand or on record. */
@@ -388,11 +394,51 @@ struct pool_info {
     json_t *packages;   /* borrowed: {"numpy": "1.24.2", ...}, or NULL until known */
     unsigned parked, live;
     bool up;
-    const char *why; /* when it is not up */
+    const char *why;  /* when it is not up */
+    bool fixed;       /* of the settings: it cannot be changed here */
+    json_t *document; /* borrowed: of whoever made it, or NULL */
     int64_t created_ms, updated_ms;
 };
 size_t service_pool_count(struct service *sv);
 void service_pool_get(struct service *sv, size_t i, struct pool_info *ret);
+
+/* --- pools that come, change and go; an admin's to do --- */
+
+#define DEFAULT_ENVIRONMENT "default" /* the Python of the first pool, unless another has the name */
+#define POOL_NAME_MAX       32        /* of a-z, 0-9, '-', '_', '.' */
+#define POOLS_MADE_MAX      256
+
+size_t service_environment_count(struct service *sv);
+const struct service_pool *service_environment_get(struct service *sv, size_t i);
+
+/* 0 stands for what the first pool has, which also says what is not here. */
+struct pool_spec {
+    struct str name;
+    struct str environment; /* empty: DEFAULT_ENVIRONMENT */
+    uint64_t max_sessions, idle_ms, lifetime_ms, cpu_percent, memory_bytes, wall_ms;
+    uint64_t ready;
+    bool egress; /* to egress_hosts */
+    struct str egress_hosts;
+    const struct env_var *env; /* for all its sessions; never shown or logged */
+    size_t env_count;
+    const json_t *document; /* an object, kept with it; or NULL */
+};
+
+typedef void pool_fn(void *arg, const struct pool_info *info, const struct err *failed);
+/* Makes it, or changes it: sessions that are there keep what they have until they end. It is kept
+ * over a restart. ERR_CONFLICT: a pool of the settings has this name. */
+void service_pool_put(struct service *sv, const struct caller *c, const struct pool_spec *spec,
+                      pool_fn *fn, void *arg);
+/* With all sessions of it, their files included. */
+void service_pool_delete(struct service *sv, const struct caller *c, struct str name, done_fn *fn,
+                         void *arg);
+
+/* A key of the caller's tenant for the clients of one pool, which can be asked for again: it is
+ * made the first time. anew: the one before is revoked. ERR_CONFLICT while there are no keys at
+ * all, as the first one would shut everybody else out. */
+typedef void pool_key_fn(void *arg, const char *secret, const struct err *failed);
+void service_pool_key(struct service *sv, const struct caller *c, struct str pool, bool anew,
+                      pool_key_fn *fn, void *arg);
 
 /* --- keys (an admin's, or anybody's on loopback while there are none) --- */
 

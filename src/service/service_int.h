@@ -8,6 +8,8 @@
 #include "loop/loop.h"
 #include "record/record.h"
 
+#include <stdatomic.h>
+
 #define JOBS_MAX         64 /* executions in one session, waiting and running */
 #define INPUTS_MAX       64 /* files given with one execution */
 #define PAGE_MAX         1000
@@ -84,15 +86,26 @@ int task_session_there(struct task *t, struct err *e);
 
 /* --- the service --- */
 
-/* A pool and what is kept about it here. */
+/*
+ * A pool and what is kept about it here. They are a list that only grows, as other threads look
+ * for one by its name: a pool that was changed has a successor further on, and is gone itself, as
+ * one that was deleted is. Its sessions keep it; with the last of them goes all but this husk.
+ */
 struct environment {
-    struct service *sv;           /* borrowed */
-    struct service_pool config;   /* its strings are owned */
-    struct pool *pool;            /* borrowed: the engine's */
-    struct egress_policy *policy; /* owned, or NULL */
-    struct when *when;            /* owned, or NULL: any call */
-    json_t *packages;             /* owned, or NULL */
-    unsigned awake;               /* sessions with a sandbox, or about to have one */
+    _Atomic(struct environment *) next; /* owned */
+    atomic_bool gone;                   /* not to be found */
+    bool fixed;                         /* of the settings: it is changed there */
+    struct service *sv;                 /* borrowed */
+    struct service_pool config;         /* its strings are owned; does not change */
+    struct pool *pool;                  /* borrowed: the engine's; NULL: stopped */
+    struct egress_policy *policy;       /* owned, or NULL */
+    struct when *when;                  /* owned, or NULL: any call */
+    json_t *packages;                   /* owned, or NULL */
+    json_t *vars;                       /* owned, or NULL: variables of all its sessions */
+    json_t *document;                   /* owned, or NULL: of the door that made it */
+    struct timer *stop;                 /* owned, or NULL */
+    unsigned awake;                     /* sessions with a sandbox, or about to have one */
+    unsigned held;                      /* sessions in memory */
     int64_t created_ms, updated_ms;
 };
 
@@ -108,8 +121,10 @@ struct service {
     struct store *store;              /* borrowed */
     struct fetcher *fetcher;          /* owned */
     struct service_config config;     /* pools: see environments */
-    struct environment *environments; /* owned */
-    size_t environment_count;
+    struct engine *engine;            /* borrowed */
+    struct environment *environments; /* owned: the first is the default, and never goes */
+    struct service_pool *makes;       /* owned: what pools can be made of */
+    size_t make_count;
     struct table sessions; /* struct live by id: awake, or with something under way */
     struct table jobs;     /* struct job by id */
     struct table tenants;  /* struct tenant by name: with sessions awake, or jobs */
@@ -128,10 +143,10 @@ struct service {
     uint64_t held;     /* bytes in memory for all jobs */
     size_t reads;      /* tasks that read much */
     struct task *reads_waiting, **reads_end;
-    bool store_failed; /* the last record could not be written */
+    bool store_failed;    /* the last record could not be written */
     change_fn *on_change; /* or NULL */
     void *on_change_arg;
-    bool asks;         /* some pool has a policy */
+    bool asks; /* some pool has a policy */
     struct approval_watch *watches;
     struct service_counts counts;
 };
@@ -145,16 +160,32 @@ void tell_saved(const struct live *l, const struct changes *saved);
 void tell_execution(const struct job *j);
 
 /* pools.c */
-int environments_start(struct service *sv, struct engine *en, const struct service_config *config,
+int environments_start(struct service *sv, const struct service_config *config,
                        struct err *e) MUST_CHECK;
 void environments_free(struct service *sv);
-/* NULL when there is no such pool; empty: the first. */
+/* NULL when there is no such pool; empty: the first. From any thread. */
 struct environment *environment_find(struct service *sv, struct str name);
+/* One more, with copies of what p has. It takes the place of any of the same name. */
+struct environment *environment_add(struct service *sv, const struct service_pool *p,
+                                    struct err *e);
+/* It is not found any more, and ends with its last session. */
+void environment_retire(struct environment *env);
+void environment_hold(struct environment *env); /* a session of it is in memory */
+void environment_drop(struct environment *env);
+/* Awake sessions of all pools that have had this name. */
+unsigned environment_awake(const struct environment *env);
+struct pool_info environment_info(const struct environment *env);
+void service_pool_done(struct service_pool *p); /* frees its strings */
+
+/* manage.c: those of the store, at start; takes the rows. What cannot be made again is told in the
+ * log, and stays on record. */
+void pools_restore(struct service *sv, struct pool_row *rows, size_t count);
 
 /* --- approvals --- */
 
 /* when.c: conditions on a call. NULL and *e when text cannot be read. */
 struct when *when_new(const char *text, struct err *e);
+struct when *when_hold(struct when *w); /* returns w; each holder frees it */
 void when_free(struct when *w);
 bool when_holds(const struct when *w, const struct approval_spec *spec); /* NULL: always */
 

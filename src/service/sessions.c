@@ -118,7 +118,7 @@ static struct live *named(const struct creation *n)
 
     for (size_t i = 0; i < n->sv->sessions.n; i++) {
         struct live *l = all[i];
-        if (l->state != SESSION_ENDED && l->env == n->env && l->row.name &&
+        if (l->state != SESSION_ENDED && strcmp(l->row.pool, n->row.pool) == 0 && l->row.name &&
             strcmp(l->row.name, n->row.name) == 0 && strcmp(l->row.tenant, n->row.tenant) == 0)
             return l;
     }
@@ -137,10 +137,13 @@ static void on_named(struct task *t, const struct err *failed)
     struct creation *n = OWNER(t, struct creation, task);
     struct live *l = named(n);
 
-    if (failed) {
+    n->env = environment_find(n->sv, str_of(n->row.pool)); /* it may be another by now */
+    if (failed)
         n->failed = *failed;
+    else if (!n->env)
+        err_set(&n->failed, ERR_CALLER, "there is no such pool");
+    if (n->failed.kind)
         return fail(n);
-    }
     if (l)
         live_hold(l);
     else if (*n->found.id)

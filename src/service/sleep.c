@@ -32,7 +32,8 @@ static int next_free_s(struct service *sv, const struct environment *env, const 
 
     for (size_t i = 0; i < sv->sessions.n; i++) {
         struct live *l = all[i];
-        bool counts = tenant ? strcmp(l->row.tenant, tenant) == 0 : l->env == env;
+        bool counts = tenant ? strcmp(l->row.tenant, tenant) == 0
+                             : strcmp(l->row.pool, env->config.name) == 0;
         if (l->state == SESSION_IDLE && counts)
             soonest = earlier(soonest, live_sleeps_us(l));
     }
@@ -56,7 +57,7 @@ int live_room(struct service *sv, const struct environment *env, const char *ten
     if (t && t->awake >= sv->config.tenant_sessions)
         return forbid(sv, e, next_free_s(sv, env, tenant),
                       "as many sessions are live as one tenant may have");
-    if (env->awake >= env->config.max_sessions)
+    if (environment_awake(env) >= env->config.max_sessions)
         return forbid(sv, e, next_free_s(sv, env, NULL),
                       "as many sessions are live as the pool may have");
     return 0;

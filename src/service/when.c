@@ -20,27 +20,36 @@
 struct test {
     char *name; /* owned */
     bool part;  /* ~ */
-    bool not;
-    bool last; /* of its rule */
+    bool not ;
+    bool last;    /* of its rule */
     char **words; /* owned, and each */
     size_t count;
 };
 
 struct when {
+    unsigned refs;      /* counted on the loop */
     struct test *tests; /* owned */
     size_t count;
 };
 
+struct when *when_hold(struct when *w)
+{
+    if (w)
+        w->refs++;
+    return w;
+}
+
 void when_free(struct when *w)
 {
-    for (size_t i = 0; w && i < w->count; i++) {
+    if (!w || --w->refs > 0)
+        return;
+    for (size_t i = 0; i < w->count; i++) {
         for (size_t k = 0; k < w->tests[i].count; k++)
             free(w->tests[i].words[k]);
         free(w->tests[i].words);
         free(w->tests[i].name);
     }
-    if (w)
-        free(w->tests);
+    free(w->tests);
     free(w);
 }
 
@@ -69,7 +78,7 @@ static const char *read_name(const char *p, struct test *t, struct err *e)
     t->name = mem_strndup((struct str){p, n});
     p = skip(p + n);
     t->not = *p == '!';
-    p += t->not;
+    p += t->not ;
     t->part = *p == '~';
     if (*p != '=' && *p != '~')
         return blame(p, "=, !=, ~ or !~ is missing", e), NULL;
@@ -139,6 +148,7 @@ struct when *when_new(const char *text, struct err *e)
     struct when *w = mem_zalloc(sizeof(*w));
     const char *p = skip(text);
 
+    w->refs = 1;
     w->tests = mem_zalloc(RULES_MAX * sizeof(*w->tests));
     while (p && w->count < RULES_MAX) {
         p = read_test(p, &w->tests[w->count++], e);
@@ -154,7 +164,8 @@ struct when *when_new(const char *text, struct err *e)
 
 /* --- matching --- */
 
-/* In time of the length of s times that of the pattern at worst: only the last * is gone back to. */
+/* In time of the length of s times that of the pattern at worst: only the last * is gone back to.
+ */
 static bool is_like(struct str s, const char *pattern)
 {
     const char *star = NULL;
@@ -211,7 +222,7 @@ static bool holds(const struct test *t, const struct approval_spec *spec)
     AUTO_FREE char *text = NULL;
     struct str value = value_of(t->name, spec, &text);
 
-    return (value.p && has_word(t, value)) != t->not;
+    return (value.p && has_word(t, value)) != t->not ;
 }
 
 bool when_holds(const struct when *w, const struct approval_spec *spec)

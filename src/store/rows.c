@@ -13,11 +13,11 @@
     }
 
 static const struct column key_columns[] = {
-    COLUMN(FIXED, key_row, id),       COLUMN(TEXT, key_row, tenant),
-    COLUMN(TEXT, key_row, name),      COLUMN(FIXED, key_row, hint),
-    COLUMN(HASH, key_row, hash),      COLUMN(UINT, key_row, admin),
-    COLUMN(UINT, key_row, approver),  COLUMN(INT, key_row, created_ms),
-    COLUMN(INT, key_row, used_ms),    COLUMN(INT, key_row, revoked_ms),
+    COLUMN(FIXED, key_row, id),      COLUMN(TEXT, key_row, tenant),
+    COLUMN(TEXT, key_row, name),     COLUMN(FIXED, key_row, hint),
+    COLUMN(HASH, key_row, hash),     COLUMN(UINT, key_row, admin),
+    COLUMN(UINT, key_row, approver), COLUMN(INT, key_row, created_ms),
+    COLUMN(INT, key_row, used_ms),   COLUMN(INT, key_row, revoked_ms),
 };
 const struct row_type key_type = TYPE(key_columns, key_row);
 
@@ -40,14 +40,14 @@ const struct row_type space_type = TYPE(space_columns, space_row);
 
 /* What can be long stands last: a list that does without it does not read its pages. */
 static const struct column exec_columns[] = {
-    COLUMN(FIXED, exec_row, id),          COLUMN(TEXT, exec_row, tenant),
-    COLUMN(TEXT, exec_row, session),      COLUMN(TEXT, exec_row, pool),
-    COLUMN(TEXT, exec_row, key),          COLUMN(TEXT, exec_row, request),
-    COLUMN(TEXT, exec_row, door),         COLUMN(TEXT, exec_row, kind),
-    COLUMN(TEXT, exec_row, approval),     COLUMN(TEXT, exec_row, status),
-    COLUMN(INT, exec_row, created_ms),    COLUMN(INT, exec_row, started_ms),
-    COLUMN(INT, exec_row, ended_ms),      COLUMN(FIXED, exec_row, events_hash),
-    COLUMN(TEXT, exec_row, outcome),      COLUMN(TEXT, exec_row, code),
+    COLUMN(FIXED, exec_row, id),       COLUMN(TEXT, exec_row, tenant),
+    COLUMN(TEXT, exec_row, session),   COLUMN(TEXT, exec_row, pool),
+    COLUMN(TEXT, exec_row, key),       COLUMN(TEXT, exec_row, request),
+    COLUMN(TEXT, exec_row, door),      COLUMN(TEXT, exec_row, kind),
+    COLUMN(TEXT, exec_row, approval),  COLUMN(TEXT, exec_row, status),
+    COLUMN(INT, exec_row, created_ms), COLUMN(INT, exec_row, started_ms),
+    COLUMN(INT, exec_row, ended_ms),   COLUMN(FIXED, exec_row, events_hash),
+    COLUMN(TEXT, exec_row, outcome),   COLUMN(TEXT, exec_row, code),
     COLUMN(TEXT, exec_row, events),
 };
 const struct row_type exec_type = TYPE(exec_columns, exec_row);
@@ -62,17 +62,17 @@ static const struct column file_columns[] = {
 const struct row_type file_type = TYPE(file_columns, file_row);
 
 static const struct column approval_columns[] = {
-    COLUMN(FIXED, approval_row, id),         COLUMN(TEXT, approval_row, tenant),
-    COLUMN(TEXT, approval_row, key),         COLUMN(TEXT, approval_row, pool),
-    COLUMN(TEXT, approval_row, session),     COLUMN(TEXT, approval_row, conversation),
-    COLUMN(TEXT, approval_row, tool),        COLUMN(TEXT, approval_row, door),
-    COLUMN(TEXT, approval_row, request),     COLUMN(HASH, approval_row, digest),
-    COLUMN(UINT, approval_row, lasting),     COLUMN(INT, approval_row, state),
-    COLUMN(TEXT, approval_row, decided_by),  COLUMN(TEXT, approval_row, decided_how),
-    COLUMN(TEXT, approval_row, reason),      COLUMN(TEXT, approval_row, execution),
-    COLUMN(INT, approval_row, created_ms),   COLUMN(INT, approval_row, expires_ms),
-    COLUMN(INT, approval_row, decided_ms),   COLUMN(INT, approval_row, taken_ms),
-    COLUMN(INT, approval_row, text_chars),   COLUMN(TEXT, approval_row, text),
+    COLUMN(FIXED, approval_row, id),        COLUMN(TEXT, approval_row, tenant),
+    COLUMN(TEXT, approval_row, key),        COLUMN(TEXT, approval_row, pool),
+    COLUMN(TEXT, approval_row, session),    COLUMN(TEXT, approval_row, conversation),
+    COLUMN(TEXT, approval_row, tool),       COLUMN(TEXT, approval_row, door),
+    COLUMN(TEXT, approval_row, request),    COLUMN(HASH, approval_row, digest),
+    COLUMN(UINT, approval_row, lasting),    COLUMN(INT, approval_row, state),
+    COLUMN(TEXT, approval_row, decided_by), COLUMN(TEXT, approval_row, decided_how),
+    COLUMN(TEXT, approval_row, reason),     COLUMN(TEXT, approval_row, execution),
+    COLUMN(INT, approval_row, created_ms),  COLUMN(INT, approval_row, expires_ms),
+    COLUMN(INT, approval_row, decided_ms),  COLUMN(INT, approval_row, taken_ms),
+    COLUMN(INT, approval_row, text_chars),  COLUMN(TEXT, approval_row, text),
 };
 const struct row_type approval_type = TYPE(approval_columns, approval_row);
 

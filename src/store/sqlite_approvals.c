@@ -99,10 +99,10 @@ static int list(struct db *db, const char *tenant, int state, struct page page,
                        ARGS(SPAN_ARGS(s), TEXT(tenant), NUMBER(page.limit)), &approval_type,
                        ret_count, e);
     else
-        *ret = sql_all(db,
-                       SELECT IN_SPAN " AND tenant = ?5 AND state = ?7" NEWEST_FIRST " LIMIT ?6",
-                       ARGS(SPAN_ARGS(s), TEXT(tenant), NUMBER(page.limit), NUMBER(state)),
-                       &approval_type, ret_count, e);
+        *ret =
+            sql_all(db, SELECT IN_SPAN " AND tenant = ?5 AND state = ?7" NEWEST_FIRST " LIMIT ?6",
+                    ARGS(SPAN_ARGS(s), TEXT(tenant), NUMBER(page.limit), NUMBER(state)),
+                    &approval_type, ret_count, e);
     return *ret ? 0 : -1;
 }
 

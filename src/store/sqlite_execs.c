@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #define SHORT_COLUMNS                                                                              \
-    "id, tenant, session, pool, key, request, door, kind, approval, status, created_ms, "           \
+    "id, tenant, session, pool, key, request, door, kind, approval, status, created_ms, "          \
     "started_ms, ended_ms, events_hash, outcome"
 #define COLUMNS SHORT_COLUMNS ", code, events"
 

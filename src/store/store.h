@@ -209,28 +209,28 @@ enum approval_state {
 };
 
 struct approval_row {
-    char id[ID_MAX];     /* "apr_..." */
-    char *tenant;        /* owned */
-    char *key;           /* owned: of whoever asked; "" without one */
-    char *pool;          /* owned */
-    char *session;       /* owned: "" as long as there is none */
-    char *conversation;  /* owned: the door's, or "" */
-    char *tool;          /* owned */
-    char *door;          /* owned */
-    char *request;       /* owned: request id */
-    uint8_t digest[32];  /* of all that is asked for: it stands for nothing else */
-    bool lasting;        /* approved, it is for the tool in this session and conversation */
-    int state;           /* enum approval_state */
-    char *decided_by;    /* owned, or NULL: id of the key; "" without one */
-    char *decided_how;   /* owned, or NULL: "client" or "approver" */
-    char *reason;        /* owned, or NULL: in the words of whoever decided */
-    char *execution;     /* owned, or NULL: the last that ran by it */
+    char id[ID_MAX];    /* "apr_..." */
+    char *tenant;       /* owned */
+    char *key;          /* owned: of whoever asked; "" without one */
+    char *pool;         /* owned */
+    char *session;      /* owned: "" as long as there is none */
+    char *conversation; /* owned: the door's, or "" */
+    char *tool;         /* owned */
+    char *door;         /* owned */
+    char *request;      /* owned: request id */
+    uint8_t digest[32]; /* of all that is asked for: it stands for nothing else */
+    bool lasting;       /* approved, it is for the tool in this session and conversation */
+    int state;          /* enum approval_state */
+    char *decided_by;   /* owned, or NULL: id of the key; "" without one */
+    char *decided_how;  /* owned, or NULL: "client" or "approver" */
+    char *reason;       /* owned, or NULL: in the words of whoever decided */
+    char *execution;    /* owned, or NULL: the last that ran by it */
     int64_t created_ms;
-    int64_t expires_ms;  /* pending, or approved and not taken yet: until then */
-    int64_t decided_ms;  /* 0: not yet */
-    int64_t taken_ms;    /* the asker has heard of the decision; 0: not yet */
-    int64_t text_chars;  /* of the whole text */
-    char *text;          /* owned: its beginning */
+    int64_t expires_ms; /* pending, or approved and not taken yet: until then */
+    int64_t decided_ms; /* 0: not yet */
+    int64_t taken_ms;   /* the asker has heard of the decision; 0: not yet */
+    int64_t text_chars; /* of the whole text */
+    char *text;         /* owned: its beginning */
 };
 void approval_row_done(struct approval_row *r);
 
@@ -269,8 +269,7 @@ void pool_row_done(struct pool_row *r);
 /* Or replaces; created_ms stays. On the disk before done comes. */
 int db_pool_put(struct db *db, const struct pool_row *r, struct err *e) MUST_CHECK;
 /* Oldest first. */
-int db_pool_list(struct db *db, struct pool_row **ret, size_t *ret_count,
-                 struct err *e) MUST_CHECK;
+int db_pool_list(struct db *db, struct pool_row **ret, size_t *ret_count, struct err *e) MUST_CHECK;
 int db_pool_delete(struct db *db, const char *name, struct err *e) MUST_CHECK; /* 1, 0, -1 */
 
 /* A key that is handed out again to whoever manages the pool, so its secret is kept. */

@@ -62,8 +62,8 @@ struct db_ops {
                          const uint8_t digest[32], int64_t now_ms, struct approval_row *ret,
                          struct err *e);
     int (*approval_lasting)(struct db *db, const char *tenant, const char *key, const char *tool,
-                            const char *session, const char *conversation,
-                            struct approval_row *ret, struct err *e);
+                            const char *session, const char *conversation, struct approval_row *ret,
+                            struct err *e);
     int (*approval_count)(struct db *db, const char *tenant, int64_t now_ms, uint64_t *ret_pending,
                           struct err *e);
     int (*approval_list)(struct db *db, const char *tenant, int state, struct page page,
@@ -119,8 +119,7 @@ struct row_type {
     size_t count, size;
 };
 extern const struct row_type key_type, session_type, space_type, exec_type, file_type,
-    approval_type,
-    pool_type, pool_key_type;
+    approval_type, pool_type, pool_key_type;
 extern const struct row_type number_type; /* one int64_t */
 
 void row_done(const struct row_type *t, void *row);

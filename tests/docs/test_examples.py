@@ -117,7 +117,8 @@ def test_served_page(page, place):
     os.mkdir(f"{place}/work")
     with server(place) as address, subprocess.Popen(
             ["bash"], cwd=f"{place}/work", text=True, stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as shell:
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            env={**os.environ, "PATH": f"{BUILD}:{os.environ['PATH']}"}) as shell:
         for block in BLOCK.findall(page.read_text().replace(SERVED, address)):
             for command, expected in commands(block):
                 said = say(shell, command)

@@ -63,3 +63,30 @@ def test_figure_that_cannot_be_drawn(science):
 
 def test_pandas_plot(science):
     assert figures(science.run("import pandas as pd\npd.Series([1, 3]).plot();")) == 1
+
+
+PREVIEW = {"image/png;preview=1", "image/jpeg;preview=1"}
+
+
+def test_a_large_figure_has_a_preview(plots):
+    cell = plots.run(IMPORT + "plt.figure(figsize=(20, 5), dpi=100)\nplt.plot([1, 2]);")
+    [shown] = cell.of("display")
+    assert int.from_bytes(shown["image/png"][16:20], "big") > 1500
+    large = plots.run("plt.figure(figsize=(40, 10), dpi=100)\nplt.plot([1, 2]);").of("display")[0]
+    size = large["image/png;preview=1"][16:24]
+    assert large["image/png"].startswith(PNG) and int.from_bytes(size[:4], "big") == 1568
+    assert not PREVIEW & set(plots.run("plt.plot([1]);").of("display")[0])
+
+
+def test_a_heavy_picture_has_a_preview(science):
+    cell = science.run("import os\nfrom PIL import Image\n"
+                       "Image.frombytes('RGB', (1000, 1000), os.urandom(3000000))")
+    assert len(cell.result["image/png"]) > 2000000
+    assert 0 < len(cell.result["image/jpeg;preview=1"]) <= 525000
+
+
+def test_what_is_no_picture_has_no_preview(kernel):
+    cell = kernel.run("display({'image/png': b'\\x89PNG\\r\\n\\x1a\\n' + b'x' * 600000,\n"
+                      "         'text/plain': 'p'}, raw=True)")
+    assert (cell.status, cell.err) == (0, "")
+    assert set(cell.of("display")[0]) == {"image/png", "text/plain"}

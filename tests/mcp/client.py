@@ -180,6 +180,24 @@ class Peer:
         response = connection.begin(method, self.path, body=body, headers=headers)
         return Exchange(connection, response, self.question)
 
+    def shoot(self, method, params=None):
+        """Sends a request and waits for nothing: the socket."""
+        params = self.params(params)
+        body = json.dumps({"jsonrpc": "2.0", "id": next(self.ids), "method": method, "params": params})
+        headers = {"Host": "localhost", "Content-Length": len(body), **self.headers,
+                   **self.headers_of(method, params)}
+        s = self.server.connect()
+        s.sendall(f"POST {self.path} HTTP/1.1\r\n".encode()
+                  + b"".join(f"{k}: {v}\r\n".encode() for k, v in headers.items())
+                  + f"\r\n{body}".encode())
+        return s
+
+    def params(self, params=None):
+        return params or {}
+
+    def headers_of(self, method, params):
+        raise NotImplementedError
+
     def question(self, message):
         """A server's request on a stream of ours."""
         raise AssertionError(f"nobody expected to be asked: {message}")
@@ -228,6 +246,9 @@ class Legacy(Peer):
         if not self.session:
             return {}
         return {"Mcp-Session-Id": self.session, "MCP-Protocol-Version": self.version}
+
+    def headers_of(self, method, params):
+        return self.own_headers()
 
     def post(self, message, headers=None, body=None):
         return super().post(message, {**self.own_headers(), **(headers or {})}, body)
@@ -281,7 +302,7 @@ class Modern(Peer):
                            **params.get("_meta", {})}
         return params
 
-    def own_headers(self, method, params):
+    def headers_of(self, method, params):
         headers = {"MCP-Protocol-Version": self.version, "Mcp-Method": method}
         if isinstance(params.get(NAMED.get(method)), str):
             headers["Mcp-Name"] = header_text(params[NAMED[method]])
@@ -291,7 +312,7 @@ class Modern(Peer):
         params = self.params(params)
         message = {"jsonrpc": "2.0", "id": next(self.ids) if id is None else id, "method": method,
                    "params": params}
-        return self.post(message, {**self.own_headers(method, params), **(headers or {})})
+        return self.post(message, {**self.headers_of(method, params), **(headers or {})})
 
     def request(self, method, params=None, **more):
         """Questions are answered, and the request repeated, as often as it takes."""

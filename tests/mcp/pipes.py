@@ -134,7 +134,8 @@ class Local:
         for line in self.process.stdout:
             try:
                 message = json.loads(line.decode("utf-8", "strict"))
-                assert message["jsonrpc"] == "2.0" and line.endswith(b"\n")
+                parts = message if isinstance(message, list) else [message]
+                assert line.endswith(b"\n") and all(m["jsonrpc"] == "2.0" for m in parts)
             except (ValueError, KeyError, TypeError, AssertionError):
                 self.broken.append(line[:300])
                 continue
@@ -167,10 +168,10 @@ class Local:
 
     def errors(self):
         """Those that belong to no request."""
-        return [m["error"] for m in self.heard if "error" in m]
+        return [m["error"] for m in self.heard if isinstance(m, dict) and "error" in m]
 
     def of(self, method):
-        return [m.get("params") for m in self.heard if m.get("method") == method]
+        return [m.get("params") for m in self.heard if isinstance(m, dict) and m.get("method") == method]
 
     # --- requests ---
 

@@ -1,5 +1,6 @@
 """Designated approvers: who may decide what clients ask for, through REST, and what comes of it."""
 
+import jsonschema
 import pytest
 
 from client import Legacy, Modern, text_of
@@ -210,6 +211,9 @@ def test_lists(server):
         assert c.get("/v1/approvals?state=declined&limit=1").json["data"][0]["id"] == made[1]
         c.get("/v1/approvals?state=lost").refused(400, param="state")
         one = c.get(f"/v1/approvals/{made[0]}").json
+        schemas = c.get("/v1/openapi.json").json["components"]
+        for found in (one, c.get(f"/v1/approvals/{made[1]}").json):
+            jsonschema.validate(found, {"$ref": "#/components/schemas/approval", "components": schemas})
     assert one["tool"] == "run_code" and one["text"] == "'list 0'" and one["text_size"] == 8
     assert one["door"] == "mcp" and one["pool"] == "default" and one["key"] is None
     assert len(one["digest"]) == 64 and one["session"] is None and one["scope"] == "once"

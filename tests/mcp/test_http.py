@@ -40,7 +40,7 @@ def test_ids_come_back_as_they_were(either, id):
     headers = {}
     if isinstance(either, Modern):
         message["params"] = either.params()
-        headers = either.own_headers("tools/list", message["params"])
+        headers = either.headers_of("tools/list", message["params"])
     response = either.post(message, headers).reply().response
     assert response["id"] == id
     assert type(response["id"]) is type(id)

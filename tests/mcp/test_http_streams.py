@@ -11,6 +11,7 @@ from server import Server, together
 
 FLAGS = ["--conformance-fixtures"]
 TOKEN = {"_meta": {"progressToken": "p"}}
+LONG = "import time\nfor i in range(600): time.sleep(0.1)"
 
 
 def tool(name, **arguments):
@@ -160,7 +161,7 @@ def test_the_end_of_a_session_ends_its_streams(server):
     client = Legacy(server).initialize()
     beside = client.listen()
     next(beside.events())
-    call = client.begin("tools/call", run("import time\nfor i in range(600): time.sleep(0.1)"))
+    call = client.begin("tools/call", run(LONG))
     next(call.events())
     client.end()
     assert all("method" in e.message for e in beside.events())
@@ -175,21 +176,22 @@ def running(server):
         return {e["id"] for e in client.all("/v1/executions") if e["status"] == "running"}
 
 
-def test_a_modern_client_that_goes_has_cancelled(server, modern):
+@pytest.mark.parametrize("how", ["close", "half"])
+def test_a_modern_client_that_goes_has_cancelled(server, modern, how):
     before = running(server)
-    exchange = modern.begin("tools/call", run("import time\nfor i in range(600): time.sleep(0.1)"))
+    s = modern.shoot("tools/call", run(LONG))
     retort.wait_until(lambda: running(server) - before, "the code runs")
-    exchange.close()
+    s.shutdown(socket.SHUT_WR if how == "half" else socket.SHUT_RDWR)
     retort.wait_until(lambda: not running(server) - before, "the code is interrupted", 20)
+    s.close()
 
 
-def test_so_has_one_that_half_closes(server, modern):
+def test_so_has_one_that_has_read_some(server, modern):
     before = running(server)
-    exchange = modern.begin("tools/call", run("import time\nfor i in range(600): time.sleep(0.1)"))
-    retort.wait_until(lambda: running(server) - before, "the code runs")
-    exchange.connection.connection.sock.shutdown(socket.SHUT_WR)
-    retort.wait_until(lambda: not running(server) - before, "the code is interrupted", 20)
+    exchange = modern.begin("tools/call", run(LONG))
+    assert exchange.streams
     exchange.close()
+    retort.wait_until(lambda: not running(server) - before, "the code is interrupted", 20)
 
 
 def test_a_legacy_client_that_goes_has_not(legacy):
@@ -206,16 +208,16 @@ def test_a_legacy_client_that_goes_has_not(legacy):
 
 def test_nor_has_one_that_goes_early(server, legacy):
     before = running(server)
-    exchange = legacy.begin("tools/call", tool("run_code", code="import time; time.sleep(1); x = 'through'"))
+    s = legacy.shoot("tools/call", tool("run_code", code="import time; time.sleep(1); x = 'through'"))
     retort.wait_until(lambda: running(server) - before, "the code runs")
-    exchange.close()
+    s.close()
     retort.wait_until(lambda: not running(server) - before, "the code ends")
     assert "through" in text_of(legacy.call("run_code", code="x"))
 
 
 def test_cancelled_calls_are_not_answered(server, legacy):
     before = running(server)
-    exchange = legacy.begin("tools/call", run("import time\nfor i in range(600): time.sleep(0.1)"), id="c")
+    exchange = legacy.begin("tools/call", run(LONG), id="c")
     retort.wait_until(lambda: running(server) - before, "the code runs")
     legacy.cancel("c")
     reply = exchange.reply()

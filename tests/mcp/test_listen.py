@@ -96,6 +96,7 @@ def test_the_legacy_era_hears_of_lists_by_itself(server):
 def test_the_legacy_era_is_told_when_it_comes(server):
     with Legacy(server) as client:
         client.call("test_trigger_prompt_change")
+        client.call("test_tool_with_progress")  # takes longer than a change waits to be told
         with client.listen() as stream:
             stream.until(PROMPTS)
 
@@ -125,4 +126,3 @@ def test_a_server_that_ends_says_so():
             assert last["result"]["_meta"][ID] == "mine"
             assert next(messages, None) is None
             ending.join()
-        server.start()

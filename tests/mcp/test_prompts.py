@@ -3,6 +3,8 @@
 import pytest
 from client import RpcError
 
+pytestmark = pytest.mark.once
+
 PROMPTS = {"analyze_data": ["file", "question"], "fix_error": ["execution_id"], "make_chart": ["file", "kind"]}
 FILES = "retort://sessions/{session_id}/files/{+path}"
 OUTPUT = "retort://executions/{execution_id}/output"

@@ -7,6 +7,8 @@ from urllib.parse import quote
 import pytest
 from client import Legacy, Modern, RpcError
 
+pytestmark = pytest.mark.once
+
 READ_MAX = 3 << 20
 NOT_FOUND = {"legacy": -32002, "modern": -32602}
 

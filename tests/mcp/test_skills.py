@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from client import RpcError
 
+pytestmark = pytest.mark.once
+
 FOLDER = Path(__file__).resolve().parents[2] / "skills" / "code-interpreter"
 SKILL = "skill://code-interpreter/SKILL.md"
 RECIPES = "skill://code-interpreter/references/recipes.md"

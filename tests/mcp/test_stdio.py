@@ -79,6 +79,22 @@ def test_what_a_modern_request_must_say(local):
     assert error["data"]["requested"] == "v999" and MODERN in error["data"]["supported"]
 
 
+def test_batches_are_of_one_version():
+    ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+    with Local() as c:
+        c.initialize("2025-03-26")
+        c.send([{**ping, "id": "a"}, {"jsonrpc": "2.0", "method": "notifications/nothing"}, {"jsonrpc": "2.0", "id": "b"},
+                {**ping, "id": "c", "method": "tools/call", "params": {"name": "run_code", "arguments": {"code": "6 * 7"}}}])
+        c.wait(lambda: any(isinstance(m, list) for m in c.heard), "an array")
+        answers = {m["id"]: m for m in next(m for m in c.heard if isinstance(m, list))}
+        assert answers["a"]["result"] == {} and answers["b"]["error"]["code"] == -32600
+        assert "42" in text_of(answers["c"]["result"]) and len(answers) == 3
+        c.initialize("2025-06-18")
+        c.send([{**ping, "id": "d"}])
+        c.wait(lambda: c.errors(), "a refusal")
+        assert "2025-03-26" in c.errors()[0]["message"]
+
+
 # --- side by side ---
 
 def test_ids_come_back_as_they_are(local):

@@ -96,6 +96,7 @@ GET /v1/sessions/{session}/files | PUT /v1/sessions/{session}/files/{path} | POS
 GET /v1/sessions/{session}/files/{path} | DELETE /v1/sessions/{session}/files/{path}
 GET /v1/sessions/{session}/workspace | POST /v1/files | GET /v1/files | GET /v1/files/{file}
 GET /v1/files/{file}/content | DELETE /v1/files/{file} | GET /v1/pools | GET /v1/pools/{pool}
+GET /v1/approvals | GET /v1/approvals/{approval} | POST /v1/approvals/{approval}
 POST /v1/keys | GET /v1/keys | DELETE /v1/keys/{key} | GET /v1/openapi.json
 GET /health | GET /ready | GET /metrics
 """
@@ -204,6 +205,10 @@ def test_it_is_true(server, document):
         w.ask("GET", "/v1/files/{file}/content", fill=file).expect(200)
         w.ask("DELETE", "/v1/files/{file}", fill=file).expect(204)
         w.ask("DELETE", base, fill=here).expect(204)
+
+        w.ask("GET", "/v1/approvals", query="?state=pending").expect(200)
+        for method, body in (("GET", None), ("POST", {"decision": "approve", "reason": "x"})):
+            w.ask(method, "/v1/approvals/{approval}", body, fill={"approval": "none"}).refused(404)
 
         key = w.ask("POST", "/v1/keys", {"tenant": "ops", "admin": True}).expect(201).json
         w.ask("GET", "/v1/keys").refused(401)

@@ -38,6 +38,8 @@ static const struct scene scenes[] = {
     {"cells_keep_their_order",            scene_cells_keep_their_order,            &sleepy,       true },
     {"leaving_interrupts",                scene_leaving_interrupts,                &awake,        true },
     {"background_goes_on",                scene_background_goes_on,                &awake,        true },
+    {"detached_goes_on",                  scene_detached_goes_on,                  &awake,        true },
+    {"one_that_stays",                    scene_one_that_stays,                    &awake,        true },
     {"long_output_is_on_record",          scene_long_output_is_on_record,          &awake,        true },
     {"variables_of_the_environment",      scene_variables_of_the_environment,      &sleepy,       true },
     {"commands_run_beside",               scene_commands_run_beside,               &awake,        true },

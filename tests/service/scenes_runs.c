@@ -88,6 +88,52 @@ void scene_background_goes_on(void)
     CHECK(!r.done);
 }
 
+static void on_news(void *arg)
+{
+    ++*(int *)arg;
+    loop_stop(loop);
+}
+
+/* One that nobody waits for any more goes on, and who watches hears of it once. */
+void scene_detached_goes_on(void)
+{
+    const char *id = keep(new_session());
+    static struct run r;
+    struct exec_spec spec = {.session = str_of(id),
+                             .code = STR("import time\nprint('one', flush=True)\ntime.sleep(0.5)\n"
+                                         "print('two', flush=True)\nx = 'ended'")};
+    struct exec_watch *talk, *over, *left;
+    int talked = 0, ended = 0, never = 0;
+
+    start(&r, &alice, &spec);
+    wait_for(&r.queued, "the queue");
+    CHECK(!service_exec_watch(service, &bob, str_of(r.id), true, on_news, &never));
+    talk = service_exec_watch(service, &alice, str_of(r.id), true, on_news, &talked);
+    over = service_exec_watch(service, &alice, str_of(r.id), false, on_news, &ended);
+    left = service_exec_watch(service, &alice, str_of(r.id), true, on_news, &never);
+    CHECK(talk && over && left);
+    exec_watch_free(left);
+    job_detach(r.job);
+    CHECK(strcmp(run(id, "x"), "'ended'") == 0);
+    for (int i = 0; i < 500 && !ended; i++)
+        pause_ms(10);
+    CHECK(talked == 1 && ended == 1 && never == 0 && !r.done);
+    exec_watch_free(talk);
+    exec_watch_free(over);
+    CHECK(!service_exec_watch(service, &alice, str_of(r.id), true, on_news, &never));
+}
+
+/* A session made with its first execution, for more to come. */
+void scene_one_that_stays(void)
+{
+    static struct run r;
+    struct exec_spec spec = {.code = STR("x = 'kept'"), .stays = true};
+
+    start(&r, &alice, &spec);
+    finish(&r);
+    CHECK(r.err.kind == ERR_NONE && strcmp(run(keep(r.session), "x"), "'kept'") == 0);
+}
+
 void scene_long_output_is_on_record(void)
 {
     const char *id = keep(new_session());

@@ -119,6 +119,8 @@ void scene_one_shot(void);
 void scene_cells_keep_their_order(void);
 void scene_leaving_interrupts(void);
 void scene_background_goes_on(void);
+void scene_detached_goes_on(void);
+void scene_one_that_stays(void);
 void scene_long_output_is_on_record(void);
 void scene_variables_of_the_environment(void);
 void scene_commands_run_beside(void);

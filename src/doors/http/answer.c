@@ -153,7 +153,7 @@ static const struct {
     [ERR_CONFLICT] = {409, "conflict"       },
       [ERR_BUSY] = {429, "busy"           },
     [ERR_DENIED] = {403, "forbidden"      },
-    [ERR_HOST] = {500, "internal"       },
+      [ERR_HOST] = {500, "internal"       },
 };
 
 int http_status_of(const struct err *e)
@@ -185,11 +185,11 @@ void answer_fail(struct request *r, int status, const char *type, const char *pa
     va_start(ap, fmt);
     vsnprintf(message, sizeof(message), fmt, ap);
     va_end(ap);
-    json_t *v = r->door && r->door->error
-                    ? r->door->error(r, status, type, param, clean(message))
-                    : json_pack("{s:{s:s,s:o,s:o,s:s}}", "error", "type", type, "message",
-                                clean(message), "param", param && *param ? clean(param) : json_null(),
-                                "request_id", r->caller.request);
+    json_t *v = r->door && r->door->error ? r->door->error(r, status, type, param, clean(message))
+                                          : json_pack("{s:{s:s,s:o,s:o,s:s}}", "error", "type",
+                                                      type, "message", clean(message), "param",
+                                                      param && *param ? clean(param) : json_null(),
+                                                      "request_id", r->caller.request);
     char *text = json_dumps(v, JSON_COMPACT);
     json_decref(v);
     assert(text);

@@ -12,7 +12,7 @@
 #define RATE_MS_PER_KB 2000 /* a body slower than this is no upload but a grip on a connection */
 
 struct body {
-    enum body_kind kind; /* never BODY_EITHER or BODY_ANY */
+    enum body_kind kind; /* never BODY_EITHER, BODY_ANY or BODY_TEXT */
     struct buf json;
     struct multipart *form;  /* owned, or NULL */
     struct uploads *uploads; /* owned, or NULL */
@@ -50,6 +50,10 @@ static bool kind_of(struct request *r, enum body_kind *ret)
         *ret = form ? BODY_FORM : BODY_JSON;
     if (*ret == BODY_ANY)
         *ret = form ? BODY_FORM : BODY_BYTES;
+    if (*ret == BODY_TEXT) {
+        *ret = BODY_BYTES;
+        return true;
+    }
     if ((*ret == BODY_JSON || *ret == BODY_BYTES) && type.n && !json)
         return refuse_type(r, r->route->body_kind == BODY_EITHER || r->route->body_kind == BODY_ANY
                                   ? "application/json or multipart/form-data"

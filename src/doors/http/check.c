@@ -66,7 +66,7 @@ int json_read_any(struct str text, json_t **ret, struct err *e)
 
     if (is_deep(text))
         return err_set(e, ERR_CALLER, "the JSON is nested more than %d levels deep", JSON_DEPTH);
-    *ret = json_loadb(text.p ? text.p : "", text.n, JSON_REJECT_DUPLICATES, &why);
+    *ret = json_loadb(text.p ? text.p : "", text.n, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &why);
     if (!*ret) {
         char *near = strstr(why.text, " near "); /* it quotes the client */
         if (near)

@@ -67,6 +67,7 @@ enum body_kind {
     BODY_EITHER, /* BODY_FORM by Content-Type, else BODY_JSON */
     BODY_BYTES,  /* JSON that the door reads by itself: request_body() */
     BODY_ANY,    /* BODY_FORM by Content-Type, else BODY_BYTES */
+    BODY_TEXT,   /* as BODY_BYTES, of any Content-Type */
 };
 
 enum route_flags {

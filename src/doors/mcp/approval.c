@@ -15,13 +15,13 @@
 #include <time.h>
 
 struct asking {
-    struct call *c;       /* borrowed: held by us until it runs or is answered */
-    const struct tool *t; /* static */
-    json_t *args;         /* borrowed from the call */
-    struct service *sv;   /* borrowed */
-    char id[ID_MAX];      /* of the approval */
-    bool lasting;         /* it may be for the whole conversation */
-    char why[NAME_SHOWN]; /* the user could not be asked; or "" */
+    struct call *c;               /* borrowed: held by us until it runs or is answered */
+    const struct tool *t;         /* static */
+    json_t *args;                 /* borrowed from the call */
+    struct service *sv;           /* borrowed */
+    char id[ID_MAX];              /* of the approval */
+    bool lasting;                 /* it may be for the whole conversation */
+    char why[NAME_SHOWN];         /* the user could not be asked; or "" */
     struct approval_watch *watch; /* owned, or NULL */
     struct timer *late;           /* owned, or NULL */
 };
@@ -182,9 +182,9 @@ static json_t *question(const struct asking *a, const struct approval_row *r)
 {
     AUTO_FREE char *message = NULL;
     json_t *params;
-    int n = asprintf(&message, "%s wants to run this%s%s in a sandbox of the pool %s:\n\n%s",
-                     a->t->title, *r->session ? " in the session " : "", r->session, r->pool,
-                     r->text);
+    int n =
+        asprintf(&message, "%s wants to run this%s%s in a sandbox of the pool %s:\n\n%s",
+                 a->t->title, *r->session ? " in the session " : "", r->session, r->pool, r->text);
 
     assert(n > 0);
     params = json_pack("{s:s, s:o}", "message", message, "requestedSchema", form(a->lasting));

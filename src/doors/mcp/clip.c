@@ -50,19 +50,20 @@ void text_share(const size_t *wants, size_t *ret, size_t count, size_t sum)
             ret[i] = sum / left;
 }
 
-/* The marker is part of what it may take. */
-#define MARKER_MAX 300
-
 /* Whole lines read better, where one ends not far from there. */
 #define LINE_NEAR 200
 
-static size_t line_end(struct str s, size_t head)
+size_t text_head_lines(struct str s, size_t most)
 {
+    size_t head = text_head(s, most);
     const char *from = s.p + (head > LINE_NEAR ? head - LINE_NEAR : 0);
     const char *end = memrchr(from, '\n', (size_t)(s.p + head - from));
 
-    return end ? (size_t)(end - s.p) + 1 : head;
+    return end && head < s.n ? (size_t)(end - s.p) + 1 : head;
 }
+
+/* The marker is part of what it may take. */
+#define MARKER_MAX 300
 
 static size_t line_start(struct str s, size_t tail)
 {
@@ -83,7 +84,7 @@ bool text_clip(struct buf *b, struct str s, size_t most, const char *execution)
         (void)!buf_put(b, s, &e);
         return false;
     }
-    head = line_end(s, text_head(s, keep / 2));
+    head = text_head_lines(s, keep / 2);
     tail = line_start(s, text_tail(s, keep - keep / 2));
     between = (struct str){s.p + head, tail - head};
     (void)!buf_put(b, (struct str){s.p, head}, &e);

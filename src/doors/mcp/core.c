@@ -237,7 +237,7 @@ struct mcp *mcp_new(const struct mcp_config *config)
     if (m->config.answer_ms == 0)
         m->config.answer_ms = ANSWER_MS;
     m->own = face_native;
-    m->face = &m->own;
+    m->face = config->face ? config->face : &m->own;
     if (config->fixtures) {
         m->own.more = &fixtures;
         m->own.has |= FACE_LOGGING;

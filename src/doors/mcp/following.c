@@ -19,7 +19,7 @@ static void on_change(void *arg, const struct service_change *what)
 
 void mcp_follow(struct mcp *m, struct service *sv)
 {
-    if (m->followed == sv)
+    if (m->followed == sv || !m->face->changes)
         return;
     m->followed = sv;
     service_on_change(sv, on_change, m);

@@ -430,12 +430,24 @@ static const struct route routes[] = {
 };
 // clang-format on
 
+/* The first rows of a face that is shown somewhere else. */
+#define FACE_ROUTES 3
+
+static const struct route *routes_at(struct mcp *m)
+{
+    for (size_t i = 0; i < FACE_ROUTES; i++) {
+        m->routes[i] = routes[i];
+        m->routes[i].path = m->config.path;
+    }
+    return m->routes;
+}
+
 void mcp_door_init(struct door *ret, struct mcp *m)
 {
     m->challenge = oauth_challenge(m);
     *ret = (struct door){.name = "mcp",
-                         .routes = routes,
-                         .route_count = COUNT(routes),
+                         .routes = m->config.path ? routes_at(m) : routes,
+                         .route_count = m->config.path ? FACE_ROUTES : COUNT(routes),
                          .ctx = m,
                          .challenge = m->challenge};
 }

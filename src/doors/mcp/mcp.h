@@ -14,6 +14,7 @@
 #include "doors/http/http.h"
 
 struct mcp;
+struct face;
 
 #define MCP_SECRET_BYTES 32
 
@@ -29,6 +30,8 @@ struct mcp_config {
     /* Over HTTP: how clients reach us, and who gives them tokens, comma-separated; borrowed. NULL:
      * nobody does. */
     const char *public_url, *oauth_servers;
+    const struct face *face; /* what is shown; NULL: the tools of our own; borrowed */
+    const char *path;        /* over HTTP: where; NULL: "/mcp"; borrowed */
 };
 
 struct mcp *mcp_new(const struct mcp_config *config);
@@ -38,7 +41,7 @@ void mcp_free(struct mcp *m); /* before the service; calls under way are dropped
 /* From now on subscribers hear what changes in the service. Done by itself when a call makes it. */
 void mcp_follow(struct mcp *m, struct service *sv);
 
-/* /mcp: outlived by m. */
+/* At its path; outlived by m. */
 void mcp_door_init(struct door *ret, struct mcp *m);
 /* Speaks on two fds, which stay the caller's, until in is at its end; then calls on_end. */
 void mcp_stdio(struct mcp *m, int in, int out, loop_fn *on_end, void *arg);

@@ -562,6 +562,8 @@ const char *picture_why_not(const struct picture *p, size_t bytes);
 /* --- clip.c: text that fits; all of it is cut between characters --- */
 
 size_t text_head(struct str s, size_t most); /* so many of the first bytes */
+/* The same, up to the end of a line where one is near. */
+size_t text_head_lines(struct str s, size_t most);
 size_t text_tail(struct str s, size_t most); /* where the last bytes begin */
 size_t text_lines(struct str s);             /* newlines in it */
 /* Divides sum among wants: none gets more than it wants, and all that get less get the same. */
@@ -704,6 +706,20 @@ void task_take_result(struct call *c, json_t *result); /* takes result */
 void task_take_error(struct call *c, int code, const char *text);
 void tasks_free(struct mcp *m);
 
+/* --- outlet.c: lines on their way out --- */
+
+#define OUTLET_LINE_MAX (8 * MiB) /* clients refuse lines of 10 MiB */
+
+struct outlet;
+/* on_written: some of what waited has gone. on_unread: nobody reads any more, all is dropped. Both
+ * may come from inside outlet_put(). */
+struct outlet *outlet_new(struct loop *l, int fd, loop_fn *on_written, loop_fn *on_unread,
+                          void *arg);
+void outlet_free(struct outlet *o);
+/* False: it is longer than a client would read, and left out. */
+bool outlet_put(struct outlet *o, const json_t *message);
+size_t outlet_waits(const struct outlet *o); /* bytes */
+
 /* --- stdio.c --- */
 
 /* After the conversations: their calls speak through it. */
@@ -728,6 +744,7 @@ struct mcp {
     struct roll *roll;     /* owned by conversation.c */
     struct kept *kept;     /* owned: streams.c */
     char *challenge;       /* owned: of 401 over HTTP, or NULL */
+    struct route routes[3]; /* of config.path */
     char *tools_text[VERSION_COUNT]; /* owned: results of tools/list, or NULL */
     struct service *followed;      /* borrowed: tells what changes; or NULL */
     struct reading *reads_waiting; /* resources to be read */

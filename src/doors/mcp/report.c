@@ -105,9 +105,8 @@ static void add_value(struct report *r, const json_t *ev)
         put_kinds(b, data);
         return;
     }
-    put(b, event_is(ev, "result") ? STR("result: ") : STR("display: "));
-    if (memchr(plain.p, '\n', plain.n)) /* a table keeps its columns */
-        put(b, STR("\n"));
+    put(b, event_is(ev, "result") ? STR("result:") : STR("display:"));
+    put(b, memchr(plain.p, '\n', plain.n) ? STR("\n") : STR(" ")); /* a table keeps its columns */
     put(b, plain);
 }
 
@@ -206,7 +205,7 @@ static void put_page(struct report *r)
     all.n = whole_bytes(r, all);
     from = r->of.offset < all.n ? (size_t)r->of.offset : all.n;
     from += text_tail((struct str){all.p + from, all.n - from}, all.n - from);
-    n = text_head((struct str){all.p + from, all.n - from}, PAGE_BYTES);
+    n = text_head_lines((struct str){all.p + from, all.n - from}, PAGE_BYTES);
     (void)!buf_printf(&r->text, &e, "output, bytes %zu to %zu of %zu%s:\n", from, from + n, all.n,
                       r->over ? "" : " so far");
     put(&r->text, (struct str){all.p + from, n});

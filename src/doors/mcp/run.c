@@ -28,6 +28,7 @@ struct run {
     char session[ID_MAX], execution[ID_MAX];
     enum run_session how; /* it came to its session */
     bool background;
+    bool no_task;  /* it may not become one */
     bool replaces; /* the session it was to run in is gone */
     bool gone;     /* the client: nothing is to be answered */
     int64_t begun_us, told_us;
@@ -121,20 +122,29 @@ static void go_on_alone(struct run *u)
     service_exec_get(u->sv, &u->c->caller, str_of(u->execution), on_so_far, u);
 }
 
+/* True when the client waits for a task, or has one now. */
+static bool becomes_task(struct run *u)
+{
+    if (u->c->task)
+        return true;
+    if (u->no_task || !call_can(u->c, "extensions/" EXT_TASKS))
+        return false;
+    if (elapsed_ms(u) < TASK_MS)
+        return true;
+    u->no_task = !call_to_task(u->c, u->line[0] ? u->line : "The code is running.");
+    return !u->no_task;
+}
+
 static void on_tick(void *arg)
 {
     struct run *u = arg;
-    uint64_t most = u->c->mcp->config.answer_ms;
-    bool told = u->c->task || call_wants_progress(u->c);
+    bool waits = becomes_task(u) || call_wants_progress(u->c);
 
-    if (!u->c->task && elapsed_ms(u) >= TASK_MS && call_can(u->c, "extensions/" EXT_TASKS) &&
-        call_to_task(u->c, u->line[0] ? u->line : "The code is running."))
-        told = true;
-    if (!told && u->execution[0] && elapsed_ms(u) >= most) {
+    if (!waits && u->execution[0] && elapsed_ms(u) >= u->c->mcp->config.answer_ms) {
         go_on_alone(u);
         return;
     }
-    if (told)
+    if (waits)
         tell(u);
     timer_set(u->clock, TICK_MS);
 }

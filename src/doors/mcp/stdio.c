@@ -8,50 +8,35 @@
  * What the client does not read waits here, and it is bounded: progress is left out
  * first (call.c), then every other notification, then no more lines are read until there
  * is room again. Answers to what was asked before that are kept; there are at most
- * CALLS_MAX of them, and each is shorter than LINE_MAX.
+ * CALLS_MAX of them, and each is shorter than OUTLET_LINE_MAX.
  *
  * The fds may be shared with a shell, so they stay as blocking as they are; nothing is
- * read or written but what is there or has room.
+ * read but what is there.
  */
 #include "doors/mcp/mcp_int.h"
 
-#include <fcntl.h>
-#include <limits.h>
-#include <poll.h>
 #include <stdlib.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define READ_BYTES  (64 * KiB)
 #define KEEP_BYTES  (1 * MiB) /* of a line's memory, once it has been read */
-#define LINE_MAX_MB 8         /* of a line we write: clients refuse those of 10 MiB */
 #define PAUSE_BYTES (1 * MiB) /* unread: no more lines until it is half of that */
 #define LAST_MS     1000      /* for a client that has closed its end, to read the rest */
-
-/* One line on its way out. */
-struct parcel {
-    struct parcel *next;
-    char *text; /* owned */
-    size_t n, sent;
-};
 
 struct stdio {
     struct peer peer;                  /* of every call */
     struct mcp *mcp;                   /* borrowed */
     struct conversation *conversation; /* borrowed */
-    int in, out;                       /* borrowed */
+    int in;                            /* borrowed */
+    struct outlet *outlet;             /* owned */
     struct watch *readable;            /* owned; NULL: it is paused, over, or cannot be watched */
     struct watch *hangup;              /* owned: while it is paused */
-    struct watch *writable;            /* owned: while something waits */
     struct timer *again;               /* owned: goes on reading, from the loop */
     struct timer *last;                /* owned: after the end of input */
     struct buf line;                   /* what has been read and not yet served */
     size_t seen;                       /* of it, without a newline */
     bool skipping;                     /* the rest of a line that was too long */
-    struct parcel *first, **end;       /* owned */
-    size_t queued;                     /* bytes of them */
-    bool is_socket;                    /* out */
     bool can_wait;                     /* in has a poll(); a file has none */
     bool paused, over, ended;
     loop_fn *on_end;
@@ -66,7 +51,6 @@ static void drop_watches(struct stdio *s)
 {
     watch_free(take_ptr(&s->readable));
     watch_free(take_ptr(&s->hangup));
-    watch_free(take_ptr(&s->writable));
 }
 
 static void end(void *arg)
@@ -86,7 +70,7 @@ static void input_over(struct stdio *s)
     s->over = true;
     watch_free(take_ptr(&s->readable));
     watch_free(take_ptr(&s->hangup));
-    if (!s->first)
+    if (outlet_waits(s->outlet) == 0)
         end(s);
     else if (!s->last) {
         s->last = timer_new(s->mcp->config.loop, end, s);
@@ -96,95 +80,28 @@ static void input_over(struct stdio *s)
 
 /* --- out --- */
 
-/* What there is room for at this moment: at least one byte, or -1 with EAGAIN. */
-static ssize_t write_some(const struct stdio *s, const char *p, size_t n)
-{
-    struct pollfd room = {s->out, POLLOUT, 0};
-
-    if (s->is_socket)
-        return send(s->out, p, n, MSG_DONTWAIT | MSG_NOSIGNAL);
-    if (poll(&room, 1, 0) != 1) {
-        errno = EAGAIN;
-        return -1;
-    }
-    /* A pipe that has room has it for so much (pipe(7)). */
-    return write(s->out, p, n < PIPE_BUF ? n : PIPE_BUF);
-}
-
-static void drop_first(struct stdio *s)
-{
-    struct parcel *one = s->first;
-
-    s->first = one->next;
-    if (!s->first)
-        s->end = &s->first;
-    s->queued -= one->n;
-    free(one->text);
-    free(one);
-}
-
 static void resume(struct stdio *s);
 
-/* Whether anything is left. */
-static bool write_all(struct stdio *s)
-{
-    while (s->first) {
-        struct parcel *one = s->first;
-        ssize_t n = write_some(s, one->text + one->sent, one->n - one->sent);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0 && errno == EAGAIN)
-            return true;
-        if (n < 0) { /* nobody reads it, and nobody ever will */
-            while (s->first)
-                drop_first(s);
-            input_over(s);
-            return false;
-        }
-        one->sent += (size_t)n;
-        if (one->sent == one->n)
-            drop_first(s);
-    }
-    return false;
-}
-
-static void push(void *arg)
+static void on_written(void *arg)
 {
     struct stdio *s = arg;
-    bool left = write_all(s);
+    size_t left = outlet_waits(s->outlet);
 
-    if (s->ended)
-        return;
-    if (left && !s->writable)
-        s->writable = watch_new_writable(s->mcp->config.loop, s->out, push, s);
-    if (!left)
-        watch_free(take_ptr(&s->writable));
-    if (!left && s->over)
+    if (s->over && left == 0)
         end(s);
-    else if (s->paused && s->queued <= PAUSE_BYTES / 2)
+    else if (s->paused && left <= PAUSE_BYTES / 2)
         resume(s);
 }
 
-/* False: it is longer than a client would read. */
+/* Nobody reads, and nobody ever will. */
+static void on_unread(void *arg)
+{
+    end(arg);
+}
+
 static bool put(struct stdio *s, const json_t *message)
 {
-    struct parcel *one;
-    size_t n = 0;
-    char *text = s->ended ? NULL : record_dump(message, false, &n);
-
-    if (!text || n >= LINE_MAX_MB * MiB) {
-        free(text);
-        return s->ended;
-    }
-    text[n] = '\n'; /* in place of its NUL: one write, one line */
-    one = mem_zalloc(sizeof(*one));
-    *one = (struct parcel){.text = text, .n = n + 1};
-    *s->end = one;
-    s->end = &one->next;
-    s->queued += one->n;
-    if (!s->writable)
-        push(s);
-    return true;
+    return s->ended || outlet_put(s->outlet, message);
 }
 
 /* Takes message. */
@@ -199,7 +116,7 @@ static void stdio_send(struct peer *p, struct call *c, json_t *message)
     struct stdio *s = STDIO(p);
 
     (void)c;
-    if (s->queued > PAUSE_BYTES && !json_object_get(message, "id"))
+    if (outlet_waits(s->outlet) > PAUSE_BYTES && !json_object_get(message, "id"))
         json_decref(message);
     else
         put_away(s, message);
@@ -236,7 +153,7 @@ static void stdio_drop(struct peer *p, struct call *c)
 
 static size_t stdio_waits(struct peer *p)
 {
-    return STDIO(p)->queued;
+    return outlet_waits(STDIO(p)->outlet);
 }
 
 static const struct peer_ops stdio_ops = {stdio_send, stdio_answer, stdio_drop, stdio_waits};
@@ -399,7 +316,7 @@ static void take_lines(struct stdio *s)
 {
     size_t at = 0;
 
-    while (!s->over && s->queued <= PAUSE_BYTES) {
+    while (!s->over && outlet_waits(s->outlet) <= PAUSE_BYTES) {
         char *from = s->line.p + at, *newline = NULL;
         if (s->line.n > s->seen)
             newline = memchr(s->line.p + s->seen, '\n', s->line.n - s->seen);
@@ -430,7 +347,7 @@ static void go_on(struct stdio *s)
     take_lines(s);
     if (s->over)
         return;
-    if (s->queued > PAUSE_BYTES)
+    if (outlet_waits(s->outlet) > PAUSE_BYTES)
         pause_reading(s);
     else
         wait_for_more(s);
@@ -501,13 +418,6 @@ static bool can_poll(int fd)
            (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode) || (S_ISCHR(st.st_mode) && isatty(fd)));
 }
 
-static bool is_socket(int fd)
-{
-    struct stat st;
-
-    return fstat(fd, &st) == 0 && S_ISSOCK(st.st_mode);
-}
-
 /* Whoever has our standard input started us, and may do what we may. */
 void mcp_stdio(struct mcp *m, int in, int out, loop_fn *on_end, void *arg)
 {
@@ -515,11 +425,10 @@ void mcp_stdio(struct mcp *m, int in, int out, loop_fn *on_end, void *arg)
     struct stdio *s = mem_zalloc(sizeof(*s));
 
     assert(!m->stdio);
-    *s = (struct stdio){.peer = {&stdio_ops}, .mcp = m, .in = in, .out = out};
+    *s = (struct stdio){.peer = {&stdio_ops}, .mcp = m, .in = in};
     s->on_end = on_end;
     s->arg = arg;
-    s->end = &s->first;
-    s->is_socket = is_socket(out);
+    s->outlet = outlet_new(m->config.loop, out, on_written, on_unread, s);
     s->can_wait = can_poll(in);
     buf_init(&s->line, MESSAGE_MAX + 2 * READ_BYTES);
     s->conversation = conversation_new(m, &who);
@@ -538,8 +447,7 @@ void stdio_free(struct stdio *s)
     drop_watches(s);
     timer_free(s->again);
     timer_free(s->last);
-    while (s->first)
-        drop_first(s);
+    outlet_free(s->outlet);
     buf_done(&s->line);
     free(s);
 }

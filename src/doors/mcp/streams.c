@@ -340,6 +340,7 @@ void streams_listen(struct streams *all, struct request *r)
     }
     sse_open(all->aside, r, all->owner->client.version->has & HAS_ICONS);
     request_on_gone(r, on_gone, all->aside);
+    conversation_listens(all->owner);
 }
 
 static bool read_number(struct str *rest, uint64_t *ret)

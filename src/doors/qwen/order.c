@@ -21,7 +21,7 @@ void order_done(struct order *o)
     *o = (struct order){0};
 }
 
-void order_take_params(struct order *o, struct params *p)
+void order_take_params(struct order *o, struct written *p)
 {
     free(o->code);
     o->code = take_ptr(&p->code);

@@ -13,7 +13,7 @@
 #define WRAPS_MAX  4                 /* levels of wrapping that are taken off */
 #define JOINED_MAX (64 * 1024 * KiB) /* of blocks: never more than there was */
 
-static bool unwrap(struct str text, struct params *ret, unsigned depth);
+static bool unwrap(struct str text, struct written *ret, unsigned depth);
 
 /* --- pieces of text --- */
 
@@ -89,7 +89,7 @@ static struct str without_thoughts(struct str s)
     return s;
 }
 
-static void set_code(struct params *p, struct str code)
+static void set_code(struct written *p, struct str code)
 {
     free(p->code);
     p->code = mem_strndup(code);
@@ -97,7 +97,7 @@ static void set_code(struct params *p, struct str code)
 }
 
 /* With a blank line between it and what is there. */
-static void add_code(struct params *p, struct str code)
+static void add_code(struct written *p, struct str code)
 {
     struct buf b;
     struct err e;
@@ -235,7 +235,7 @@ static bool is_python(struct str label)
     return false;
 }
 
-static void add_block(struct params *ret, struct str body)
+static void add_block(struct written *ret, struct str body)
 {
     while (body.n > 0 && (body.p[body.n - 1] == '\n' || body.p[body.n - 1] == '\r'))
         body.n--;
@@ -245,7 +245,7 @@ static void add_block(struct params *ret, struct str body)
 
 /* All blocks of Python, joined. Where there is none the first of any other label: the model may
  * have called it what it likes. */
-static bool read_fences(struct str text, struct params *ret, unsigned depth)
+static bool read_fences(struct str text, struct written *ret, unsigned depth)
 {
     struct fence f, first = {0};
     size_t at = 0;
@@ -264,7 +264,7 @@ static bool read_fences(struct str text, struct params *ret, unsigned depth)
 
 /* --- tags --- */
 
-static bool read_code_tag(struct str text, struct params *ret, unsigned depth)
+static bool read_code_tag(struct str text, struct written *ret, unsigned depth)
 {
     struct str body;
     size_t after;
@@ -297,14 +297,14 @@ static struct str view(const json_t *v)
     return (struct str){json_string_value(v), json_string_length(v)};
 }
 
-static void keep_more(struct params *ret, json_t *object)
+static void keep_more(struct written *ret, json_t *object)
 {
     json_decref(ret->more);
     ret->more = json_incref(object);
 }
 
 /* {"code": ...}, {"name": ..., "arguments": ...}. What has neither is a value of Python's, too. */
-static bool read_object(json_t *v, struct params *ret, unsigned depth)
+static bool read_object(json_t *v, struct written *ret, unsigned depth)
 {
     json_t *code = json_object_get(v, "code"), *args = json_object_get(v, "arguments");
 
@@ -333,7 +333,7 @@ static bool is_code(struct str s)
            find(s, "```") < s.n || (s.n > 7 && memcmp(s.p, "import ", 7) == 0);
 }
 
-static bool read_json(struct str text, struct params *ret, unsigned depth)
+static bool read_json(struct str text, struct written *ret, unsigned depth)
 {
     struct str s = trim(text);
     json_t *v;
@@ -356,7 +356,7 @@ static bool read_json(struct str text, struct params *ret, unsigned depth)
 /* --- <tool_call>{"name": ..., "arguments": ...}</tool_call> --- */
 
 /* Escapes of JSON, in text that is no JSON otherwise. */
-static void set_unescaped(struct params *ret, struct str s)
+static void set_unescaped(struct written *ret, struct str s)
 {
     static const char letters[] = "nt\"\\/", means[] = "\n\t\"\\/";
     AUTO_FREE char *text = mem_zalloc(s.n + 1);
@@ -372,7 +372,7 @@ static void set_unescaped(struct params *ret, struct str s)
 }
 
 /* Arguments that are no JSON: what stands between the quotes of "code". */
-static bool salvage(struct str body, struct params *ret)
+static bool salvage(struct str body, struct written *ret)
 {
     size_t at = find(body, "\"code\"");
     struct str rest;
@@ -394,7 +394,7 @@ static bool salvage(struct str body, struct params *ret)
     return true;
 }
 
-static bool read_one_call(struct str body, struct params *one)
+static bool read_one_call(struct str body, struct written *one)
 {
     size_t n;
     json_t *v = json5_read_first(body, &n);
@@ -409,7 +409,7 @@ static bool read_one_call(struct str body, struct params *one)
 }
 
 /* Those of one reply run in their order. */
-static bool read_calls(struct str text, struct params *ret, unsigned depth)
+static bool read_calls(struct str text, struct written *ret, unsigned depth)
 {
     struct str body;
     size_t after;
@@ -417,7 +417,7 @@ static bool read_calls(struct str text, struct params *ret, unsigned depth)
 
     (void)depth;
     while (between(text, "<tool_call>", "</tool_call>", &body, &after)) {
-        struct params one = {0};
+        struct written one = {0};
         if (read_one_call(body, &one)) {
             add_code(ret, (struct str){one.code, one.code_n});
             if (one.more && !ret->more)
@@ -443,7 +443,7 @@ static size_t last_line_with(struct str text, const char *word)
     return found;
 }
 
-static bool read_react(struct str text, struct params *ret, unsigned depth)
+static bool read_react(struct str text, struct written *ret, unsigned depth)
 {
     size_t action = last_line_with(text, "Action:");
     struct str input, name;
@@ -472,7 +472,7 @@ static bool read_react(struct str text, struct params *ret, unsigned depth)
 /* --- all of them --- */
 
 /* What wraps the whole of a text. False: nothing does, and ret is as it was. */
-static bool unwrap(struct str text, struct params *ret, unsigned depth)
+static bool unwrap(struct str text, struct written *ret, unsigned depth)
 {
     struct str s = trim(text);
 
@@ -485,30 +485,30 @@ static bool unwrap(struct str text, struct params *ret, unsigned depth)
     return read_json(s, ret, depth);
 }
 
-void params_read(struct str text, struct params *ret)
+void params_read(struct str text, struct written *ret)
 {
-    static bool (*const forms[])(struct str text, struct params * ret, unsigned depth) = {
+    static bool (*const forms[])(struct str text, struct written * ret, unsigned depth) = {
         read_json, read_calls, read_react, read_fences, read_code_tag,
     };
     struct str said = without_thoughts(text);
 
-    *ret = (struct params){0};
+    *ret = (struct written){0};
     for (size_t i = 0; i < COUNT(forms); i++)
         if (forms[i](said, ret, 0) && ret->code)
             return;
     set_code(ret, said);
 }
 
-void params_code(struct str text, struct params *ret)
+void params_code(struct str text, struct written *ret)
 {
-    *ret = (struct params){0};
+    *ret = (struct written){0};
     if (!unwrap(text, ret, 1) || !ret->code)
         set_code(ret, text);
 }
 
-void params_done(struct params *p)
+void params_done(struct written *p)
 {
     free(p->code);
     json_decref(p->more);
-    *p = (struct params){0};
+    *p = (struct written){0};
 }

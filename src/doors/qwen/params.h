@@ -15,7 +15,7 @@
 
 #define JSON5_DEPTH 32 /* levels of nesting */
 
-struct params {
+struct written {
     char *code; /* owned, with a NUL: what is to run; may be blank */
     size_t code_n;
     json_t *more;     /* owned, or NULL: the object that the code was a member of */
@@ -24,10 +24,10 @@ struct params {
 };
 
 /* Every text means something: what is none of the known forms is code. */
-void params_read(struct str text, struct params *ret);
+void params_read(struct str text, struct written *ret);
 /* The same for what stands in a JSON string already: only what wraps all of it is taken off. */
-void params_code(struct str text, struct params *ret);
-void params_done(struct params *p);
+void params_code(struct str text, struct written *ret);
+void params_done(struct written *p);
 
 /* One value and nothing after it but blanks and comments. Owned by the caller; NULL when it is no
  * JSON5, or nested deeper than JSON5_DEPTH. Of two members with one name the last counts. Infinity

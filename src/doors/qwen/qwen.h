@@ -22,7 +22,8 @@ struct qwen_config {
     struct loop *loop;      /* borrowed */
     const char *pool;       /* NULL: the first; borrowed, as are the rest */
     const char *static_url; /* NULL: links lead to us */
-    const char *public_url; /* how clients reach us; NULL: as this one did */
+    const char *public_url; /* how clients reach us; NULL: as this one did, ... */
+    const char *address;    /* ... or, where that cannot be told, so; or NULL */
     const char *work_dir;   /* what code writes goes there, too; NULL: nowhere */
     const char *file_dirs;  /* local files may come from below these, comma-separated; or NULL */
     uint64_t timeout_ms;    /* of one call, unless it says otherwise */

@@ -37,7 +37,7 @@ void order_done(struct order *o);
 /* Options by their names, from JSON: what stands beside "code". */
 int order_take(struct order *o, const struct qwen *q, const json_t *more,
                struct err *e) MUST_CHECK;
-void order_take_params(struct order *o, struct params *p); /* its code */
+void order_take_params(struct order *o, struct written *p); /* its code */
 bool order_is_blank(const struct order *o);
 int instance_check(struct str name, struct err *e) MUST_CHECK;
 

@@ -23,8 +23,8 @@ struct run {
     bool streaming; /* headers are out */
     bool gone;      /* the client is, before anything was started */
     struct clearance clearance;
-    bool held;      /* the reader is slow, and the code waits for it */
-    size_t missed;  /* events that were left out, as the reader does not read */
+    bool held;     /* the reader is slow, and the code waits for it */
+    size_t missed; /* events that were left out, as the reader does not read */
     char session[ID_MAX];
 };
 

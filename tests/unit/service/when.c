@@ -24,42 +24,42 @@ static const struct {
     const char *text, *args;
     bool holds;
 } cases[] = {
-    /* the whole value, or a part of it */
-    {"code=abc",                 "{\"code\":\"abc\"}",               true },
-    {"code=abc",                 "{\"code\":\"abcd\"}",              false},
-    {"code~bc",                  "{\"code\":\"abcd\"}",              true },
-    {"code~BC",                  "{\"code\":\"abcd\"}",              false},
-    {"code!=abc",                "{\"code\":\"abcd\"}",              true },
-    {"code!~bc",                 "{\"code\":\"abcd\"}",              false},
-    /* patterns */
-    {"code=a*d",                 "{\"code\":\"abcd\"}",              true },
-    {"code=a?c*",                "{\"code\":\"abc\"}",               true },
-    {"code=*",                   "{\"code\":\"\"}",                  true },
-    {"code=a*b*c",               "{\"code\":\"a-b-b-c\"}",           true },
-    {"code=a*b*c",               "{\"code\":\"a-c-b\"}",             false},
-    {"code~a*d",                 "{\"code\":\"abcd\"}",              false},
-    /* any of the words, any of the rules, all of the tests */
-    {"code~x|y | c",             "{\"code\":\"abc\"}",               true },
-    {"code~x, code~c",           "{\"code\":\"abc\"}",               true },
-    {"code~a & code~c",          "{\"code\":\"abc\"}",               true },
-    {"code~a & code~x",          "{\"code\":\"abc\"}",               false},
-    {"code~x & code~a, code~b",  "{\"code\":\"abc\"}",               true },
-    {"code~a & code~x, code~y",  "{\"code\":\"abc\"}",               false},
-    {"code~y, code~a & code~x",  "{\"code\":\"abc\"}",               false},
-    /* quotes */
-    {"code~\"a, b | c & d\"",    "{\"code\":\"a, b | c & d\"}",      true },
-    {"code = \" x\"",            "{\"code\":\" x\"}",                true },
-    {"code=\"\\\"\\\\\"",       "{\"code\":\"\\\"\\\\\"}",       true },
-    /* what is always there, and what is no string */
-    {"tool=run_*",               "{}",                             true },
-    {"language=shell",           "{\"language\":\"shell\"}",         false},
-    {"language!=shell",          "{}",                             true },
-    {"timeout_ms=100",           "{\"timeout_ms\":100}",             true },
-    {"background=true",          "{\"background\":true}",            true },
-    {"env~\"\\\"HOME\\\"\"",     "{\"env\":{\"HOME\":\"/x\"}}",      true },
-    {"nothing=*",                "{}",                             false},
-    {"nothing!=x",               "{}",                             true },
-    {"code~x",                   "{}",                             false},
+  /* the whole value, or a part of it */
+    {"code=abc",                "{\"code\":\"abc\"}",          true },
+    {"code=abc",                "{\"code\":\"abcd\"}",         false},
+    {"code~bc",                 "{\"code\":\"abcd\"}",         true },
+    {"code~BC",                 "{\"code\":\"abcd\"}",         false},
+    {"code!=abc",               "{\"code\":\"abcd\"}",         true },
+    {"code!~bc",                "{\"code\":\"abcd\"}",         false},
+ /* patterns */
+    {"code=a*d",                "{\"code\":\"abcd\"}",         true },
+    {"code=a?c*",               "{\"code\":\"abc\"}",          true },
+    {"code=*",                  "{\"code\":\"\"}",             true },
+    {"code=a*b*c",              "{\"code\":\"a-b-b-c\"}",      true },
+    {"code=a*b*c",              "{\"code\":\"a-c-b\"}",        false},
+    {"code~a*d",                "{\"code\":\"abcd\"}",         false},
+ /* any of the words, any of the rules, all of the tests */
+    {"code~x|y | c",            "{\"code\":\"abc\"}",          true },
+    {"code~x, code~c",          "{\"code\":\"abc\"}",          true },
+    {"code~a & code~c",         "{\"code\":\"abc\"}",          true },
+    {"code~a & code~x",         "{\"code\":\"abc\"}",          false},
+    {"code~x & code~a, code~b", "{\"code\":\"abc\"}",          true },
+    {"code~a & code~x, code~y", "{\"code\":\"abc\"}",          false},
+    {"code~y, code~a & code~x", "{\"code\":\"abc\"}",          false},
+ /* quotes */
+    {"code~\"a, b | c & d\"",   "{\"code\":\"a, b | c & d\"}", true },
+    {"code = \" x\"",           "{\"code\":\" x\"}",           true },
+    {"code=\"\\\"\\\\\"",       "{\"code\":\"\\\"\\\\\"}",     true },
+ /* what is always there, and what is no string */
+    {"tool=run_*",              "{}",                          true },
+    {"language=shell",          "{\"language\":\"shell\"}",    false},
+    {"language!=shell",         "{}",                          true },
+    {"timeout_ms=100",          "{\"timeout_ms\":100}",        true },
+    {"background=true",         "{\"background\":true}",       true },
+    {"env~\"\\\"HOME\\\"\"",    "{\"env\":{\"HOME\":\"/x\"}}", true },
+    {"nothing=*",               "{}",                          false},
+    {"nothing!=x",              "{}",                          true },
+    {"code~x",                  "{}",                          false},
 };
 
 static void test_what_holds(void **state)
@@ -81,19 +81,19 @@ static void test_none_is_any(void **state)
 static void test_what_cannot_be_read(void **state)
 {
     static const char *const bad[][2] = {
-        {"",              "the name of an argument is missing at its end"       },
-        {"code",          "=, !=, ~ or !~ is missing at its end"                },
-        {"code~",         "a value is missing at its end"                       },
-        {"code~a,",       "the name of an argument is missing at its end"       },
-        {"code~a|",       "a value is missing at its end"                       },
-        {"code~|a",       "a value is missing before '|a'"                      },
-        {"code~\"a",      "a quotation mark is missing at its end"              },
-        {"code~\"\"",     "a value is missing at its end"                       },
-        {"code~\"a\" b",  "a comma, & or | is missing before 'b'"               },
-        {"code~a\"b\"",   "a comma, & or | is missing before '\"b\"'"           },
-        {"code!a",        "=, !=, ~ or !~ is missing before 'a'"                },
-        {"a=b & ",        "the name of an argument is missing at its end"       },
-        {"a=b; c=d, !",   "the name of an argument is missing before '!'"       },
+        {"",             "the name of an argument is missing at its end"},
+        {"code",         "=, !=, ~ or !~ is missing at its end"         },
+        {"code~",        "a value is missing at its end"                },
+        {"code~a,",      "the name of an argument is missing at its end"},
+        {"code~a|",      "a value is missing at its end"                },
+        {"code~|a",      "a value is missing before '|a'"               },
+        {"code~\"a",     "a quotation mark is missing at its end"       },
+        {"code~\"\"",    "a value is missing at its end"                },
+        {"code~\"a\" b", "a comma, & or | is missing before 'b'"        },
+        {"code~a\"b\"",  "a comma, & or | is missing before '\"b\"'"    },
+        {"code!a",       "=, !=, ~ or !~ is missing before 'a'"         },
+        {"a=b & ",       "the name of an argument is missing at its end"},
+        {"a=b; c=d, !",  "the name of an argument is missing before '!'"},
     };
 
     (void)state;

@@ -210,9 +210,12 @@ static void test_time(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        IN_SHOP(test_all_of_it_comes_back), IN_SHOP(test_tenants_are_apart),
-        IN_SHOP(test_what_is_open),         IN_SHOP(test_what_lasts),
-        IN_SHOP(test_lists),                IN_SHOP(test_time),
+        IN_SHOP(test_all_of_it_comes_back),
+        IN_SHOP(test_tenants_are_apart),
+        IN_SHOP(test_what_is_open),
+        IN_SHOP(test_what_lasts),
+        IN_SHOP(test_lists),
+        IN_SHOP(test_time),
     };
 
     return RUN(tests);

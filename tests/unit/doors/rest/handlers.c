@@ -404,7 +404,9 @@ static void end_asked(struct request *r)
 
 static void test_nothing_runs_before_the_verdict(void **state)
 {
-    struct approval_info clear = {.verdict = APPROVAL_CLEAR, .clearance = {"data", "apr_1"}};
+    struct approval_info clear = {
+        .verdict = APPROVAL_CLEAR, .clearance = {"data", "apr_1"}
+    };
     struct request r;
 
     (void)state;
@@ -425,8 +427,8 @@ static void test_what_is_not_clear_is_refused(void **state)
     struct approval_row asked = {.id = "apr_1"};
     const struct approval_info infos[] = {
         {.verdict = APPROVAL_WAIT, .row = &asked},
-        {.verdict = APPROVAL_NO,   .row = &asked},
-        {.verdict = APPROVAL_NO                 },
+        {.verdict = APPROVAL_NO,                        .row = &asked},
+        {.verdict = APPROVAL_NO},
     };
 
     (void)state;
@@ -442,7 +444,9 @@ static void test_what_is_not_clear_is_refused(void **state)
 
 static void test_gone_while_it_is_asked_about(void **state)
 {
-    struct approval_info clear = {.verdict = APPROVAL_CLEAR, .clearance = {"data", "apr_1"}};
+    struct approval_info clear = {
+        .verdict = APPROVAL_CLEAR, .clearance = {"data", "apr_1"}
+    };
     struct request r;
 
     (void)state;

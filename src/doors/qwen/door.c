@@ -1,0 +1,187 @@
+/*
+ * POST /qwen/code_interpreter and /qwen/python_executor: the body is what a model has
+ * written, in any form. Options stand beside "code" in JSON, else in the query; the
+ * instance may be named by a header, too.
+ */
+#include "doors/qwen/qwen_int.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define INSTANCE_DEFAULT "default"
+
+struct visit {
+    struct request *r;     /* borrowed; NULL once it is answered or dropped */
+    struct errand *errand; /* borrowed; NULL once it is over */
+    bool stateless;
+};
+
+static void on_gone(void *arg)
+{
+    struct visit *v = arg;
+    struct request *r = take_ptr(&v->r);
+
+    if (!r)
+        return;
+    errand_leave(take_ptr(&v->errand));
+    request_drop(r);
+}
+
+/* Only what a header can carry. */
+static void header(struct request *r, const char *name, const char *value)
+{
+    for (const char *p = value; *p; p++)
+        if (*p < ' ' || *p == 0x7f)
+            return;
+    if (*value)
+        answer_header(r, name, value);
+}
+
+static void on_reply(void *arg, const struct reply *reply)
+{
+    struct visit *v = arg;
+    struct request *r = take_ptr(&v->r);
+
+    v->errand = NULL;
+    header(r, "x-qwen-session", reply->session);
+    header(r, "x-qwen-execution", reply->execution);
+    header(r, "x-qwen-uploaded", reply->uploaded);
+    answer_text(r, reply->status,
+                v->stateless && !reply->is_error && reply->text.n ? "application/json"
+                                                                  : "text/markdown; charset=utf-8",
+                reply->text);
+}
+
+/* --- the order --- */
+
+/* A list in a query is JSON; what is none is one file. */
+static json_t *query_value(const char *name, struct str text)
+{
+    json_t *v = strcmp(name, "files") == 0 && text.n && *text.p == '[' ? json5_read(text) : NULL;
+
+    return v ? v : record_text(text);
+}
+
+static json_t *query_options(struct request *r)
+{
+    static const char *const names[] = {"instance", "timeout",           "files",
+                                        "work_dir", "traceback",         "get_answer_symbol",
+                                        "get_answer_expr", "get_answer_from_stdout"};
+    json_t *options = json_object();
+    struct str instance = request_header(r, "x-qwen-instance");
+
+    if (instance.n)
+        json_object_set_new(options, "instance", record_text(instance));
+    for (size_t i = 0; i < COUNT(names); i++) {
+        struct str v = request_query(r, names[i]);
+        if (v.p)
+            json_object_set_new(options, names[i], query_value(names[i], v));
+    }
+    return options;
+}
+
+static int take_order(struct request *r, struct order *o, struct err *e)
+{
+    struct written p;
+    json_t *options = query_options(r);
+    int rc;
+
+    params_read(request_body(r), &p);
+    json_object_update(options, p.more);
+    rc = order_take(o, request_ctx(r), options, e);
+    json_decref(options);
+    order_take_params(o, &p);
+    params_done(&p);
+    if (!*o->instance)
+        snprintf(o->instance, sizeof(o->instance), INSTANCE_DEFAULT);
+    return rc;
+}
+
+static const char *base_of(struct request *r, char ret[LINK_MAX])
+{
+    struct qwen *q = request_ctx(r);
+    struct str host = request_header(r, "host");
+
+    if (q->config.public_url)
+        snprintf(ret, LINK_MAX, "%s", q->config.public_url);
+    else if (host.n > 0)
+        snprintf(ret, LINK_MAX, "%s://%.*s", request_scheme(r), (int)host.n, host.p);
+    else
+        ret[0] = '\0';
+    return ret;
+}
+
+static void handle(struct request *r, const char *tool, bool stateless)
+{
+    struct visit *v = mem_zalloc(sizeof(*v));
+    char base[LINK_MAX];
+    const struct errand_spec spec = {.qwen = request_ctx(r),
+                                     .service = request_service(r),
+                                     .caller = request_caller(r),
+                                     .tool = tool,
+                                     .base = base_of(r, base),
+                                     .stateless = stateless};
+    struct order o;
+    struct err e;
+
+    *v = (struct visit){.r = r, .stateless = stateless};
+    request_keep(r, free, v);
+    order_init(&o, request_ctx(r));
+    if (take_order(r, &o, &e) < 0) {
+        order_done(&o);
+        answer_error(r, &e, NULL);
+        return;
+    }
+    request_on_gone(r, on_gone, v);
+    v->errand = errand_start(&spec, &o, on_reply, v);
+}
+
+void handle_interpreter(struct request *r)
+{
+    handle(r, "code_interpreter", false);
+}
+
+void handle_executor(struct request *r)
+{
+    handle(r, "python_executor", true);
+}
+
+/* --- the table --- */
+
+// clang-format off
+static const struct field call_query[] = {
+    {"instance",  FIELD_TEXT, OPTIONAL, 1, INSTANCE_MAX, NULL,
+     "Whose variables and files: each name has its own. Also the header X-Qwen-Instance.", "\"chat-17\""},
+    {"timeout",   FIELD_TEXT, OPTIONAL, 0, 0, NULL, "Seconds.", "\"60\""},
+    {"files",     FIELD_TEXT, OPTIONAL, 0, 0, NULL,
+     "A URL or a path of the server, or a JSON list of them.", NULL},
+    {"work_dir",  FIELD_TEXT, OPTIONAL, 0, 0, NULL, "A folder below the operator's work dir.", NULL},
+    {"traceback", FIELD_TEXT, OPTIONAL, 0, 0, NULL, "full: errors come with their frames.", NULL},
+    {"get_answer_symbol", FIELD_TEXT, OPTIONAL, 0, 0, NULL, "python_executor: this variable is the answer.", NULL},
+    {"get_answer_expr",   FIELD_TEXT, OPTIONAL, 0, 0, NULL, "python_executor: this expression is the answer.", NULL},
+    {"get_answer_from_stdout", FIELD_TEXT, OPTIONAL, 0, 0, NULL,
+     "python_executor: false: the value of the last line is the answer.", NULL},
+    {0},
+};
+
+static const struct route routes[] = {
+    {.method = HTTP_POST, .path = "/qwen/code_interpreter", .id = "qwen_code_interpreter",
+     .tag = "Qwen", .text = "Run what a model has written, in any form, and tell in Markdown what came of it.",
+     .body_kind = BODY_TEXT, .body_max = BODY_QWEN_MAX, .query = call_query, .status = 200,
+     .answer = "text/markdown", .answer_text = "What came of it.", .handle = handle_interpreter},
+    {.method = HTTP_POST, .path = "/qwen/python_executor", .id = "qwen_python_executor",
+     .tag = "Qwen", .text = "Run code that has no past and no future. The answer is a pair: output and report.",
+     .body_kind = BODY_TEXT, .body_max = BODY_QWEN_MAX, .query = call_query, .status = 200,
+     .answer = "application/json", .answer_text = "The pair.", .handle = handle_executor},
+    {.method = HTTP_GET, .path = "/qwen/static/{name}", .id = "qwen_static", .tag = "Qwen",
+     .text = "An image that code has shown. Its name is in the Markdown, and cannot be guessed.",
+     .flags = ROUTE_OPEN, .status = 200, .answer = "image/png", .answer_text = "The image.",
+     .handle = handle_static},
+};
+// clang-format on
+
+void qwen_door_init(struct door *ret, struct qwen *q)
+{
+    *ret = (struct door){
+        .name = "qwen", .routes = routes, .route_count = COUNT(routes), .ctx = q};
+}

@@ -1,0 +1,156 @@
+/*
+ * Links to images. They stand in Markdown that a chat shows, so whoever has one must be
+ * able to follow it, without a key; and nobody can make one up: it carries a signature
+ * over the tenant, the execution and the number of the image. What it leads to is the
+ * execution's record, and goes with it.
+ *
+ * exec_...-2-SIGNATURE-TENANT.png, the last two in hex.
+ */
+#include "doors/qwen/qwen_int.h"
+
+#include <gnutls/crypto.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define SIGNATURE 16 /* bytes of it */
+#define TENANT_MAX sizeof(((struct caller *)0)->tenant)
+
+static void sign(const struct qwen *q, const char *tenant, const char *execution, size_t n,
+                 char ret[2 * SIGNATURE + 1])
+{
+    char text[TENANT_MAX + ID_MAX + 64];
+    uint8_t mac[32];
+    int len = snprintf(text, sizeof(text), "qwen image\n%s\n%s\n%zu", tenant, execution, n);
+
+    if (gnutls_hmac_fast(GNUTLS_MAC_SHA256, q->config.secret, sizeof(q->config.secret), text,
+                         (size_t)len, mac) < 0)
+        abort();
+    for (size_t i = 0; i < SIGNATURE; i++)
+        snprintf(ret + 2 * i, 3, "%02x", mac[i]);
+}
+
+void image_name(const struct qwen *q, const char *tenant, const char *execution, size_t n,
+                const char *mime, struct buf *ret)
+{
+    char signature[2 * SIGNATURE + 1];
+    struct err e;
+
+    sign(q, tenant, execution, n, signature);
+    (void)!buf_printf(ret, &e, "%s-%zu-%s-", execution, n, signature);
+    for (const char *p = tenant; *p; p++)
+        (void)!buf_printf(ret, &e, "%02x", (unsigned char)*p);
+    (void)!buf_printf(ret, &e, ".%s", suffix_of(mime));
+}
+
+/* --- and back --- */
+
+struct image {
+    struct request *r; /* borrowed: outlives us */
+    size_t n;
+    json_t *text; /* owned */
+    const char *mime;
+    char *bytes; /* owned */
+    size_t size;
+    bool good;
+};
+
+static void image_free(void *arg)
+{
+    struct image *m = arg;
+
+    json_decref(m->text);
+    free(m->bytes);
+    free(m);
+}
+
+static void no_image(struct request *r)
+{
+    answer_fail(r, 404, "not_found", NULL, "there is no such image, or no more");
+}
+
+static void decode(void *arg)
+{
+    struct image *m = arg;
+    struct str text = json_view(m->text);
+
+    m->bytes = mem_zalloc(text.n + 1);
+    m->size = text.n;
+    if (strcmp(m->mime, "image/svg+xml") == 0)
+        memcpy(m->bytes, text.p, text.n);
+    else
+        m->good = base64_decode(text, m->bytes, &m->size);
+}
+
+static void on_decoded(void *arg)
+{
+    struct image *m = arg;
+
+    if (!m->good) {
+        no_image(m->r);
+        return;
+    }
+    answer_header(m->r, "cache-control", "private, max-age=86400, immutable");
+    answer_header(m->r, "x-content-type-options", "nosniff");
+    answer_header(m->r, "content-security-policy", "default-src 'none'; sandbox"); /* of an SVG */
+    answer_text(m->r, 200, m->mime, (struct str){m->bytes, m->size});
+}
+
+static void on_record(void *arg, const struct exec_info *info, const struct err *failed)
+{
+    struct image *m = arg;
+    const json_t *image = failed ? NULL : image_of(info->events, m->n, &m->mime);
+
+    if (!image) {
+        no_image(m->r);
+        return;
+    }
+    m->text = json_incref((json_t *)image);
+    m->good = true;
+    loop_work(request_loop(m->r), decode, on_decoded, m);
+}
+
+static bool unhex(const char *text, char *ret, size_t size)
+{
+    size_t n = strspn(text, "0123456789abcdef");
+    unsigned v;
+
+    if (n == 0 || n % 2 != 0 || n / 2 >= size || text[n] != '.')
+        return false;
+    for (size_t i = 0; i < n; i += 2) {
+        if (sscanf(text + i, "%2x", &v) != 1 || v == 0)
+            return false;
+        ret[i / 2] = (char)v;
+    }
+    ret[n / 2] = '\0';
+    return true;
+}
+
+/* False: it is none that we have made. */
+static bool name_read(const struct qwen *q, struct str name, struct caller *ret_caller,
+                      char ret_execution[ID_MAX], size_t *ret_n)
+{
+    char text[512], given[2 * SIGNATURE + 1], made[2 * SIGNATURE + 1];
+    int at = 0;
+
+    if (!str_to_cstr(name, text, sizeof(text)) ||
+        sscanf(text, "%39[a-z0-9_]-%5zu-%32[0-9a-f]-%n", ret_execution, ret_n, given, &at) != 3 ||
+        at == 0 || !id_is(str_of(ret_execution), "exec_") || strlen(given) != 2 * (size_t)SIGNATURE ||
+        !unhex(text + at, ret_caller->tenant, sizeof(ret_caller->tenant)))
+        return false;
+    sign(q, ret_caller->tenant, ret_execution, *ret_n, made);
+    return gnutls_memcmp(given, made, 2 * (size_t)SIGNATURE) == 0;
+}
+
+void handle_static(struct request *r)
+{
+    struct image *m = mem_zalloc(sizeof(*m));
+    struct caller caller = {.door = "qwen"};
+    char execution[ID_MAX];
+
+    m->r = r;
+    request_keep(r, image_free, m);
+    if (name_read(request_ctx(r), request_path(r, "name"), &caller, execution, &m->n))
+        service_exec_get(request_service(r), &caller, str_of(execution), on_record, m);
+    else
+        no_image(r);
+}
