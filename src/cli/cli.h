@@ -96,6 +96,8 @@ struct settings {
     struct service_pool pool;   /* of run: the one; of serve: what every pool has at first */
     struct service_pool *pools; /* owned: the [pool NAME] sections, each of them complete */
     size_t pool_count;
+    struct service_pool *environments; /* owned: the [environment NAME] sections */
+    size_t environment_count;
     char *config;    /* owned; NULL: CONFIG_DEFAULT where there is one */
     char *state;     /* owned; once settings_load() has run, never NULL but of mcp */
     char *pool_name; /* owned: of mcp, the one pool to use; or NULL */
@@ -110,6 +112,7 @@ struct settings {
     bool keep_going;
     bool verbose;
     bool fixtures; /* of the conformance suite, in MCP */
+    enum { TOOLS_NATIVE, TOOLS_QWEN, TOOLS_PRISME, TOOLS_AZURE } tools; /* of mcp */
     bool help;
     unsigned char from[OPTIONS_MAX]; /* an enum source_kind for each row of options.c */
     int argc;                        /* what SIGHUP reads again */

@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #define ORIGIN_MAX    700
-#define POOL_NAME_MAX 32
 #define POOLS_MAX     64
 
 extern char **environ;
@@ -110,9 +109,17 @@ static bool is_pool(const struct ini_entry *n)
     return strncmp(n->section, "pool ", 5) == 0;
 }
 
-static const char *pool_name(const struct ini_entry *n)
+static bool is_environment(const struct ini_entry *n)
 {
-    return n->section + 5 + strspn(n->section + 5, " \t");
+    return strncmp(n->section, "environment ", 12) == 0;
+}
+
+/* What stands after the first word of [pool NAME] and [environment NAME]. */
+static const char *own_name(const struct ini_entry *n)
+{
+    const char *blank = strchr(n->section, ' ');
+
+    return blank + strspn(blank, " \t");
 }
 
 static bool is_pool_name(const char *name)
@@ -136,14 +143,16 @@ static int check_section(const struct ini_entry *n, const char *path, struct err
 
     if (strcmp(n->section, "server") == 0)
         return 0;
-    if (!is_pool(n))
+    if (!is_pool(n) && !is_environment(n))
         return err_set(e, ERR_CALLER,
-                       "%s:%u: there is no section [%s]; there are [server] and [pool NAME]", path,
-                       n->line, name_show(shown, str_of(n->section)));
-    if (!is_pool_name(pool_name(n)))
+                       "%s:%u: there is no section [%s]; there are [server], [pool NAME] and "
+                       "[environment NAME]",
+                       path, n->line, name_show(shown, str_of(n->section)));
+    if (!is_pool_name(own_name(n)))
         return err_set(e, ERR_CALLER,
-                       "%s:%u: '%s' is no name for a pool: up to %d of a-z, 0-9, '-', '_', '.'",
-                       path, n->line, name_show(shown, str_of(pool_name(n))), POOL_NAME_MAX);
+                       "%s:%u: '%s' is no name for %s: up to %d of a-z, 0-9, '-', '_', '.'", path,
+                       n->line, name_show(shown, str_of(own_name(n))),
+                       is_pool(n) ? "a pool" : "an environment", POOL_NAME_MAX);
     return 0;
 }
 
@@ -161,6 +170,17 @@ static int check_twice(const struct ini *ini, size_t at, const char *path, struc
     return 0;
 }
 
+/* Whether an environment has it: a Python, and not how it is used. */
+static bool is_made_of(const struct option *o)
+{
+    static const char *const names[] = {"python", "preload", "images", "description"};
+
+    for (size_t i = 0; i < COUNT(names); i++)
+        if (strcmp(o->name, names[i]) == 0)
+            return true;
+    return false;
+}
+
 static const struct option *row_of(const struct ini_entry *n, const char *path, struct err *e)
 {
     const struct option *o = option_by_name(str_of(n->name), IN(COMMAND_SERVE));
@@ -176,6 +196,11 @@ static const struct option *row_of(const struct ini_entry *n, const char *path, 
     if (o->not_from & IN(SOURCE_FILE)) {
         err_set(e, ERR_CALLER, "%s:%u: %s cannot be set in a file, only by --%s", path, n->line,
                 shown, o->name);
+        return NULL;
+    }
+    if (is_environment(n) && !is_made_of(o)) {
+        err_set(e, ERR_CALLER, "%s:%u: %s is not an environment's own; it has %s", path, n->line,
+                shown, "python, preload, images and description");
         return NULL;
     }
     if (is_pool(n) && !option_is_pools(o)) {
@@ -208,7 +233,7 @@ static int load_server(struct settings *s, const struct ini *ini, const char *pa
     for (size_t i = 0; i < ini->count; i++) {
         const struct ini_entry *n = &ini->item[i];
         char origin[ORIGIN_MAX];
-        if (is_pool(n) || n->name[0] == '\0')
+        if (is_pool(n) || is_environment(n) || n->name[0] == '\0')
             continue;
         origin_of(n, path, origin);
         if (setting_set(row_of(n, path, e), s, SOURCE_FILE, origin, n->value, e) < 0)
@@ -235,7 +260,7 @@ static int load_pools(struct settings *s, const struct ini *ini, const char *pat
         if (!is_pool(n))
             continue;
         if (n->name[0] == '\0') {
-            if (add_pool(s, pool_name(n), e) < 0)
+            if (add_pool(s, own_name(n), e) < 0)
                 return -1;
             continue;
         }
@@ -245,6 +270,38 @@ static int load_pools(struct settings *s, const struct ini *ini, const char *pat
     }
     if (s->pool_count == 0)
         return add_pool(s, "default", e);
+    return 0;
+}
+
+static int add_environment(struct settings *s, const char *name, struct err *e)
+{
+    if (s->environment_count == POOLS_MAX)
+        return err_set(e, ERR_CALLER, "there are more than %d environments", POOLS_MAX);
+    s->environments =
+        mem_realloc(s->environments, (s->environment_count + 1) * sizeof(*s->environments));
+    pool_copy(&s->environments[s->environment_count], &s->pool);
+    s->environments[s->environment_count++].name = mem_strdup(name);
+    return 0;
+}
+
+static int load_environments(struct settings *s, const struct ini *ini, const char *path,
+                             struct err *e)
+{
+    for (size_t i = 0; i < ini->count; i++) {
+        const struct ini_entry *n = &ini->item[i];
+        char origin[ORIGIN_MAX];
+        if (!is_environment(n))
+            continue;
+        if (n->name[0] == '\0') {
+            if (add_environment(s, own_name(n), e) < 0)
+                return -1;
+            continue;
+        }
+        origin_of(n, path, origin);
+        if (pool_set(row_of(n, path, e), &s->environments[s->environment_count - 1], origin,
+                     n->value, e) < 0)
+            return -1;
+    }
     return 0;
 }
 
@@ -391,7 +448,7 @@ static int load(struct settings *s, const struct command *c, const char *path, s
                   load_server(s, ini, path, e) < 0))
         return -1;
     if (load_env(s, c, e) < 0 || settings_parse(s, c, s->argc, s->argv, e) < 0 ||
-        load_pools(s, ini, path, e) < 0 || choose_pool(s, e) < 0 || complete(s, c, e) < 0)
+        load_pools(s, ini, path, e) < 0 || load_environments(s, ini, path, e) < 0 || choose_pool(s, e) < 0 || complete(s, c, e) < 0)
         return -1;
     return check_serve(s, e);
 }

@@ -56,6 +56,24 @@ static void show_rows(const struct settings *s, bool pools, bool source, struct 
     }
 }
 
+/* NULL: as it is without. */
+static void show_environment(const struct service_pool *env, struct buf *ret)
+{
+    const struct {
+        const char *name, *value;
+    } rows[] = {
+        {"description", env->text   },
+        {"python",      env->python },
+        {"preload",     env->preload},
+        {"images",      env->images },
+    };
+
+    put(ret, "\n[environment %s]\n", env->name);
+    for (size_t i = 0; i < COUNT(rows); i++)
+        if (rows[i].value)
+            put(ret, "%-*s = %s\n", COLUMN, rows[i].name, rows[i].value);
+}
+
 void config_show(const struct settings *s, struct buf *ret)
 {
     char path[512];
@@ -68,6 +86,8 @@ void config_show(const struct settings *s, struct buf *ret)
         put(ret, "\n[pool %s]\n", s->pools[i].name);
         show_rows(&of, true, false, ret);
     }
+    for (size_t i = 0; i < s->environment_count; i++)
+        show_environment(&s->environments[i], ret);
 }
 
 /* --- differences --- */
@@ -113,5 +133,14 @@ void config_differences(const struct settings *a, const struct settings *b, cons
         const struct service_pool *of = i < b->pool_count ? &b->pools[i] : &a->pools[i];
         if (i >= a->pool_count || i >= b->pool_count || !is_same_pool(&a->pools[i], of))
             put(ret, "%spool %s", ret->n ? ", " : "", of->name);
+    }
+    most =
+        a->environment_count > b->environment_count ? a->environment_count : b->environment_count;
+    for (size_t i = 0; i < most; i++) {
+        const struct service_pool *of =
+            i < b->environment_count ? &b->environments[i] : &a->environments[i];
+        if (i >= a->environment_count || i >= b->environment_count ||
+            !is_same_pool(&a->environments[i], of))
+            put(ret, "%senvironment %s", ret->n ? ", " : "", of->name);
     }
 }

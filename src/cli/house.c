@@ -51,9 +51,12 @@ struct service *service_of(const struct settings *s, struct loop *l, struct engi
                            struct store *st, const struct service_pool *pools, size_t count,
                            struct err *e)
 {
+    struct service_pool *environments = pools_complete(s->environments, s->environment_count, e);
     const struct service_config config = {
         .pools = pools,
         .pool_count = count,
+        .environments = environments,
+        .environment_count = s->environment_count,
         .tenant_sessions = s->serve.tenant_sessions,
         .retention_ms = s->serve.retention_ms,
         .record_ms = s->serve.record_ms,
@@ -64,5 +67,7 @@ struct service *service_of(const struct settings *s, struct loop *l, struct engi
         .fetch_allow = s->serve.fetch_allow,
     };
 
-    return service_new(l, en, st, &config, e);
+    struct service *sv = environments ? service_new(l, en, st, &config, e) : NULL;
+    pools_free(environments, s->environment_count);
+    return sv;
 }

@@ -15,6 +15,7 @@
  * is first; then everything is let go in reverse order. If it is killed, the warden and
  * the janitor see that, and do the same.
  */
+#include "doors/azure/azure.h"
 #include "doors/mcp/mcp.h"
 #include "cli/janitor.h"
 #include "cli/serve_int.h"
@@ -36,6 +37,7 @@ struct local {
     int status;
     struct loop *loop; /* owned, as are the rest */
     struct mcp *mcp;
+    struct seeds seeds; /* whose tools are shown; or nothing */
 
     size_t steps_done;
     char guest_dir[PATH_MAX];
@@ -206,6 +208,7 @@ static void take_down(struct local *lo)
         store_close(lo->store);
     loop_later(lo->loop, stop, lo->loop);
     loop_run(lo->loop);
+    seeds_free(&lo->seeds); /* what their calls began has ended */
     engine_free(lo->engine);
     loop_free(lo->loop);
     pools_free(lo->pools, lo->s->pool_count);
@@ -214,6 +217,15 @@ static void take_down(struct local *lo)
     fd_closep(&lo->in);
     fd_closep(&lo->out);
     fd_closep(&lo->lock); /* last: now another one may come */
+}
+
+/* What is shown, where it is not our own. */
+static const struct face *face_of(struct local *lo)
+{
+    return lo->s->tools == TOOLS_QWEN     ? qwen_face(lo->seeds.qwen.room)
+           : lo->s->tools == TOOLS_PRISME ? prisme_face(lo->seeds.prisme.room)
+           : lo->s->tools == TOOLS_AZURE  ? azure_face()
+                                          : NULL;
 }
 
 static void live(struct local *lo, pid_t parent)
@@ -225,6 +237,7 @@ static void live(struct local *lo, pid_t parent)
         .arg = lo,
         .answer_ms = lo->s->serve.answer_ms,
         .fixtures = lo->s->fixtures,
+        .face = face_of(lo),
     };
 
     lo->mcp = mcp_new(&config);
@@ -237,6 +250,13 @@ static void live(struct local *lo, pid_t parent)
      */
     for (size_t i = 0; i < COUNT(ends); i++)
         signal(ends[i], SIG_DFL);
+}
+
+static int build_seeds(struct local *lo, struct err *e)
+{
+    const struct seeds_config config = {.settings = lo->s, .mcp = {.loop = lo->loop}};
+
+    return seeds_rooms(&lo->seeds, &config, e);
 }
 
 int mcp_main(const struct settings *s)
@@ -257,7 +277,12 @@ int mcp_main(const struct settings *s)
     memory_give_back();
     signal(SIGPIPE, SIG_IGN);
     lo.loop = loop_new();
-    live(&lo, parent);
+    if (lo.s->tools == TOOLS_NATIVE || build_seeds(&lo, &e) == 0) {
+        live(&lo, parent);
+    } else {
+        fprintf(stderr, "retort: %s\n", e.text);
+        lo.status = EXIT_USAGE;
+    }
     take_down(&lo);
     return lo.status;
 }

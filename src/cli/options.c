@@ -121,9 +121,11 @@ const struct option options[] = {
 
     {"mcp-answer",      0, OPTION_SECONDS, GROUP_HOUSE, SERVE | MCP, AT(serve.answer_ms),
      100, DAY_MS, .metavar = "S",
-     .text = "Code that runs longer is answered for with what there is, where a client of MCP asked "
-             "for neither progress nor a task."},
+     .text = "Code that runs longer is answered for over MCP with what there is."},
 
+    {"tools",           0, OPTION_CHOICE, GROUP_SERVER, MCP, AT(tools), .metavar = "NAME",
+     .choices = "native|qwen|prisme|azure", .not_from = IN(SOURCE_FILE),
+     .text = "Show these tools: our own, or those of another system."},
     {"pool",         0, OPTION_PATH, GROUP_POOL, MCP, AT(pool_name), .metavar = "NAME",
      .not_from = IN(SOURCE_FILE), .unset = "all, and the first for those who name none",
      .text = "Of the pools in the file, this one alone."},
@@ -150,16 +152,15 @@ const struct option options[] = {
     {"egress-hosts", 0, OPTION_HOSTS, GROUP_POOL, SERVE | MCP, AT(pool.egress_hosts), .metavar = "HOSTS",
      .unset = "none", .text = "The allow-list, such as pypi.org, *.pythonhosted.org, host:8443."},
     {"approval",         0, OPTION_CHOICE, GROUP_POOL, SERVE | MCP, AT(pool.approval),
-     .metavar = "WHAT", .choices = "auto|ask_first|always_ask",
-     .text = "Whether a person must agree before code runs: never, once per conversation and tool, "
-             "or each time."},
+     .metavar = "WHAT", .choices = "auto|ask_first|always_ask|ask_external",
+     .text = "Whether a person agrees before code runs: never, once per conversation, each time, or "
+             "each time over MCP alone."},
     {"approval-by",      0, OPTION_CHOICE, GROUP_POOL, SERVE | MCP, AT(pool.approval_by),
      .metavar = "WHO", .choices = "client|either|approver",
-     .text = "Who agrees: the client's user; where that one cannot be asked, an approver; or "
-             "always an approver."},
+     .text = "Whose word it takes: the client's user, else an approver, or only an approver."},
     {"approval-when",    0, OPTION_TEXT, GROUP_POOL, SERVE | MCP, AT(pool.approval_when),
      .metavar = "RULES", .unset = "every call",
-     .text = "Ask about these calls only, such as language=shell, code~socket|subprocess."},
+     .text = "Only for these calls, such as language=shell, code~socket."},
     {"approval-timeout", 0, OPTION_SECONDS, GROUP_POOL, SERVE | MCP, AT(pool.approval_timeout_ms),
      SECOND_MS, 10 * MINUTE_MS, .metavar = "TIME", .text = "Time for the client's user to answer."},
     {"approval-wait",    0, OPTION_SECONDS, GROUP_POOL, SERVE | MCP, AT(pool.approval_wait_ms),
@@ -171,6 +172,10 @@ const struct option options[] = {
     {"preload",      0, OPTION_TEXT, GROUP_POOL, SERVE | MCP, AT(pool.preload), .metavar = "NAMES",
      .unset = "of " PRELOAD_DEFAULT ", those there are",
      .text = "Modules to import beforehand."},
+
+    {"images",       0, OPTION_TEXT, GROUP_POOL, SERVE, AT(pool.images), .metavar = "NAMES",
+     .unset = "none",
+     .text = "Container images that this Python stands for, such as registry.example/ml:*."},
 
     {"timeout",       0, OPTION_SECONDS, GROUP_LIMITS, RUN | SERVE | MCP, AT(pool.limits.wall_ms),
      10, DAY_MS, .metavar = "S", .text = "Wall time of one execution."},
@@ -366,9 +371,9 @@ void settings_init(struct settings *s)
 void pool_copy(struct service_pool *to, const struct service_pool *from)
 {
     char *const *in[] = {&from->name, &from->python,       &from->preload,
-                         &from->text, &from->egress_hosts, &from->approval_when};
+                         &from->text, &from->egress_hosts, &from->approval_when, &from->images};
     char **out[] = {&to->name, &to->python,       &to->preload,
-                    &to->text, &to->egress_hosts, &to->approval_when};
+                    &to->text, &to->egress_hosts, &to->approval_when, &to->images};
 
     *to = *from;
     for (size_t i = 0; i < COUNT(in); i++)
@@ -383,6 +388,7 @@ void pool_done(struct service_pool *p)
     free(p->text);
     free(p->egress_hosts);
     free(p->approval_when);
+    free(p->images);
     *p = (struct service_pool){0};
 }
 
@@ -417,6 +423,9 @@ void settings_done(struct settings *s)
     for (size_t i = 0; i < s->pool_count; i++)
         pool_done(&s->pools[i]);
     free(s->pools);
+    for (size_t i = 0; i < s->environment_count; i++)
+        pool_done(&s->environments[i]);
+    free(s->environments);
     pool_done(&s->pool);
     *s = (struct settings){0};
 }

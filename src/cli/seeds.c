@@ -2,6 +2,10 @@
  * beside its routes. */
 #include "cli/serve_int.h"
 
+#include <fcntl.h>
+
+#define KEY_LEAST 32 /* bytes, as RFC 7518 wants of HS256 */
+
 static int build_qwen(struct seeds *d, const struct seeds_config *c, struct err *e)
 {
     const struct qwen_settings *s = &c->settings->qwen;
@@ -26,6 +30,43 @@ static int build_qwen(struct seeds *d, const struct seeds_config *c, struct err 
     return 0;
 }
 
+/* Blanks at its end are a text editor's. */
+static int read_key(struct seeds *d, const char *path, struct err *e)
+{
+    ssize_t n = fd_read_file_at(AT_FDCWD, path, d->prisme.key, sizeof(d->prisme.key));
+
+    if (n < 0)
+        return err_sys(e, "cannot read --prisme-source-key %s", path);
+    while (n > 0 && strchr(" \r\n", d->prisme.key[n - 1]))
+        n--;
+    d->prisme.key_n = (size_t)n;
+    return n >= KEY_LEAST ? 0
+                          : err_set(e, ERR_CALLER, "--prisme-source-key has fewer than %d bytes",
+                                    KEY_LEAST);
+}
+
+static int build_prisme(struct seeds *d, const struct seeds_config *c, struct err *e)
+{
+    const struct prisme_settings *s = &c->settings->prisme;
+
+    if (s->source_key && read_key(d, s->source_key, e) < 0)
+        return -1;
+    const struct prisme_config config = {
+        .loop = c->mcp.loop,
+        .pool = s->pool,
+        .builtins = s->builtins,
+        .packages = s->packages,
+        .packages_more = s->packages_more,
+        .sources = s->sources,
+        .source_key = {d->prisme.key, d->prisme.key_n},
+        .timeout_ms = s->timeout_ms,
+        .parallel = s->parallel,
+    };
+
+    d->prisme.room = prisme_new(&config, e);
+    return d->prisme.room ? 0 : err_wrap(e, "the settings for Prisme");
+}
+
 static struct mcp *mcp_of(const struct seeds_config *c, const struct face *face, const char *path)
 {
     struct mcp_config config = c->mcp;
@@ -36,11 +77,17 @@ static struct mcp *mcp_of(const struct seeds_config *c, const struct face *face,
     return mcp_new(&config);
 }
 
+int seeds_rooms(struct seeds *d, const struct seeds_config *c, struct err *e)
+{
+    return build_qwen(d, c, e) < 0 ? -1 : build_prisme(d, c, e);
+}
+
 int seeds_open(struct seeds *d, const struct seeds_config *c, struct err *e)
 {
-    if (build_qwen(d, c, e) < 0)
+    if (seeds_rooms(d, c, e) < 0)
         return -1;
     d->qwen.mcp = mcp_of(c, qwen_face(d->qwen.room), "/qwen/mcp");
+    d->prisme.mcp = mcp_of(c, prisme_face(d->prisme.room), "/prisme/mcp");
     return 0;
 }
 
@@ -50,19 +97,27 @@ void seeds_add(struct seeds *d, struct http *h)
     mcp_door_init(&d->qwen.mcp_door, d->qwen.mcp);
     http_add(h, &d->qwen.door);
     http_add(h, &d->qwen.mcp_door);
+    prisme_door_init(&d->prisme.door, d->prisme.room);
+    mcp_door_init(&d->prisme.mcp_door, d->prisme.mcp);
+    prisme_door_trust(&d->prisme.mcp_door, d->prisme.room);
+    http_add(h, &d->prisme.door);
+    http_add(h, &d->prisme.mcp_door);
 }
 
 void seeds_drain(struct seeds *d)
 {
     mcp_drain(d->qwen.mcp);
+    mcp_drain(d->prisme.mcp);
 }
 
 void seeds_free_mcp(struct seeds *d)
 {
     mcp_free(take_ptr(&d->qwen.mcp));
+    mcp_free(take_ptr(&d->prisme.mcp));
 }
 
 void seeds_free(struct seeds *d)
 {
     qwen_free(take_ptr(&d->qwen.room));
+    prisme_free(take_ptr(&d->prisme.room));
 }

@@ -5,6 +5,7 @@
 #include "cli/cli_int.h"
 #include "cli/listen.h"
 #include "doors/mcp/mcp.h"
+#include "doors/prisme/prisme.h"
 #include "doors/qwen/qwen.h"
 
 /* Refuses a machine below --isolation-floor. Runs processes of its own. */
@@ -44,6 +45,13 @@ struct seeds {
         struct mcp *mcp;
         struct door door, mcp_door;
     } qwen;
+    struct {
+        struct prisme *room;
+        struct mcp *mcp;
+        struct door door, mcp_door;
+        char key[256]; /* signs the tokens of trusted sources */
+        size_t key_n;
+    } prisme;
 };
 
 struct seeds_config {
@@ -51,6 +59,8 @@ struct seeds_config {
     struct mcp_config mcp;           /* what every MCP room of theirs has */
     const char *address;             /* "http://127.0.0.1:8000", or NULL; borrowed */
 };
+/* The rooms alone, without doors: for one who needs a face of theirs. */
+int seeds_rooms(struct seeds *d, const struct seeds_config *c, struct err *e) MUST_CHECK;
 int seeds_open(struct seeds *d, const struct seeds_config *c, struct err *e) MUST_CHECK;
 void seeds_add(struct seeds *d, struct http *h);
 void seeds_drain(struct seeds *d);

@@ -42,7 +42,9 @@ bool service_asks(struct service *sv)
 
 bool clearance_is_for(const struct clearance *c, const struct environment *env)
 {
-    return env->config.approval == POLICY_AUTO || strcmp(c->pool, env->config.name) == 0;
+    /* What is external has been asked about before it comes here. */
+    return env->config.approval == POLICY_AUTO || env->config.approval == POLICY_ASK_EXTERNAL ||
+           strcmp(c->pool, env->config.name) == 0;
 }
 
 int approval_when_check(const char *text, struct err *e)
@@ -131,7 +133,8 @@ static int find_pool(struct task *t, struct err *e)
 
     (void)e;
     op->place[0] = '\0';
-    op->free_to_run = !p || p->approval == POLICY_AUTO;
+    op->free_to_run = !p || p->approval == POLICY_AUTO ||
+                      (p->approval == POLICY_ASK_EXTERNAL && !op->spec.external);
     if (!p)
         return 0;
     snprintf(op->place, sizeof(op->place), "%s", p->name);

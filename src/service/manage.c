@@ -70,9 +70,8 @@ static json_t *settings_make(const struct pool_spec *spec, struct err *e)
                   (json_int_t)spec->ready, "egress", spec->egress, "egress_hosts",
                   record_text(spec->egress_hosts));
     for (size_t i = 0; i < COUNT(numbers); i++)
-        json_object_set_new(
-            v, numbers[i].name,
-            json_integer((json_int_t)*at((void *)spec, numbers[i].in_spec)));
+        json_object_set_new(v, numbers[i].name,
+                            json_integer((json_int_t)*at((void *)spec, numbers[i].in_spec)));
     if (vars)
         json_object_set_new(v, "vars", vars);
     return v;

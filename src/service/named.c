@@ -51,8 +51,8 @@ void service_session_named(struct service *sv, const struct caller *c, struct st
     static const struct step steps[] = {{.store = find}, {0}};
     struct naming *n = mem_zalloc(sizeof(*n));
 
-    *n = (struct naming){
-        .pool = mem_strndup(pool), .name = mem_strndup(name), .fn = fn, .arg = arg};
+    *n =
+        (struct naming){.pool = mem_strndup(pool), .name = mem_strndup(name), .fn = fn, .arg = arg};
     snprintf(n->tenant, sizeof(n->tenant), "%s", c->tenant);
     task_start(&n->task, sv, NULL, steps, on_found);
 }

@@ -146,8 +146,7 @@ void service_pool_done(struct service_pool *p)
     *p = (struct service_pool){0};
 }
 
-struct environment *environment_add(struct service *sv, const struct service_pool *p,
-                                    struct err *e)
+struct environment *environment_add(struct service *sv, const struct service_pool *p, struct err *e)
 {
     struct environment *env = mem_zalloc(sizeof(*env)), *last = sv->environments;
     struct environment *before = last ? environment_find(sv, str_of(p->name)) : NULL;
@@ -173,24 +172,40 @@ struct environment *environment_add(struct service *sv, const struct service_poo
     return env;
 }
 
-/* What pools can be made of: those of the settings, and what the first pool has. */
+static bool is_made(const struct service *sv, const char *name)
+{
+    for (size_t i = 0; i < sv->make_count; i++)
+        if (strcmp(sv->makes[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+static void take_make(struct service *sv, const struct service_pool *from, const char *name)
+{
+    struct service_pool make = {.name = (char *)name,
+                                .python = from->python,
+                                .preload = from->preload,
+                                .text = from->text,
+                                .images = from->images};
+
+    if (!is_made(sv, name))
+        take_config(&sv->makes[sv->make_count++], &make);
+}
+
+/* What pools can be made of: the environments of the settings, and what their pools have. */
 static int take_makes(struct service *sv, const struct service_config *config, struct err *e)
 {
-    const struct service_pool usual = {.name = (char[]){DEFAULT_ENVIRONMENT},
-                                       .python = config->pools[0].python,
-                                       .preload = config->pools[0].preload};
-    bool has_usual = false;
+    size_t most = config->environment_count + config->pool_count + 1;
 
-    sv->makes = mem_zalloc((config->environment_count + 1) * sizeof(*sv->makes));
+    sv->makes = mem_zalloc(most * sizeof(*sv->makes));
     for (size_t i = 0; i < config->environment_count; i++) {
-        const struct service_pool *make = &config->environments[i];
-        take_config(&sv->makes[sv->make_count++], make);
-        has_usual |= strcmp(make->name, DEFAULT_ENVIRONMENT) == 0;
-        if (engine_meet(sv->engine, make->python, e) < 0)
-            return err_wrap(e, "environment '%s'", make->name);
+        take_make(sv, &config->environments[i], config->environments[i].name);
+        if (engine_meet(sv->engine, config->environments[i].python, e) < 0)
+            return err_wrap(e, "environment '%s'", config->environments[i].name);
     }
-    if (!has_usual)
-        take_config(&sv->makes[sv->make_count++], &usual);
+    take_make(sv, &config->pools[0], DEFAULT_ENVIRONMENT);
+    for (size_t i = 0; i < config->pool_count; i++)
+        take_make(sv, &config->pools[i], config->pools[i].name);
     return 0;
 }
 

@@ -32,7 +32,7 @@ struct service;
 
 enum egress_mode { EGRESS_NONE, EGRESS_ALLOW_LIST };
 /* When a person must agree before code runs; and who: the client's user, or a key that approves. */
-enum approval_policy { POLICY_AUTO, POLICY_ASK_FIRST, POLICY_ALWAYS_ASK };
+enum approval_policy { POLICY_AUTO, POLICY_ASK_FIRST, POLICY_ALWAYS_ASK, POLICY_ASK_EXTERNAL };
 enum approval_by { APPROVAL_BY_CLIENT, APPROVAL_BY_EITHER, APPROVAL_BY_APPROVER };
 
 struct service_pool {
@@ -57,8 +57,8 @@ struct service_pool {
 struct service_config {
     const struct service_pool *pools; /* borrowed during service_new(); the first is the default */
     size_t pool_count;
-    /* What pools can be made of while we run: name, python, preload, text and images of each.
-     * Borrowed, like pools. One called "default" is there in any case. */
+    /* What pools can be made of while we run, beside what these pools have: name, python, preload,
+     * text and images of each. Borrowed, like pools. */
     const struct service_pool *environments;
     size_t environment_count;
     uint64_t tenant_sessions;       /* live at a time, per tenant */
@@ -257,6 +257,7 @@ struct approval_spec {
     struct str conversation; /* the door's own, or empty */
     struct str answers;      /* the approval its user has been asked about before, or empty */
     bool can_ask;            /* the client's user can be asked */
+    bool external;           /* a tool of a protocol, of whoever wrote its client: MCP */
 };
 
 enum approval_verdict {

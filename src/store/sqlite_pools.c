@@ -1,4 +1,5 @@
-/* Pools made while a server ran, and their keys. They are few, and on the disk before they count. */
+/* Pools made while a server ran, and their keys. They are few, and on the disk before they count.
+ */
 #include "store/sqlite_int.h"
 
 #define COLUMNS     "name, settings, document, created_ms, updated_ms"

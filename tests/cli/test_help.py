@@ -13,9 +13,10 @@ SERVE = ["listen", "socket-mode", "config", "check-config", "state", "user", "is
          "log-level", "log-format", "tls-cert", "tls-key", "plain-http", "hosts", "origins",
          "max-connections", "max-per-address", "header-timeout", "tenant-sessions", "retention",
          "records", "file-size", "fetch-size", "fetch-timeout", "fetch-private", "fetch-allow", "mcp-answer", "description", "ready",
-         "max-sessions", "idle-timeout", "lifetime", "recycle", "egress", "egress-hosts", "python",
+         "max-sessions", "idle-timeout", "lifetime", "recycle", "egress", "egress-hosts", "approval", "approval-by",
+         "approval-when", "approval-timeout", "approval-wait", "python",
          "preload", *LIMITS, "help"]
-KEYS = ["tenant", "name", "admin", "quiet", "config", "state", "json", "verbose", "help"]
+KEYS = ["tenant", "name", "admin", "approver", "quiet", "config", "state", "json", "verbose", "help"]
 RUN = ["code", "shell", "keep-going", "file", "out", *LIMITS, "python", "preload", "json", "verbose",
        "help"]
 
@@ -50,6 +51,15 @@ def test_of_serve_and_keys():
         assert re.findall(r"^  .{4}--([a-z-]+)", text, re.M) == options
 
 
+def test_of_mcp():
+    text = shown("mcp", "--help")
+    assert text.startswith("usage: retort mcp")
+    found = re.findall(r"^  .{4}--([a-z-]+)", text, re.M)
+    assert {*LIMITS, "state", "config", "pool", "python", "preload", "egress", "verbose", "help"} <= set(found)
+    assert not {"listen", "tls-cert", "json", "log-level"} & set(found)
+    assert "removed at the end" in text
+
+
 def test_of_doctor():
     text = shown("doctor", "--help")
     assert text.startswith("usage: retort doctor")
@@ -59,12 +69,12 @@ def test_of_doctor():
 def test_every_option_of_the_source_is_shown():
     source = (retort.REPO / "src/cli/options.c").read_text()
     table = source[source.index("options[] = {"):source.index("options_count")]
-    assert set(re.findall(r'^    \{"([a-z-]+)"', table, re.M)) == {*RUN, *SERVE, *KEYS}
+    assert set(re.findall(r'^    \{"([a-z-]+)"', table, re.M)) == {*RUN, *SERVE, *KEYS, "pool"}
 
 
 def test_lines_fit_a_wide_terminal():
     for args in (("--help",), ("run", "--help"), ("doctor", "--help"), ("serve", "--help"),
-                 ("keys", "--help")):
+                 ("keys", "--help"), ("mcp", "--help")):
         assert max(map(len, shown(*args).splitlines())) <= 120
 
 

@@ -8,12 +8,12 @@ import pytest
 from browser import PROGRAM, Browser
 from client import Legacy, Modern
 
+pytestmark = pytest.mark.once
+
 PAGE = "ui://retort/result.html"
 MIME = "text/html;profile=mcp-app"
 PLOT = """
 import pandas as pd, matplotlib.pyplot as plt
-
-pytestmark = pytest.mark.once
 df = pd.DataFrame({"city": ["Oslo", "Rome, IT", "Kyiv \\"K\\""], "rides": [120, 340, 95], "share": [0.216, 0.613, 0.171]})
 df.to_csv("cities.csv", index=False)
 open("notes.txt", "w").write("counted by hand\\n")

@@ -93,6 +93,7 @@ def test_it_brings_its_libraries(made):
     assert outside <= {"libc.so.6", "libm.so.6", "libresolv.so.2", "libpthread.so.0", "libdl.so.2", "librt.so.1"}
 
 
+@pytest.mark.once
 def test_manifest(made, manifest):
     assert manifest["manifest_version"] == "0.3"
     assert manifest["version"] in bundle_in(made).name and os.uname().machine in bundle_in(made).name
@@ -103,6 +104,7 @@ def test_manifest(made, manifest):
         subprocess.run([MCPB, "validate", made / "unpacked" / "manifest.json"], check=True, stdout=subprocess.DEVNULL)
 
 
+@pytest.mark.once
 def test_server_json(made, manifest):
     entry = json.loads((made / "out" / "server.json").read_text())
     (package,) = entry["packages"]
@@ -115,6 +117,7 @@ def test_server_json(made, manifest):
     assert package["fileSha256"] == hashlib.sha256(bundle_in(made).read_bytes()).hexdigest()
 
 
+@pytest.mark.once
 def test_licences_of_what_it_brings(made):
     libraries = list((made / "unpacked" / "server" / "lib").iterdir())
     assert len(libraries) > 5
@@ -123,6 +126,7 @@ def test_licences_of_what_it_brings(made):
     assert (made / "unpacked" / "LICENSE").read_text() == (ROOT / "LICENSE").read_text()
 
 
+@pytest.mark.once
 def test_the_same_files_make_the_same_bundle(made):
     again = made / "again"
     subprocess.run([sys.executable, ROOT / "deploy" / "package.py", retort.PROGRAM, again], check=True,

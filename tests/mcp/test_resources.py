@@ -5,6 +5,7 @@ from contextlib import ExitStack
 from urllib.parse import quote
 
 import pytest
+import retort
 from client import Legacy, Modern, RpcError
 
 pytestmark = pytest.mark.once
@@ -276,8 +277,7 @@ def test_output_has_values_too(modern, session):
 def test_output_while_it_runs(modern, session):
     running = session.background("import time\nprint('begun', flush=True)\ntime.sleep(60)")
     uri = f"retort://executions/{running['id']}/output"
-    while "begun" not in read(modern, uri)["text"]:
-        pass
+    retort.wait_until(lambda: "begun" in read(modern, uri)["text"], "the first line")
     session.client.post(f"/v1/executions/{running['id']}/interrupt").expect(200)
 
 

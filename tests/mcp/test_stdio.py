@@ -160,9 +160,9 @@ def test_progress(local):
 
 @pytest.mark.parametrize("line", [
     b"garbage", b"{", b"[1, 2", b'{"jsonrpc": "2.0", "id": 1, "method": "ping"', b"\x00", b'{"a": "\x00"}',
-    b"\xff\xfe{}", b"1", b"null", b'"ping"', b'{"jsonrpc": "2.0", "id": 1, "method": "p\xc3"}', b"nan", b"\xef\xbb\xbf{}",
+    b"\xff\xfe{}", b'{"jsonrpc": "2.0", "id": 1, "method": "p\xc3"}', b"nan", b"\xef\xbb\xbf{}",
     b'{"jsonrpc": "2.0", "id": 1, "id": 2, "method": "ping"}', b"[" * 100000, b'{"a":' * 70 + b"1" + b"}" * 70,
-    b'{"jsonrpc": "2.0", "id": 1e999, "method": "ping"}', b"1" * 5000,
+    b'{"jsonrpc": "2.0", "id": 1e999, "method": "ping"}', b"1" * 5000, b"1 2",
 ])
 def test_what_is_no_json(local, line):
     before = len(local.errors())
@@ -172,7 +172,7 @@ def test_what_is_no_json(local, line):
 
 
 @pytest.mark.parametrize("line", [
-    b"{}", b"[]", b'{"jsonrpc": "1.0", "id": null, "method": "ping"}',
+    b"1", b"null", b'"ping"', b"{}", b"[]", b'{"jsonrpc": "1.0", "id": null, "method": "ping"}',
     b'{"jsonrpc": "2.0", "id": null, "method": "ping"}', b'{"jsonrpc": "2.0", "id": 1.5, "method": "ping"}',
     b'{"jsonrpc": "2.0", "id": {}, "method": "ping"}', b'{"jsonrpc": "2.0", "id": true, "method": "ping"}',
     b'{"jsonrpc": "2.0", "id": "' + b"x" * 2000 + b'", "method": "ping"}', b'{"jsonrpc": "2.0", "method": 7}',
@@ -236,6 +236,19 @@ def test_a_last_line_without_an_end():
     assert done.returncode == 0 and json.loads(done.stdout) == {"jsonrpc": "2.0", "id": 1, "result": {}}
 
 
+def test_more_than_a_reader_takes_at_once(tmp_path):
+    """The end of input is not the end of what was asked before it."""
+    with open(tmp_path / "in", "wb") as f:
+        f.writelines(b'{"jsonrpc":"2.0","id":%d,"method":"tools/list"}\n' % i for i in range(1000))
+    source = subprocess.Popen(["cat", tmp_path / "in"], stdout=subprocess.PIPE)
+    c = subprocess.Popen([retort.PROGRAM, "mcp"], stdin=source.stdout, stdout=subprocess.PIPE)
+    source.stdout.close()
+    source.wait()
+    with c.stdout as out:
+        assert [json.loads(line)["id"] for line in out] == list(range(1000))
+    assert c.wait(retort.SECONDS) == 0
+
+
 def test_files_for_input_and_output(tmp_path):
     lines = b"".join(b'{"jsonrpc":"2.0","id":%d,"method":"tools/list"}\n' % i for i in range(50))
     (tmp_path / "in").write_bytes(lines)
@@ -277,8 +290,7 @@ def test_a_client_that_does_not_read():
     count = 4000
     with Local(reads=False) as c:
         lines = b"".join(b'{"jsonrpc":"2.0","id":%d,"method":"tools/list"}\n' % i for i in range(1, count))
-        writer = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=c.process.stdin)
-        feeder = threading.Thread(target=writer.communicate, args=(lines,), daemon=True)
+        feeder = threading.Thread(target=c.write, args=(lines,), daemon=True)
         feeder.start()
         retort.wait_until(lambda: retort.field(c.process.pid, "State")[:1] == ["S"], "it to be stuck")
         assert int(retort.field(c.process.pid, "VmRSS")[0]) < 60 * 1024

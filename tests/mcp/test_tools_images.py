@@ -1,12 +1,11 @@
 """Images: what a model is shown of them, and where the originals are."""
 
 import base64
-import io
 import json
 import struct
 
 import pytest
-from client import Modern, text_of
+from client import Legacy, Modern, text_of
 from test_tools import bad, body_of, execution_of, links, ok, session_of
 
 FLAGS = ["--preload", "matplotlib.pyplot", "--memory", "800M"]
@@ -70,7 +69,6 @@ def test_a_plot_before_an_error(run):
 
 
 def test_an_older_client_gets_no_links(server):
-    from client import Legacy
     with Legacy(server, version="2025-03-26") as client:
         result = ok(client.call("run_code", code=PLOT))
         assert [c["type"] for c in result["content"]] == ["text", "image"]
@@ -156,5 +154,4 @@ def test_previews_are_in_rest_answers_too(server):
         done = client.post("/v1/execute", {"code": NOISE + "noise(2000, 10)"}).expect(200).json
         data = done["events"][-1]["data"]
         assert set(data) == {"image/png", "image/png;preview=1", "text/plain"}
-        from PIL import Image
-        assert Image.open(io.BytesIO(base64.b64decode(data["image/png;preview=1"]))).size == (1568, 8)
+        assert png_size(base64.b64decode(data["image/png;preview=1"])) == (1568, 8)

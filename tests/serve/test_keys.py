@@ -10,7 +10,7 @@ from server import Server, TIME
 
 pytestmark = pytest.mark.once
 
-MEMBERS = {"id", "tenant", "name", "hint", "admin", "created_at", "last_used_at", "revoked_at"}
+MEMBERS = {"id", "tenant", "name", "hint", "admin", "approver", "created_at", "last_used_at", "revoked_at"}
 
 
 class House:

@@ -16,7 +16,10 @@
 #include "doors/mcp/mcp.h"
 
 struct azure;
+struct face;
 
 struct azure *azure_new(struct mcp *m); /* m: borrowed, outlives us */
 void azure_free(struct azure *a);       /* after the last request; NULL is none */
 void azure_door_init(struct door *ret, struct azure *a);
+/* The tools of a pool's MCP server, for a room of its own: they run in the first pool. */
+const struct face *azure_face(void);

@@ -8,19 +8,18 @@
 
 /* --- numbers --- */
 
-#define BODY_AZURE_MAX     (20 * MiB) /* of JSON; files are uploaded */
-#define IDENTIFIER_MIN     4
-#define IDENTIFIER_MAX     128
-#define NAME_IN_URL_MAX    90 /* of a subscription or a resource group */
-#define POOL_NAME_MAX      32
-#define OPERATION_ID_MAX   64
-#define OUTPUT_DEFAULT     4096 /* characters of each stream, where the dialect has such a limit */
-#define OUTPUT_MAX         (16 * MiB)
-#define ARGUMENTS_MAX      1000 /* of execCommandAndArgs */
-#define SESSIONS_PAGE      100  /* of listSessions */
-#define SESSIONS_SEEN      20000
-#define DEPLOYMENT_DEPTH   16 /* of one expression */
-#define SECRETS_MAX        64
+#define BODY_AZURE_MAX   (20 * MiB) /* of JSON; files are uploaded */
+#define IDENTIFIER_MIN   4
+#define IDENTIFIER_MAX   128
+#define NAME_IN_URL_MAX  90 /* of a subscription or a resource group */
+#define OPERATION_ID_MAX 64
+#define OUTPUT_DEFAULT   4096 /* characters of each stream, where the dialect has such a limit */
+#define OUTPUT_MAX       (16 * MiB)
+#define ARGUMENTS_MAX    1000 /* of execCommandAndArgs */
+#define SESSIONS_PAGE    100  /* of listSessions */
+#define SESSIONS_SEEN    20000
+#define DEPLOYMENT_DEPTH 16 /* of one expression */
+#define SECRETS_MAX      64
 #define API_VERSIONS                                                                               \
     "2024-02-02-preview, 2024-08-02-preview, 2024-10-02-preview, 2025-02-02-preview, "             \
     "2025-10-02-preview"
@@ -39,6 +38,13 @@ bool place_read(struct str path, bool arm, char *room, struct place *ret);
 /* Whether rest is the row's path; "**" stands for one or more parts, which are in *ret_name. */
 bool rest_fits(const char *pattern, struct str rest, struct str *ret_name);
 bool str_nocase(struct str a, struct str b);
+
+/* --- members.c --- */
+
+/* A member by its name in any case; NULL: none. */
+json_t *json_nocase(const json_t *object, const char *name);
+/* The same along "a.b.c". */
+json_t *json_at(const json_t *object, const char *path);
 
 /* --- a request on its way --- */
 
@@ -81,11 +87,6 @@ bool visit_is_old(struct visit *v);
 /* "http://host/azure/pools/p", as the client reached us. Returns ret. */
 #define URL_TEXT_MAX 1024
 const char *visit_url(struct visit *v, char ret[URL_TEXT_MAX]);
-/* A member by its name in any case; NULL: none. */
-json_t *json_nocase(const json_t *object, const char *name);
-/* The same along "a.b.c". */
-json_t *json_at(const json_t *object, const char *path);
-
 /* --- errors.c --- */
 
 /* {"error":{"code","message","traceId"}}, with x-ms-error-code. */
@@ -131,6 +132,17 @@ struct wish {
     uint64_t most;                    /* characters of each stream; 0: all there are */
     char operation[OPERATION_ID_MAX]; /* the client's own id for it, or "" */
 };
+
+/* --- clear.c: whether it may run --- */
+
+struct clear_spec {
+    struct str pool, session, code;
+    enum exec_kind kind;
+};
+/* failed: it may not, or not yet. From inside the call where nobody need be asked. */
+typedef void clear_fn(void *arg, const struct clearance *c, const struct err *failed);
+void clear_ask(struct service *sv, const struct caller *c, const struct clear_spec *spec,
+               clear_fn *fn, void *arg);
 
 /* --- program.c: what is to run, as a client wrote it --- */
 
@@ -186,15 +198,58 @@ void op_file_download(struct visit *v);
 void op_file_stat(struct visit *v);
 void op_file_delete(struct visit *v);
 
+/* --- recipe.c: from a document to a pool --- */
+
+struct recipe {
+    struct pool_spec spec; /* its texts are those of the document */
+    struct env_var env[ENV_COUNT_MAX];
+    const char *code; /* of the error, where it cannot be made */
+};
+int recipe_read(struct recipe *ret, struct service *sv, const json_t *doc,
+                struct err *e) MUST_CHECK;
+/* ignored.c: [{"property","reason"}] of what means nothing here; owned. */
+json_t *ignored_of(const json_t *document);
+
+/* --- resource.c: the document of a pool --- */
+
+void op_pool_get(struct visit *v);
+void op_pool_list(struct visit *v);
+void op_pool_put(struct visit *v);
+void op_pool_patch(struct visit *v);
+void op_pool_delete(struct visit *v);
+void op_credentials_fetch(struct visit *v);
+void op_credentials_rotate(struct visit *v);
+/* As it is given to clients; owned. */
+json_t *pool_show(struct visit *v, const struct pool_info *info);
+/* fn hears of it; false: answered. */
+bool pool_put(struct visit *v, struct str name, const json_t *doc, pool_fn *fn, void *arg);
+bool pool_has_mcp(const struct pool_info *info);
+bool pool_takes_keys(const struct pool_info *info); /* in x-ms-apikey */
+
+/* --- expression.c: texts in brackets --- */
+
+struct scope {
+    const json_t *given, *parameters, *variables; /* or NULL */
+    const json_t *made;                           /* resources by their ids */
+    struct str subscription, group;
+};
+/* Owned; NULL with *e. A text that is no expression is its own value. */
+json_t *expression_value(const struct scope *s, struct str text, struct err *e);
+/* The same of every text in value; *e must be empty. */
+json_t *expression_fill(const struct scope *s, const json_t *value, int depth, struct err *e);
+
+/* --- deployment.c --- */
+
+void op_deployment_put(struct visit *v);
+
 /* --- mcp.c: the MCP server of a pool; tools.c: what it has --- */
 
-struct azure_face;
 void op_mcp_post(struct visit *v);
 void op_mcp_refuse(struct visit *v); /* GET and DELETE: 405 */
 
 /* --- the room itself --- */
 
 struct azure {
-    struct mcp *mcp; /* borrowed */
+    struct mcp *mcp;               /* borrowed */
     struct operations *operations; /* owned */
 };

@@ -179,20 +179,46 @@ static bool take_wish(struct visit *v, const json_t *props, struct wish *w)
     return take_output(v, props, w) && take_operation(v, w);
 }
 
+/* What the run needs until it may begin. */
+struct order {
+    struct visit *v;
+    struct wish wish;
+    struct program program; /* code: owned */
+};
+
+static void order_free(void *p)
+{
+    struct order *o = p;
+
+    free(o->program.code);
+    free(o);
+}
+
 /* The service copies what it is given. */
-static void start(struct visit *v, const struct wish *w, const struct program *p)
+static void start(void *arg, const struct clearance *clearance, const struct err *failed)
 {
     static const struct exec_watcher watcher = {on_queued, on_event, on_end};
-    struct run *u = mem_zalloc(sizeof(*u));
+    struct order *o = arg;
+    struct visit *v = o->v;
+    struct run *u;
+
+    if (failed) {
+        if (failed->kind == ERR_DENIED)
+            visit_fail(v, 403, "ApprovalRequired", "%s", failed->text);
+        else
+            visit_error(v, failed, "NoSessionFoundError");
+        return;
+    }
     const struct exec_spec spec = {
         .session = str_of(v->session),
-        .kind = p->kind,
-        .code = str_of(p->code),
-        .wall_ms = p->wall_ms,
-        .background = w->background,
+        .kind = o->program.kind,
+        .code = str_of(o->program.code),
+        .wall_ms = o->program.wall_ms,
+        .background = o->wish.background,
+        .clearance = clearance,
     };
-
-    *u = (struct run){.v = v, .holders = 2, .wish = *w};
+    u = mem_zalloc(sizeof(*u));
+    *u = (struct run){.v = v, .holders = 2, .wish = o->wish};
     request_keep(v->r, on_request_over, u);
     request_on_gone(v->r, on_gone, u);
     u->job = service_execute(visit_service(v), visit_caller(v), &spec, &watcher, u);
@@ -201,15 +227,21 @@ static void start(struct visit *v, const struct wish *w, const struct program *p
 static void execute(struct visit *v, enum dialect dialect)
 {
     const json_t *props = json_nocase(v->body, "properties");
-    struct wish w = {.dialect = dialect};
-    struct program p;
+    struct order *o = mem_zalloc(sizeof(*o));
 
+    *o = (struct order){.v = v, .wish.dialect = dialect};
+    request_keep(v->r, order_free, o);
     if (!json_is_object(props))
         props = v->body;
-    if (!take_wish(v, props, &w) || !program_read(v, props, &p))
+    if (!take_wish(v, props, &o->wish) || !program_read(v, props, &o->program))
         return;
-    start(v, &w, &p);
-    free(p.code);
+    const struct clear_spec spec = {
+        .pool = str_of(v->pool_name),
+        .session = str_of(v->session),
+        .code = str_of(o->program.code),
+        .kind = o->program.kind,
+    };
+    clear_ask(visit_service(v), visit_caller(v), &spec, start, o);
 }
 
 void op_code_execute(struct visit *v)
@@ -261,7 +293,8 @@ void op_execution_get(struct visit *v)
     char id[ID_MAX];
 
     *u = (struct run){.v = v, .holders = 1};
-    u->wish = (struct wish){.dialect = DIALECT_ENVELOPE, .most = OUTPUT_DEFAULT, .background = true};
+    u->wish =
+        (struct wish){.dialect = DIALECT_ENVELOPE, .most = OUTPUT_DEFAULT, .background = true};
     request_keep(v->r, on_request_over, u);
     if (!operations_get(v->azure->operations, visit_caller(v)->tenant, v->name, id, &u->wish) &&
         !str_to_cstr(v->name, id, sizeof(id)))

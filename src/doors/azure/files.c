@@ -149,11 +149,11 @@ static void on_list(void *arg, const struct space_file *files, size_t count,
     if (failed)
         visit_error(v, failed, "NoSessionFoundError");
     else
-        visit_answer(v, 200,
-                     json_pack("{s:o, s:n}", "value",
-                               list_folder(folder_of(v), str_nocase(deep, STR("true")), files,
-                                           count),
-                               "nextLink"));
+        visit_answer(
+            v, 200,
+            json_pack("{s:o, s:n}", "value",
+                      list_folder(folder_of(v), str_nocase(deep, STR("true")), files, count),
+                      "nextLink"));
 }
 
 void op_files_list(struct visit *v)

@@ -18,7 +18,7 @@ struct talk {
     struct peer peer;
     struct visit *v;   /* borrowed; NULL when the request is over */
     struct call *call; /* borrowed; NULL when it has ended */
-    struct azure_face face;
+    char pool[64];
 };
 
 #define TALK(p) ((struct talk *)(void *)((char *)(p)-offsetof(struct talk, peer)))
@@ -65,6 +65,11 @@ static size_t talk_waits(struct peer *p)
 
 static const struct peer_ops talk_ops = {talk_send, talk_answer, talk_drop, talk_waits};
 
+const char *azure_pool_of(const struct call *c)
+{
+    return c->peer && c->peer->ops == &talk_ops ? TALK(c->peer)->pool : "";
+}
+
 static void on_gone(void *arg)
 {
     struct talk *t = arg;
@@ -89,21 +94,21 @@ static void initialize(struct visit *v, const json_t *id)
     json_t *result = json_pack("{s:s, s:{s:{s:b, s:b}}, s:{s:s, s:s}, s:s}", "protocolVersion",
                                SPOKEN, "capabilities", "tools", "call", 1, "list", 1, "serverInfo",
                                "name", AZURE_SERVER_NAME, "version", RETORT_VERSION, "instructions",
-                               azure_face_usual.face.instructions);
+                               azure_tools.instructions);
 
     visit_answer(v, 200, rpc_result(id, result));
 }
 
-/* The call holds the talk, which has the face it shows. */
+/* The call holds the talk, which knows the pool. */
 static void serve(struct visit *v, const json_t *message)
 {
     struct talk *t = mem_zalloc(sizeof(*t));
     const struct client client = {.version = version_find(STR(SERVED)), .log_level = -1};
 
     assert(client.version);
-    *t = (struct talk){.peer = {&talk_ops}, .v = v, .face = azure_face_usual};
-    snprintf(t->face.pool, sizeof(t->face.pool), "%s", v->pool_name);
-    t->call = call_new(v->azure->mcp, &t->face.face, &t->peer, NULL, visit_caller(v), &client,
+    *t = (struct talk){.peer = {&talk_ops}, .v = v};
+    snprintf(t->pool, sizeof(t->pool), "%s", v->pool_name);
+    t->call = call_new(v->azure->mcp, &azure_tools, &t->peer, NULL, visit_caller(v), &client,
                        json_object_get(message, "id"), json_object_get(message, "params"));
     call_keep(t->call, free, t);
     request_on_gone(v->r, on_gone, t);
@@ -113,7 +118,7 @@ static void serve(struct visit *v, const json_t *message)
 static void take_message(struct visit *v, json_t *message)
 {
     struct str method = json_view(json_object_get(message, "method"));
-    const json_t *id = message_id(message), *params = json_object_get(message, "params");
+    const json_t *id = message_id(message);
     const char *why = NULL;
 
     switch (message_kind(message, &why)) {
@@ -121,9 +126,7 @@ static void take_message(struct visit *v, json_t *message)
         refuse(v, 400, id, RPC_INVALID, why);
         break;
     case MESSAGE_REQUEST:
-        if (params && !json_is_object(params))
-            refuse(v, 200, id, RPC_PARAMS, "params must be an object");
-        else if (str_is(method, "initialize"))
+        if (str_is(method, "initialize"))
             initialize(v, id);
         else
             serve(v, message);
@@ -138,6 +141,16 @@ void op_mcp_post(struct visit *v)
     json_t *message;
     struct err e;
 
+    if (!pool_has_mcp(&v->pool)) {
+        visit_fail(v, 400, "SessionMCPServerNotEnabled",
+                   "the MCP server of this pool is not enabled: see mcpServerSettings");
+        return;
+    }
+    if (!pool_takes_keys(&v->pool) && request_header(v->r, "x-ms-apikey").p) {
+        visit_fail(v, 401, "Unauthorized",
+                   "this pool takes no keys in x-ms-apikey: use Authorization: Bearer KEY");
+        return;
+    }
     if (json_read_any(request_body(v->r), &message, &e) < 0) {
         refuse(v, 400, NULL, RPC_PARSE, e.text);
         return;

@@ -98,9 +98,9 @@ static json_t *value_in(const json_t *ev, bool jupyter)
     if (jupyter)
         return json_incref(json_object_get(ev, "data"));
     image = image_of(ev);
-    return image || is(ev, "display") ? image
-                                      : literal_value(text_of(json_object_get(ev, "data"),
-                                                              "text/plain"));
+    return image || is(ev, "display")
+               ? image
+               : literal_value(text_of(json_object_get(ev, "data"), "text/plain"));
 }
 
 json_t *value_of(const json_t *events, bool jupyter)
@@ -203,20 +203,21 @@ static json_t *show_nested(const struct wish *w, const struct exec_info *info)
 static const struct {
     const char *outcome, *status, *code;
 } endings[] = {
-    {"ok",           "Succeeded", NULL              },
-    {"raised",       "Failed",    "ExecutionFailed" },
-    {"timeout",      "Failed",    "ExecutionTimeout"},
-    {"memory",       "Failed",    "OutOfMemory"     },
-    {"interrupted",  "Canceled",  "Canceled"        },
-    {"died",         "Failed",    "KernelDied"      },
-    {"session_lost", "Failed",    "SessionLost"     },
-    {"queued",       "NotStarted", NULL             },
-    {"running",      "Running",   NULL              },
+    {"ok",           "Succeeded",  NULL              },
+    {"raised",       "Failed",     "ExecutionFailed" },
+    {"timeout",      "Failed",     "ExecutionTimeout"},
+    {"memory",       "Failed",     "OutOfMemory"     },
+    {"interrupted",  "Canceled",   "Canceled"        },
+    {"died",         "Failed",     "KernelDied"      },
+    {"session_lost", "Failed",     "SessionLost"     },
+    {"queued",       "NotStarted", NULL              },
+    {"running",      "Running",    NULL              },
 };
 
 static size_t ending_of(const struct exec_info *info)
 {
-    struct str status = info->outcome ? text_of(info->outcome, "status") : str_of(info->row->status);
+    struct str status =
+        info->outcome ? text_of(info->outcome, "status") : str_of(info->row->status);
 
     for (size_t i = 0; i < COUNT(endings); i++)
         if (str_is(status, endings[i].outcome))

@@ -9,7 +9,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <strings.h>
 
 /* --- what can be asked; the first row that fits counts --- */
 
@@ -18,38 +17,51 @@
 #define UPLOAD     (IN_SESSION | NEEDS_FORM)
 #define CODE       (IN_SESSION | NEEDS_JSON)
 
+#define MANAGED (NEEDS_POOL | NEEDS_ADMIN)
+
 static const struct op ops[] = {
-    {HTTP_POST,   "code/execute",            CODE,       op_code_execute    },
-    {HTTP_POST,   "python/execute",          CODE,       op_python_execute  },
-    {HTTP_POST,   "executions",              CODE,       op_executions      },
-    {HTTP_POST,   "execute",                 CODE,       op_execute         },
-    {HTTP_POST,   "shellExecute",            CODE,       op_shell_execute   },
-    {HTTP_GET,    "executions/**",           KNOWN,      op_execution_get   },
+    {HTTP_POST,   "code/execute",               CODE,                     op_code_execute      },
+    {HTTP_POST,   "python/execute",             CODE,                     op_python_execute    },
+    {HTTP_POST,   "executions",                 CODE,                     op_executions        },
+    {HTTP_POST,   "execute",                    CODE,                     op_execute           },
+    {HTTP_POST,   "shellExecute",               CODE,                     op_shell_execute     },
+    {HTTP_GET,    "executions/**",              KNOWN,                    op_execution_get     },
 
-    {HTTP_GET,    "files",                   IN_SESSION, op_files_list      },
-    {HTTP_GET,    "python/files",            IN_SESSION, op_files_list_old  },
-    {HTTP_POST,   "files/upload",            UPLOAD,     op_files_upload_old},
-    {HTTP_POST,   "python/uploadFile",       UPLOAD,     op_files_upload_old},
-    {HTTP_POST,   "upload",                  UPLOAD,     op_files_upload_old},
-    {HTTP_POST,   "files",                   UPLOAD,     op_files_upload    },
-    {HTTP_GET,    "python/downloadFile",     IN_SESSION, op_file_download   },
-    {HTTP_GET,    "files/content/**",        IN_SESSION, op_file_download   },
-    {HTTP_GET,    "files/**/content",        IN_SESSION, op_file_download   },
-    {HTTP_GET,    "files/**",                IN_SESSION, op_file_stat       },
-    {HTTP_DELETE, "files/**",                IN_SESSION, op_file_delete     },
+    {HTTP_GET,    "files",                      IN_SESSION,               op_files_list        },
+    {HTTP_GET,    "python/files",               IN_SESSION,               op_files_list_old    },
+    {HTTP_POST,   "files/upload",               UPLOAD,                   op_files_upload_old  },
+    {HTTP_POST,   "python/uploadFile",          UPLOAD,                   op_files_upload_old  },
+    {HTTP_POST,   "upload",                     UPLOAD,                   op_files_upload_old  },
+    {HTTP_POST,   "files",                      UPLOAD,                   op_files_upload      },
+    {HTTP_GET,    "python/downloadFile",        IN_SESSION,               op_file_download     },
+    {HTTP_GET,    "files/content/**",           IN_SESSION,               op_file_download     },
+    {HTTP_GET,    "files/**/content",           IN_SESSION,               op_file_download     },
+    {HTTP_GET,    "files/**",                   IN_SESSION,               op_file_stat         },
+    {HTTP_DELETE, "files/**",                   IN_SESSION,               op_file_delete       },
 
-    {HTTP_GET,    "session",                 KNOWN,      op_session_get     },
-    {HTTP_DELETE, "session",                 KNOWN,      op_session_delete  },
-    {HTTP_POST,   ".management/stopSession", KNOWN,      op_session_stop    },
-    {HTTP_GET,    "listSessions",            NEEDS_POOL, op_sessions_list   },
-    {HTTP_GET,    "metadata",                NEEDS_POOL, op_metadata        },
-    {HTTP_GET,    "health",                  NEEDS_POOL, op_health          },
-    {HTTP_GET,    "health/startup",          NEEDS_POOL, op_health          },
+    {HTTP_GET,    "session",                    KNOWN,                    op_session_get       },
+    {HTTP_DELETE, "session",                    KNOWN,                    op_session_delete    },
+    {HTTP_POST,   ".management/stopSession",    KNOWN,                    op_session_stop      },
+    {HTTP_GET,    "listSessions",               NEEDS_POOL,               op_sessions_list     },
+    {HTTP_GET,    "metadata",                   NEEDS_POOL,               op_metadata          },
+    {HTTP_GET,    "health",                     NEEDS_POOL,               op_health            },
+    {HTTP_GET,    "health/startup",             NEEDS_POOL,               op_health            },
 
-    {HTTP_POST,   "mcp",                     NEEDS_POOL, op_mcp_post        },
-    {HTTP_GET,    "mcp",                     NEEDS_POOL, op_mcp_refuse      },
-    {HTTP_DELETE, "mcp",                     NEEDS_POOL, op_mcp_refuse      },
+    {HTTP_POST,   "mcp",                        NEEDS_POOL,               op_mcp_post          },
+    {HTTP_GET,    "mcp",                        NEEDS_POOL,               op_mcp_refuse        },
+    {HTTP_DELETE, "mcp",                        NEEDS_POOL,               op_mcp_refuse        },
+
+    {HTTP_POST,   "fetchMcpServerCredentials",  MANAGED,                  op_credentials_fetch },
+    {HTTP_POST,   "rotateMcpServerCredentials", MANAGED,                  op_credentials_rotate},
+    {HTTP_POST,   "regenerateCredentials",      MANAGED,                  op_credentials_rotate},
+    {HTTP_GET,    "",                           NEEDS_POOL,               op_pool_get          },
+    {HTTP_PUT,    "",                           NEEDS_ADMIN | NEEDS_JSON, op_pool_put          },
+    {HTTP_PATCH,  "",                           MANAGED | NEEDS_JSON,     op_pool_patch        },
+    {HTTP_DELETE, "",                           NEEDS_ADMIN,              op_pool_delete       },
 };
+
+static const struct op all_pools = {HTTP_GET, "", 0, op_pool_list};
+static const struct op deployment = {HTTP_PUT, "", NEEDS_ADMIN | NEEDS_JSON, op_deployment_put};
 
 /* --- a visit --- */
 
@@ -84,39 +96,11 @@ const char *visit_url(struct visit *v, char ret[URL_TEXT_MAX])
 
     if (p->subscription.p)
         snprintf(ret + n, URL_TEXT_MAX - (size_t)n,
-                 "/subscriptions/%.*s/resourceGroups/%.*s/sessionPools/%s",
-                 (int)p->subscription.n, p->subscription.p, (int)p->group.n, p->group.p,
-                 v->pool_name);
+                 "/subscriptions/%.*s/resourceGroups/%.*s/sessionPools/%s", (int)p->subscription.n,
+                 p->subscription.p, (int)p->group.n, p->group.p, v->pool_name);
     else
         snprintf(ret + n, URL_TEXT_MAX - (size_t)n, "/azure/pools/%s", v->pool_name);
     return ret;
-}
-
-json_t *json_nocase(const json_t *object, const char *name)
-{
-    const char *key;
-    json_t *value = json_object_get(object, name);
-
-    if (value)
-        return value;
-    json_object_foreach((json_t *)object, key, value)
-        if (strcasecmp(key, name) == 0)
-            return value;
-    return NULL;
-}
-
-json_t *json_at(const json_t *object, const char *path)
-{
-    json_t *at = (json_t *)object;
-    char name[64];
-
-    while (at && *path) {
-        size_t n = strcspn(path, ".");
-        snprintf(name, sizeof(name), "%.*s", (int)n, path);
-        at = json_nocase(at, name);
-        path += n + (path[n] == '.');
-    }
-    return at;
 }
 
 static void visit_free(void *p)
@@ -133,6 +117,11 @@ static void visit_free(void *p)
 static const struct op *find_op(struct visit *v, enum http_method method, bool *ret_other)
 {
     *ret_other = false;
+    if (v->place.pool.n == 0) {
+        const struct op *op = v->place.deployment.n ? &deployment : &all_pools;
+        *ret_other = method != op->method;
+        return *ret_other ? NULL : op;
+    }
     for (size_t i = 0; i < COUNT(ops); i++) {
         if (!rest_fits(ops[i].path, v->place.rest, &v->name))
             continue;

@@ -217,13 +217,12 @@ void op_metadata(struct visit *v)
     const char *name;
 
     json_object_foreach(v->pool.packages, name, version)
-        json_array_append_new(packages,
-                              json_pack("{s:s, s:O}", "name", name, "version", version));
-    body = json_pack("{s:[{s:s, s:s}], s:o, s:{s:s, s:s, s:s, s:s}}", "runtimes", "name", "Python",
-                     "version", v->pool.python, "preInstalledPackages", packages, "jupyterKernel",
-                     "name", "IPython", "version", v->pool.python, "projectUrl",
-                     "https://ipython.org", "description",
-                     "IPython in a sealed sandbox of retort; no Jupyter server");
+        json_array_append_new(packages, json_pack("{s:s, s:O}", "name", name, "version", version));
+    body =
+        json_pack("{s:[{s:s, s:s}], s:o, s:{s:s, s:s, s:s, s:s}}", "runtimes", "name", "Python",
+                  "version", v->pool.python, "preInstalledPackages", packages, "jupyterKernel",
+                  "name", "IPython", "version", v->pool.python, "projectUrl", "https://ipython.org",
+                  "description", "IPython in a sealed sandbox of retort; no Jupyter server");
     json_object_set_new(body, "createdAt", time_value(v->pool.created_ms));
     json_object_set_new(body, "lastUpdatedAt", time_value(v->pool.updated_ms));
     visit_answer(v, 200, body);

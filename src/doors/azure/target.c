@@ -122,7 +122,7 @@ bool place_read(struct str path, bool arm, char *room, struct place *ret)
     return true;
 }
 
-/* Whether s begins with the word and a slash, in any case; cuts both off. */
+/* Whether s begins with the word, in any case; cuts it off. */
 static bool cut_front(struct str *s, struct str word)
 {
     if (s->n < word.n || !str_nocase((struct str){s->p, word.n}, word))
@@ -142,10 +142,14 @@ static bool cut_end(struct str *s, struct str word)
 bool rest_fits(const char *pattern, struct str rest, struct str *ret_name)
 {
     const char *stars = strstr(pattern, "**");
+    struct str name = rest;
 
+    *ret_name = (struct str){0};
     if (!stars)
         return str_nocase(rest, str_of(pattern));
-    *ret_name = rest;
-    return cut_front(ret_name, (struct str){pattern, (size_t)(stars - pattern)}) &&
-           cut_end(ret_name, str_of(stars + 2)) && ret_name->n > 0;
+    if (!cut_front(&name, (struct str){pattern, (size_t)(stars - pattern)}) ||
+        !cut_end(&name, str_of(stars + 2)) || name.n == 0)
+        return false;
+    *ret_name = name;
+    return true;
 }

@@ -21,10 +21,9 @@ static void uuid_make(char ret[37])
     assert(got == (ssize_t)sizeof(b)); /* so few bytes come whole */
     b[6] = (uint8_t)((b[6] & 0x0f) | 0x40);
     b[8] = (uint8_t)((b[8] & 0x3f) | 0x80);
-    snprintf(ret, 37,
-             "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1],
-             b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14],
-             b[15]);
+    snprintf(ret, 37, "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0],
+             b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13],
+             b[14], b[15]);
 }
 
 /* The same as text for older clients, and as an object. Takes structured and images (or NULL). */
@@ -69,7 +68,8 @@ struct errand {
     struct job *job;    /* borrowed; NULL before it is there, and when it has ended or was left */
     enum exec_kind kind;
     char *code; /* owned */
-    bool is_new, gone;
+    char session[ID_MAX];
+    bool gone;
     char note[256];
 };
 
@@ -140,21 +140,9 @@ static void on_end(void *arg, const struct exec_info *info, const struct err *fa
                n->kind == EXEC_CELL && !(info->how && info->how->status == OUTCOME_OK));
 }
 
-static void start(struct errand *n, struct str session)
+static void start(void *arg, const struct clearance *clearance, const struct err *failed)
 {
     static const struct exec_watcher watcher = {on_queued, on_event, on_end};
-    const struct exec_spec spec = {
-        .session = session,
-        .kind = n->kind,
-        .code = str_of(n->code),
-        .clearance = &n->c->clearance,
-    };
-
-    n->job = service_execute(n->sv, &n->c->caller, &spec, &watcher, n);
-}
-
-static void on_session(void *arg, const struct session_info *info, const struct err *failed)
-{
     struct errand *n = arg;
     struct call *c = n->c;
 
@@ -167,19 +155,42 @@ static void on_session(void *arg, const struct session_info *info, const struct 
         tool_refuse(c, failed);
         return;
     }
+    const struct exec_spec spec = {
+        .session = str_of(n->session),
+        .kind = n->kind,
+        .code = str_of(n->code),
+        .clearance = clearance,
+    };
+    n->job = service_execute(n->sv, &c->caller, &spec, &watcher, n);
+}
+
+static void on_session(void *arg, const struct session_info *info, const struct err *failed)
+{
+    struct errand *n = arg;
+
+    if (failed || n->gone) {
+        start(n, NULL, failed);
+        return;
+    }
     if (!info->existed)
         snprintf(n->note, sizeof(n->note), "a new environment: nothing has run in it before");
     else if (info->note)
         snprintf(n->note, sizeof(n->note), "%s", info->note);
-    start(n, str_of(info->row->id));
+    memcpy(n->session, info->row->id, sizeof(n->session));
+    const struct clear_spec spec = {
+        .pool = str_of(info->row->pool),
+        .session = str_of(n->session),
+        .code = str_of(n->code),
+        .kind = n->kind,
+    };
+    clear_ask(n->sv, &n->c->caller, &spec, start, n);
 }
 
 /* Takes code. */
 static void run(struct call *c, const json_t *args, enum exec_kind kind, char *code)
 {
-    const struct azure_face *f = (const struct azure_face *)(const void *)c->face;
     struct str id = json_view(json_object_get(args, "environmentId"));
-    const struct session_spec spec = {.pool = str_of(f->pool), .name = id};
+    const struct session_spec spec = {.pool = str_of(azure_pool_of(c)), .name = id};
     struct errand *n = mem_zalloc(sizeof(*n));
 
     *n = (struct errand){.c = c, .kind = kind, .code = code};
@@ -234,15 +245,15 @@ static const struct field nothing[] = {{0}};
 static const struct field python_params[] = {
     ENVIRONMENT,
     {"pythonCode", FIELD_TEXT, REQUIRED, 1, EXEC_CODE_MAX, NULL, "The Python code to run.", NULL},
-    {0},
+    {0   },
 };
 
 static const struct field shell_params[] = {
     ENVIRONMENT,
     {"shellCommand", FIELD_TEXT, OPTIONAL, 1, EXEC_CODE_MAX, NULL,
-     "A line for the shell. Give this or execCommandAndArgs.", NULL},
-    {"execCommandAndArgs", FIELD_LIST, OPTIONAL, 0, ARGUMENTS_MAX, "string",
-     "A program and its arguments, as they are, without a shell.", NULL},
+      "A line for the shell. Give this or execCommandAndArgs.", NULL},
+    {"execCommandAndArgs",      FIELD_LIST, OPTIONAL, 0, ARGUMENTS_MAX, "string",
+      "A program and its arguments, as they are, without a shell.", NULL},
     {0},
 };
 
@@ -272,7 +283,6 @@ static const struct tool run_python_code = {
             "last expression is in result; plots come back as images.",
     .params = python_params,
     .answer = SAID,
-    .hints = TOOL_RUNS,
     .run = run_python,
 };
 
@@ -284,7 +294,7 @@ static const struct tool run_shell_command = {
             "in /mnt/data with the Python of the same environmentId.",
     .params = shell_params,
     .answer = SAID,
-    .hints = TOOL_RUNS | TOOL_DESTROYS,
+    .hints = TOOL_DESTROYS,
     .run = run_shell,
 };
 
@@ -294,15 +304,20 @@ static const struct tool *const tools[] = {&launch_shell, &run_python_code, &run
 /* Names that launchShell had before: called, and not listed. */
 static const struct tool *const hidden[] = {
     &(const struct tool){.name = "launchPythonEnvironment", .params = nothing, .run = launch},
-    &(const struct tool){.name = "launchShellEnvironment", .params = nothing, .run = launch},
+    &(const struct tool){.name = "launchShellEnvironment",  .params = nothing, .run = launch},
     NULL,
 };
 
-const struct azure_face azure_face_usual = {
-    .face = {.name = AZURE_SERVER_NAME,
-             .title = "Azure dynamic sessions",
-             .instructions = "Call launchShell first, then run Python or shell commands with the "
-                             "environmentId it gives. State is kept between calls.",
-             .tools = tools,
-             .hidden = hidden},
+const struct face azure_tools = {
+    .name = AZURE_SERVER_NAME,
+    .title = "Azure dynamic sessions",
+    .instructions = "Call launchShell first, then run Python or shell commands with the "
+                    "environmentId it gives. State is kept between calls.",
+    .tools = tools,
+    .hidden = hidden,
 };
+
+const struct face *azure_face(void)
+{
+    return &azure_tools;
+}

@@ -5,9 +5,6 @@
 
 #define AZURE_SERVER_NAME "Microsoft Container Apps MCP Server"
 
-/* Every face with these tools is within one of these: it tells them their pool. */
-struct azure_face {
-    struct face face;
-    char pool[64]; /* "": the first */
-};
-extern const struct azure_face azure_face_usual;
+extern const struct face azure_tools;
+/* The pool whose server was called; "": the first, where it is none of a pool. */
+const char *azure_pool_of(const struct call *c);

@@ -27,6 +27,18 @@ static void add(struct MHD_Response *resp, const char *name, const char *value)
         log_warn("answer header '%s' left out", name);
 }
 
+/* Of whoever follows one action through several services. */
+static void add_correlation(struct request *r, struct MHD_Response *resp)
+{
+    struct str given = request_header(r, "x-correlation-id");
+    char text[CORRELATION_MAX + 1];
+
+    if (given.n > 0 && str_to_cstr(given, text, sizeof(text)))
+        add(resp, "x-correlation-id", text);
+    else if (r->door && r->door->correlates)
+        add(resp, "x-correlation-id", r->caller.request);
+}
+
 static void add_headers(struct request *r, struct MHD_Response *resp)
 {
     struct str origin = guard_cors(r);
@@ -45,6 +57,7 @@ static void add_headers(struct request *r, struct MHD_Response *resp)
             "x-request-id, content-disposition, etag, content-range, retry-after, mcp-session-id, "
             "www-authenticate");
     }
+    add_correlation(r, resp);
     for (size_t i = 0; i < r->answer_header_count; i++)
         add(resp, r->answer_headers[i].name.p, r->answer_headers[i].value.p);
 }

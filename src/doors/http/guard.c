@@ -209,7 +209,13 @@ bool guard_key(struct request *r)
     bool local = r->conn->listener->local;
     bool open = (r->route->flags & ROUTE_OPEN) || (local && (r->route->flags & ROUTE_LOCAL));
 
-    if (!open && !service_authorise(r->http->config.service, secret(r), local, &caller)) {
+    int known = open || !r->door->identify
+                    ? 0
+                    : r->door->identify(r, r->door->identify_arg, &caller);
+
+    if (known < 0)
+        return false;
+    if (!open && !known && !service_authorise(r->http->config.service, secret(r), local, &caller)) {
         answer_header(r, "www-authenticate", r->door->challenge ? r->door->challenge : "Bearer");
         return REFUSE(r, 401, "unauthorized",
                       "a valid key is needed: Authorization: Bearer KEY, or x-api-key: KEY");

@@ -115,6 +115,10 @@ struct door {
      * type and param as in answer_fail(); takes message. */
     json_t *(*error)(struct request *r, int status, const char *type, const char *param,
                      json_t *message);
+    /* Who comes without a key, or NULL: 1 let in as *ret, 0 a key decides, -1 answered. */
+    int (*identify)(struct request *r, void *arg, struct caller *ret);
+    void *identify_arg; /* borrowed */
+    bool correlates;    /* every answer has x-correlation-id: the client's, else the request's id */
 };
 
 /* --- the server --- */
@@ -157,6 +161,7 @@ struct str request_query(struct request *r, const char *name);  /* p NULL: not t
 struct str request_header(struct request *r, const char *name); /* likewise */
 json_t *request_json(struct request *r);                        /* BODY_JSON: never NULL */
 struct str request_body(struct request *r);                     /* BODY_BYTES */
+bool request_peer(struct request *r, uid_t *ret); /* over a Unix socket: whose process it is, if that can be told */
 const char *request_scheme(struct request *r);                  /* "http" or "https" */
 /* page= of a list: after, limit (1 to 1000, default 100). */
 struct page request_page(struct request *r);

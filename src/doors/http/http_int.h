@@ -28,6 +28,7 @@ struct MHD_Response;
 #define STREAM_MAX        (64 * MiB)  /* a producer that never looks at what waits is a bug */
 #define PARAM_TEXT        FIELD_PATH_MAX
 #define ANSWER_HEADERS    16
+#define CORRELATION_MAX   256 /* bytes of an x-correlation-id that is given back */
 
 #define IDLE_MS   75000 /* a connection between requests, and a client that takes no byte */
 #define PING_MS   15000

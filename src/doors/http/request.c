@@ -1,7 +1,10 @@
 /* A request: what came in, who holds it, and when it ends. */
 #include "doors/http/http_mhd.h"
 
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 
 struct request *request_new(struct http *h, const char *target)
 {
@@ -295,6 +298,38 @@ struct str request_header(struct request *r, const char *name)
         if (str_same(r->headers[i].name, name))
             return r->headers[i].value;
     return (struct str){0};
+}
+
+/* A server that root has started lives in a user namespace with few users in it. What a user is
+ * called there is not what the host calls it, and those who are not in it all look alike. */
+static bool uid_on_host(uid_t uid, uid_t *ret)
+{
+    char text[KiB];
+    unsigned inside, outside, count;
+    int n;
+
+    if (fd_read_file_at(AT_FDCWD, "/proc/self/uid_map", text, sizeof(text)) < 0)
+        return false;
+    for (const char *p = text; sscanf(p, "%u %u %u %n", &inside, &outside, &count, &n) == 3; p += n)
+        if (uid >= inside && uid - inside < count) {
+            *ret = outside + (uid - inside);
+            return true;
+        }
+    return false;
+}
+
+/* As it was when the connection was made. */
+bool request_peer(struct request *r, uid_t *ret)
+{
+    struct ucred peer;
+    socklen_t n = sizeof(peer);
+    int domain;
+    socklen_t domain_n = sizeof(domain);
+
+    return getsockopt(r->conn->fd, SOL_SOCKET, SO_DOMAIN, &domain, &domain_n) == 0 &&
+           domain == AF_UNIX &&
+           getsockopt(r->conn->fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) == 0 &&
+           uid_on_host(peer.uid, ret);
 }
 
 const char *request_scheme(struct request *r)

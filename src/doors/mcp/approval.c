@@ -245,6 +245,7 @@ void approval_check(struct call *c, const struct tool *t, json_t *args)
     struct service *sv = call_service(c);
     struct str code = json_view(json_object_get(args, "code"));
     struct str session = json_view(json_object_get(args, "session_id"));
+    struct str pool = json_view(json_object_get(args, "pool"));
     struct conversation *v = c->conversation;
     struct asking *a;
 
@@ -264,10 +265,11 @@ void approval_check(struct call *c, const struct tool *t, json_t *args)
         .args = args,
         .session = session.n || !v ? session : str_of(v->session),
         .implied = session.n == 0,
-        .pool = json_view(json_object_get(args, "pool")),
+        .pool = pool.p ? pool : str_of(c->face->pool),
         .conversation = str_of(v ? v->id : NULL),
         .answers = answered(c),
         .can_ask = call_can_ask(c, "elicitation/create", NULL),
+        .external = true,
     };
     service_approval_request(sv, &c->caller, &spec, on_verdict, a);
 }

@@ -31,13 +31,17 @@ struct ask {
 
 /* --- life --- */
 
-static void ask_free(struct ask *a)
+static void leave(struct ask *a)
 {
     struct ask **at = &a->call->asks;
 
     while (*at != a)
         at = &(*at)->next;
     *at = a->next;
+}
+
+static void ask_free(struct ask *a)
+{
     timer_free(a->timer);
     json_decref(a->shown);
     json_decref(a->answer);
@@ -53,6 +57,7 @@ static void on_end(void *arg)
     json_t *answer = take_ptr(&a->answer);
     struct err failed = a->failed;
 
+    leave(a);
     ask_free(a);
     fn(fn_arg, answer, answer ? NULL : &failed);
     json_decref(answer);
@@ -79,8 +84,10 @@ static void tell(struct ask *a, const json_t *answer)
 
 void asks_forget(struct call *c)
 {
-    while (c->asks)
-        ask_free(c->asks);
+    for (struct ask *a = take_ptr(&c->asks), *next; a; a = next) {
+        next = a->next;
+        ask_free(a);
+    }
 }
 
 void asks_fail(struct call *c)

@@ -74,7 +74,7 @@ static bool on_place(void *arg, const struct walk_place *place)
     struct completing *g = arg;
 
     for (size_t i = 0; i < place->count; i++)
-        offer(g, place->files[i]->path);
+        offer(g, place->files[i].path);
     return g->total < VALUES_MAX;
 }
 
@@ -224,26 +224,35 @@ static const char *values_of(const struct prompt *p, struct str argument)
     return p ? "" : NULL;
 }
 
+/* What is to be completed: the values of a prompt's argument, or a template. NULL: neither. */
+static const char *subject_of(const json_t *ref, struct str argument, bool is_prompt)
+{
+    if (is_prompt)
+        return values_of(prompt_find(json_view(json_object_get(ref, "name"))), argument);
+    if (!str_is(json_view(json_object_get(ref, "type")), "ref/resource"))
+        return NULL;
+    return json_string_value(json_object_get(ref, "uri"));
+}
+
 void handle_complete(struct call *c)
 {
     const json_t *ref = json_object_get(c->params, "ref");
     const json_t *given = json_object_get(c->params, "argument");
-    struct str type = json_view(json_object_get(ref, "type"));
     struct str argument = json_view(json_object_get(given, "name"));
     struct str typed = json_view(json_object_get(given, "value"));
-    const char *uri = json_string_value(json_object_get(ref, "uri"));
-    const char *values = values_of(prompt_find(json_view(json_object_get(ref, "name"))), argument);
+    bool is_prompt = str_is(json_view(json_object_get(ref, "type")), "ref/prompt");
+    const char *subject = subject_of(ref, argument, is_prompt);
     struct completing *g;
 
     if (c->face->more && c->face->more->complete(c, ref))
         return;
     if (!argument.p || !typed.p || typed.n > TYPED_MAX) {
         call_error(c, RPC_PARAMS, NULL,
-                   "argument needs a name and a value, of at most %d bytes, to be completed",
-                   TYPED_MAX);
+                   "argument needs a name and a value, of at most %zu bytes, to be completed",
+                   (size_t)TYPED_MAX);
         return;
     }
-    if (!(str_is(type, "ref/prompt") && values) && !(str_is(type, "ref/resource") && uri)) {
+    if (!subject) {
         call_error(c, RPC_PARAMS, NULL,
                    "ref names a prompt that there is, or the uri of a resource template");
         return;
@@ -252,10 +261,8 @@ void handle_complete(struct call *c)
     *g =
         (struct completing){.c = c, .sv = c->mcp->followed, .typed = typed, .values = json_array()};
     call_keep(c, completing_free, g);
-    if (str_is(type, "ref/prompt") && strchr(values, '|'))
-        from_list(g, values);
-    else if (str_is(type, "ref/prompt"))
-        start(g, values, STR(""));
+    if (is_prompt && strchr(subject, '|'))
+        from_list(g, subject);
     else
-        start(g, uri, argument);
+        start(g, subject, is_prompt ? STR("") : argument);
 }

@@ -143,9 +143,8 @@ static void sweep(struct crowd *c, int64_t before_us)
     }
 }
 
-static void on_sweep(void *arg)
+void conversations_sweep(struct mcp *m)
 {
-    struct mcp *m = arg;
     int64_t before_us = time_mono_us() - (int64_t)IDLE_MS * 1000;
 
     for (struct crowd *c = m->roll->crowds, *next; c; c = next) {
@@ -155,6 +154,13 @@ static void on_sweep(void *arg)
             crowd_free(m->roll, c);
     }
     streams_expire(m);
+}
+
+static void on_sweep(void *arg)
+{
+    struct mcp *m = arg;
+
+    conversations_sweep(m);
     timer_set(m->roll->sweep, SWEEP_MS);
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #define STEP_MS 50
+#define AWAY_MS 500
 
 /* --- what all fixtures use --- */
 
@@ -185,7 +186,7 @@ static void run_reconnection(struct call *c, json_t *args)
 {
     (void)args;
     call_hang_up(c);
-    fixture_later(c, 10 * STEP_MS, on_back);
+    fixture_later(c, AWAY_MS, on_back);
 }
 
 /* --- changes --- */

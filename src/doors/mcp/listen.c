@@ -267,10 +267,12 @@ void handle_listen(struct call *c)
 
 void listeners_end(struct mcp *m)
 {
-    while (m->listeners && m->listeners->first) {
-        struct listener *l = m->listeners->first;
+    struct listener *l = m->listeners ? m->listeners->first : NULL;
+
+    for (struct listener *next; l; l = next) {
         struct call *c = l->call;
 
+        next = l->next;
         tell(&l->due, c->peer, c);
         listener_free(l);
         call_result(c, json_pack("{s:{s:O}}", "_meta", META_LISTEN, c->id));

@@ -180,6 +180,8 @@ struct conversation *conversation_find(struct mcp *m, struct str id, const struc
 void conversation_free(struct conversation *v);
 struct call *conversation_call(struct conversation *v, const json_t *id);
 
+/* Now and then: ends those over HTTP that were idle for IDLE_MS. */
+void conversations_sweep(struct mcp *m);
 /* For mcp_free(), when all of them are gone. */
 void roll_free(struct mcp *m);
 
@@ -402,6 +404,7 @@ struct face {
     const struct tool *const *tools; /* ends with NULL; in the order they are listed */
     const struct tool *const *hidden; /* or NULL: called by old names, and not listed */
     unsigned has;                    /* FACE_* */
+    const char *pool;                /* where its tools run when a call names none; NULL: the first */
     unsigned changes;                /* IN(CHANGE_*): what clients can hear of */
     const struct face_more *more;    /* or NULL */
 };
@@ -492,7 +495,7 @@ enum run_session {
 };
 /* " | new session ..." where the reader must be told, for the first line. */
 const char *run_session_word(enum run_session how);
-/* Ends the call. args: session_id, timeout_ms, env, files, background. Takes code. */
+/* Ends the call. args: session_id, timeout_ms, env, background. Takes code. */
 void run_start(struct call *c, const json_t *args, enum exec_kind kind, char *code);
 
 /* --- report.c: an execution as a model reads it --- */
@@ -670,7 +673,7 @@ const struct prompt *prompt_find(struct str name); /* or NULL */
 
 struct walk_place { /* a session, and the files that were changed last in it */
     const char *session, *name; /* name: or NULL */
-    const struct space_file *const *files;
+    const struct space_file *files;
     size_t count;
 };
 struct walk_end { /* where to go on */
@@ -718,6 +721,7 @@ struct outlet *outlet_new(struct loop *l, int fd, loop_fn *on_written, loop_fn *
 void outlet_free(struct outlet *o);
 /* False: it is longer than a client would read, and left out. */
 bool outlet_put(struct outlet *o, const json_t *message);
+bool outlet_put_text(struct outlet *o, char *text, size_t n); /* takes text, malloced, or NULL */
 size_t outlet_waits(const struct outlet *o); /* bytes */
 
 /* --- stdio.c --- */

@@ -21,14 +21,15 @@ const struct face face_native = {
     .name = "retort",
     .title = "retort code interpreter",
     .instructions =
-        "A sealed Python and bash for computing, data analysis, plots and files. Use it whenever a "
-        "number, a table or a chart has to be right: run code instead of guessing, and never invent "
-        "a result.\n"
+        "A sealed Python and bash for computing, data analysis, plots and files. Use it whenever "
+        "a number, a table or a chart has to be right: run code instead of guessing, and never "
+        "invent a result.\n"
         "1. Bring data in with write_file (text, base64 or, best, a url); it lands in /workspace.\n"
-        "2. run_code runs Python in a session: variables, imports and files stay for the next call. "
-        "Pass the session_id from the first line of an answer to go on in the same session.\n"
-        "3. Print compactly: about 10,000 characters of output are shown. plt.show() gives the plot "
-        "as an image; files saved in /workspace are listed, and read_file shows them.\n"
+        "2. run_code runs Python in a session: variables, imports and files stay for the next "
+        "call. Pass the session_id from the first line of an answer to go on in the same "
+        "session.\n"
+        "3. Print compactly: about 10,000 characters of output are shown. plt.show() gives the "
+        "plot as an image; files saved in /workspace are listed, and read_file shows them.\n"
         "4. On an error read the traceback, fix the code, and try again at most twice; then say "
         "what is wrong.\n"
         "5. Long work: background=true, then get_execution with wait_ms.\n"

@@ -142,17 +142,16 @@ static void push(void *arg)
     o->on_written(o->arg);
 }
 
-bool outlet_put(struct outlet *o, const json_t *message)
+bool outlet_put_text(struct outlet *o, char *text, size_t n)
 {
     struct parcel *one;
-    size_t n = 0;
-    char *text = record_dump(message, false, &n);
 
     if (!text || n >= OUTLET_LINE_MAX) {
         free(text);
         return false;
     }
-    text[n] = '\n'; /* in place of its NUL: one write, one line */
+    text = mem_realloc(text, n + 1);
+    text[n] = '\n'; /* one write, one line */
     one = mem_zalloc(sizeof(*one));
     *one = (struct parcel){.text = text, .n = n + 1};
     *o->end = one;
@@ -161,4 +160,12 @@ bool outlet_put(struct outlet *o, const json_t *message)
     if (!o->writable)
         push(o);
     return true;
+}
+
+bool outlet_put(struct outlet *o, const json_t *message)
+{
+    size_t n = 0;
+    char *text = record_dump(message, false, &n);
+
+    return outlet_put_text(o, text, n);
 }

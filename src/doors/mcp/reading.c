@@ -161,8 +161,8 @@ static int read_part(struct reading *r, uint64_t from, size_t n, char *ret)
 static void read_bytes(struct reading *r)
 {
     AUTO_FREE char *bytes = NULL;
-    uint64_t from;
-    size_t n;
+    uint64_t from = 0;
+    size_t n = 0;
 
     if (window(r, &from, &n) < 0)
         return;
@@ -198,8 +198,8 @@ static void put_event(struct buf *b, const json_t *ev)
 static void read_events(struct reading *r)
 {
     struct buf text;
-    uint64_t from;
-    size_t n;
+    uint64_t from = 0;
+    size_t n = 0;
 
     buf_init(&text, OUTPUT_MAX);
     for (size_t i = 0; i < json_array_size(r->events); i++)

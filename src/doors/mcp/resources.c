@@ -75,7 +75,7 @@ static bool on_place(void *arg, const struct walk_place *place)
     struct listing *g = arg;
 
     for (size_t i = 0; i < place->count; i++) {
-        json_t *shown = file_show(g->c, place, place->files[i]);
+        json_t *shown = file_show(g->c, place, &place->files[i]);
         if (shown)
             json_array_append_new(g->entries, shown);
     }
@@ -94,17 +94,20 @@ static json_t *cursor_make(const struct walk_end *end)
 static bool cursor_read(const json_t *cursor, struct walk_end *ret)
 {
     struct str text = json_view(cursor);
-    char plain[CURSOR_MAX], again[CURSOR_MAX];
+    char plain[CURSOR_MAX], again[CURSOR_MAX], *space;
     size_t n;
 
     *ret = (struct walk_end){0};
     if (!text.p || text.n >= CURSOR_MAX || !base64_decode(text, plain, &n))
         return false;
     plain[n] = '\0';
-    if (sscanf(plain, "%39s %lld", ret->session, (long long *)&ret->created_ms) != 2)
+    space = strchr(plain, ' ');
+    if (!space || space - plain >= ID_MAX)
         return false;
+    memcpy(ret->session, plain, (size_t)(space - plain));
+    ret->created_ms = strtoll(space + 1, NULL, 10);
     snprintf(again, sizeof(again), "%s %lld", ret->session, (long long)ret->created_ms);
-    return id_is(str_of(ret->session), "sess_") && strcmp(plain, again) == 0;
+    return n == strlen(plain) && id_is(str_of(ret->session), "sess_") && strcmp(plain, again) == 0;
 }
 
 static void on_walked(void *arg, const struct walk_end *end, const struct err *failed)
@@ -223,11 +226,27 @@ static void read_embedded(struct call *c, const struct embedded *f)
     call_result(c, result);
 }
 
+/* False: there is no such thing. Else the call is answered, or will be. */
+static bool read_named(struct call *c, struct str text, const struct uri *u)
+{
+    const struct embedded *f = embedded_find(text);
+
+    if (u->kind != URI_OTHER && !*u->id)
+        return false;
+    if (u->kind == URI_FILE)
+        read_file_resource(c, u);
+    else if (u->kind != URI_OTHER)
+        read_execution_resource(c, u);
+    else if (f)
+        read_embedded(c, f);
+    else
+        return c->face->more && c->face->more->read_resource(c, text);
+    return true;
+}
+
 void handle_resources_read(struct call *c)
 {
     struct str text = json_view(json_object_get(c->params, "uri"));
-    const struct face_more *more = c->face->more;
-    const struct embedded *f;
     struct uri u;
     struct err e;
 
@@ -235,14 +254,6 @@ void handle_resources_read(struct call *c)
         call_error(c, RPC_PARAMS, NULL, "uri is missing: the resource to be read");
     else if (uri_read(text, &u, &e) < 0)
         call_error(c, RPC_PARAMS, json_pack("{s:o}", "uri", record_text(text)), "%s", e.text);
-    else if (u.kind != URI_OTHER && !*u.id)
-        call_no_resource(c, text);
-    else if (u.kind == URI_FILE)
-        read_file_resource(c, &u);
-    else if (u.kind != URI_OTHER)
-        read_execution_resource(c, &u);
-    else if ((f = embedded_find(text)))
-        read_embedded(c, f);
-    else if (!more || !more->read_resource(c, text))
+    else if (!read_named(c, text, &u))
         call_no_resource(c, text);
 }

@@ -205,8 +205,6 @@ static void start(struct run *u)
         .wall_ms = (uint64_t)json_integer_value(json_object_get(args, "timeout_ms")),
         .env = u->given.env,
         .env_count = u->given.env_count,
-        .files = u->given.file,
-        .file_count = u->given.file_count,
         .background = u->background,
         .clearance = &u->c->clearance,
         .stays = true,
@@ -263,13 +261,6 @@ static void on_cancel(void *arg)
     call_drop(c);
 }
 
-static int take_given(struct run *u, const json_t *args, char param[PARAM_MAX], struct err *e)
-{
-    if (given_env(&u->given, json_object_get(args, "env"), param, e) < 0)
-        return -1;
-    return given_files(&u->given, json_object_get(args, "files"), param, e);
-}
-
 void run_start(struct call *c, const json_t *args, enum exec_kind kind, char *code)
 {
     struct service *sv = call_service(c);
@@ -285,7 +276,7 @@ void run_start(struct call *c, const json_t *args, enum exec_kind kind, char *co
     *u = (struct run){.c = c, .sv = sv, .kind = kind, .code = code, .begun_us = time_mono_us()};
     u->told_us = u->begun_us;
     u->background = json_is_true(json_object_get(args, "background"));
-    if (take_given(u, args, param, &e) < 0) {
+    if (given_env(&u->given, json_object_get(args, "env"), param, &e) < 0) {
         run_free(u);
         tool_fail(c, "%s: %s", param, e.text);
         return;

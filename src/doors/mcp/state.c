@@ -86,7 +86,7 @@ char *state_sign(const struct call *c, const json_t *state)
     size_t n;
 
     id_make(nonce, "once_");
-    whole = json_pack("{s:s, s:I, s:O}", "nonce", nonce, "ends", (json_int_t)(now_ms() + STATE_MS),
+    whole = json_pack("{s:s, s:I, s:O}", "nonce", nonce, "ends", (json_int_t)now_ms() + STATE_MS,
                       "state", state);
     payload = record_dump(whole, false, &n);
     json_decref(whole);

@@ -22,7 +22,7 @@
 #define READ_BYTES  (64 * KiB)
 #define KEEP_BYTES  (1 * MiB) /* of a line's memory, once it has been read */
 #define PAUSE_BYTES (1 * MiB) /* unread: no more lines until it is half of that */
-#define LAST_MS     1000      /* for a client that has closed its end, to read the rest */
+#define LAST_MS     1000      /* without a byte read by a client that has closed its end */
 
 struct stdio {
     struct peer peer;                  /* of every call */
@@ -64,18 +64,22 @@ static void end(void *arg)
     s->on_end(s->arg);
 }
 
-/* Nothing more comes in; what has been answered may still be read. */
+/* For a client that has closed its end, to read what it has asked for. */
+static void wait_for_reader(struct stdio *s)
+{
+    if (!s->last)
+        s->last = timer_new(s->mcp->config.loop, end, s);
+    timer_set(s->last, LAST_MS);
+}
+
 static void input_over(struct stdio *s)
 {
     s->over = true;
-    watch_free(take_ptr(&s->readable));
-    watch_free(take_ptr(&s->hangup));
+    drop_watches(s);
     if (outlet_waits(s->outlet) == 0)
         end(s);
-    else if (!s->last) {
-        s->last = timer_new(s->mcp->config.loop, end, s);
-        timer_set(s->last, LAST_MS);
-    }
+    else
+        wait_for_reader(s);
 }
 
 /* --- out --- */
@@ -156,7 +160,23 @@ static size_t stdio_waits(struct peer *p)
     return outlet_waits(STDIO(p)->outlet);
 }
 
-static const struct peer_ops stdio_ops = {stdio_send, stdio_answer, stdio_drop, stdio_waits};
+/* Of what we have written down already, which is short. */
+static void stdio_answer_text(struct peer *p, struct call *c, char *text, size_t n)
+{
+    struct stdio *s = STDIO(p);
+
+    (void)c;
+    if (s->ended)
+        free(text);
+    else
+        (void)outlet_put_text(s->outlet, text, n);
+}
+
+static const struct peer_ops stdio_ops = {.send = stdio_send,
+                                          .answer = stdio_answer,
+                                          .drop = stdio_drop,
+                                          .waits = stdio_waits,
+                                          .answer_text = stdio_answer_text};
 
 static void refuse(struct stdio *s, const json_t *id, int code, const char *text)
 {
@@ -357,6 +377,8 @@ static void go_on(struct stdio *s)
 static void resume(struct stdio *s)
 {
     s->paused = false;
+    if (s->last)
+        timer_clear(s->last);
     timer_set(s->again, 0);
 }
 
@@ -368,9 +390,10 @@ static void on_eof(struct stdio *s)
     input_over(s);
 }
 
+/* There may be lines left to read, when there is room for their answers. */
 static void on_hangup(void *arg)
 {
-    input_over(arg);
+    wait_for_reader(arg);
 }
 
 static void read_more(void *arg)

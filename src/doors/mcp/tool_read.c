@@ -6,11 +6,11 @@
 #include <unistd.h>
 
 #define PAGE_DEFAULT 9000
-#define PAGE_MAX_    90000 /* what anthropic/maxResultSizeChars below leaves room for */
+#define PAGE_MOST    90000 /* what anthropic/maxResultSizeChars below leaves room for */
 #define BASE64_MAX   60000 /* bytes, asked for as base64 */
 #define SMALL_BINARY 2048  /* bytes, shown as base64 without being asked for */
 
-enum encoding { AUTO_, TEXT, BASE64 };
+enum encoding { ENCODING_AUTO, ENCODING_TEXT, ENCODING_BASE64 };
 
 struct reading {
     struct call *c;     /* borrowed: held by us until it is answered */
@@ -24,7 +24,6 @@ struct reading {
     char *mime, *path; /* owned */
     struct buf text;
     json_t *images; /* owned */
-    bool failed;
 };
 
 static void reading_free(struct reading *r)
@@ -124,7 +123,6 @@ static bool put_image(struct reading *r)
                           "from PIL import Image; i = Image.open('%s'); i.thumbnail((1500, 1500)); "
                           "i.convert('RGB').save('smaller.jpg')",
                           why, r->path);
-    r->failed = why;
     return true;
 }
 
@@ -150,16 +148,16 @@ static void read_it(void *arg) /* on a worker */
     struct str page, all;
     size_t n;
 
-    if (r->encoding == AUTO_ && r->offset == 0 && put_image(r))
+    if (r->encoding == ENCODING_AUTO && r->offset == 0 && put_image(r))
         return;
     bytes = read_at(r->fd, r->offset, (size_t)r->limit, &n);
     all = (struct str){bytes, n};
-    if (r->encoding == BASE64) {
+    if (r->encoding == ENCODING_BASE64) {
         put_base64_page(r, all);
         return;
     }
     page = whole_characters(all, r->offset + n >= r->size);
-    if (r->encoding == TEXT || is_text(page))
+    if (r->encoding == ENCODING_TEXT || is_text(page))
         put_text_page(r, page, (size_t)(page.p - all.p));
     else
         put_binary(r, all);
@@ -229,7 +227,9 @@ static void on_open(void *arg, int *fd, const struct space_file *file, const str
 
 static enum encoding encoding_of(struct str name)
 {
-    return str_is(name, "text") ? TEXT : str_is(name, "base64") ? BASE64 : AUTO_;
+    return str_is(name, "text")     ? ENCODING_TEXT
+           : str_is(name, "base64") ? ENCODING_BASE64
+                                    : ENCODING_AUTO;
 }
 
 static void run(struct call *c, json_t *args)
@@ -243,7 +243,7 @@ static void run(struct call *c, json_t *args)
     r = mem_zalloc(sizeof(*r));
     *r = (struct reading){.c = c, .sv = sv, .fd = -1, .images = json_array()};
     r->encoding = encoding_of(json_view(json_object_get(args, "encoding")));
-    most = r->encoding == BASE64 ? BASE64_MAX : PAGE_MAX_;
+    most = r->encoding == ENCODING_BASE64 ? BASE64_MAX : PAGE_MOST;
     r->offset = (uint64_t)json_integer_value(json_object_get(args, "offset"));
     r->limit = (uint64_t)json_integer_value(json_object_get(args, "limit"));
     r->limit = r->limit == 0 ? PAGE_DEFAULT : r->limit < most ? r->limit : most;
@@ -261,7 +261,7 @@ static const struct field params[] = {
     {"session_id",                            FIELD_TEXT, OPTIONAL, 1, 64, NULL,
      "The session. Left out: the one of this conversation.", NULL},
     {"offset",                      FIELD_INT, OPTIONAL, 0, 1e15, NULL, "The first byte to read.", "0"},
-    {"limit", FIELD_INT, OPTIONAL, 1, PAGE_MAX_, NULL,
+    {"limit", FIELD_INT, OPTIONAL, 1, PAGE_MOST, NULL,
      "How many bytes: 9000 when left out, at most 90000, of base64 at most 60000.", NULL},
     {"encoding",                                    FIELD_ENUM, OPTIONAL, 0, 0, "auto|text|base64",
      "auto (the default) shows text as text and images as images.", NULL},

@@ -168,7 +168,7 @@ static int read_file(struct uri *u, struct str rest, struct err *e)
 static void read_execution(struct uri *u, struct str rest)
 {
     struct str id = eat_until(&rest, '/');
-    uint64_t n;
+    uint64_t n = 0;
     struct err e;
 
     u->kind = URI_OUTPUT;

@@ -37,23 +37,24 @@ static void finish(struct walk *w, const struct err *failed)
 
 static int latest_first(const void *a, const void *b)
 {
-    const struct space_file *x = *(const struct space_file *const *)a;
-    const struct space_file *y = *(const struct space_file *const *)b;
+    const struct space_file *x = a, *y = b;
+    size_t n = x->path.n < y->path.n ? x->path.n : y->path.n;
+    int order = memcmp(x->path.p, y->path.p, n);
 
     if (x->mtime_ms != y->mtime_ms)
         return x->mtime_ms < y->mtime_ms ? 1 : -1;
-    return x < y ? -1 : 1; /* by path, as they came */
+    return order ? order : (x->path.n > n) - (y->path.n > n);
 }
 
 static bool show(struct walk *w, const struct space_file *files, size_t count)
 {
-    AUTO_FREE const struct space_file **sorted = mem_zalloc((count + 1) * sizeof(*sorted));
+    AUTO_FREE struct space_file *sorted = mem_zalloc((count + 1) * sizeof(*sorted));
     const struct stop *s = &w->stops[w->at];
     struct walk_place place = {.session = s->id, .name = s->name, .files = sorted};
 
-    for (size_t i = 0; i < count; i++)
-        sorted[i] = &files[i];
-    qsort(sorted, count, sizeof(struct space_file *), latest_first);
+    if (count > 0)
+        memcpy(sorted, files, count * sizeof(*sorted));
+    qsort(sorted, count, sizeof(*sorted), latest_first);
     place.count = count < WALK_FILES ? count : WALK_FILES;
     return w->each(w->arg, &place);
 }

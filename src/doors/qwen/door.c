@@ -12,17 +12,32 @@
 
 struct visit {
     struct request *r;     /* borrowed; NULL once it is answered or dropped */
-    struct errand *errand; /* borrowed; NULL once it is over */
+    struct errand *errand; /* borrowed; NULL before it begins and once it is over */
+    const char *tool;      /* static */
     bool stateless;
+    bool gone;              /* while its body was read */
+    json_t *options;        /* owned */
+    struct written written; /* what the body says */
 };
+
+static void visit_free(void *arg)
+{
+    struct visit *v = arg;
+
+    json_decref(v->options);
+    params_done(&v->written);
+    free(v);
+}
 
 static void on_gone(void *arg)
 {
     struct visit *v = arg;
-    struct request *r = take_ptr(&v->r);
+    struct request *r;
 
-    if (!r)
+    v->gone = true;
+    if (!v->errand)
         return;
+    r = take_ptr(&v->r);
     errand_leave(take_ptr(&v->errand));
     request_drop(r);
 }
@@ -64,9 +79,9 @@ static json_t *query_value(const char *name, struct str text)
 
 static json_t *query_options(struct request *r)
 {
-    static const char *const names[] = {"instance", "timeout",           "files",
-                                        "work_dir", "traceback",         "get_answer_symbol",
-                                        "get_answer_expr", "get_answer_from_stdout"};
+    static const char *const names[] = {
+        "instance",  "timeout",           "files",           "work_dir",
+        "traceback", "get_answer_symbol", "get_answer_expr", "get_answer_from_stdout"};
     json_t *options = json_object();
     struct str instance = request_header(r, "x-qwen-instance");
 
@@ -80,21 +95,16 @@ static json_t *query_options(struct request *r)
     return options;
 }
 
-static int take_order(struct request *r, struct order *o, struct err *e)
+static int take_order(struct visit *v, struct order *o, struct err *e)
 {
-    struct written p;
-    json_t *options = query_options(r);
-    int rc;
-
-    params_read(request_body(r), &p);
-    json_object_update(options, p.more);
-    rc = order_take(o, request_ctx(r), options, e);
-    json_decref(options);
-    order_take_params(o, &p);
-    params_done(&p);
+    order_init(o, request_ctx(v->r));
+    json_object_update(v->options, v->written.more);
+    order_take_params(o, &v->written);
+    if (order_take(o, request_ctx(v->r), v->options, e) < 0)
+        return -1;
     if (!*o->instance)
         snprintf(o->instance, sizeof(o->instance), INSTANCE_DEFAULT);
-    return rc;
+    return 0;
 }
 
 static const char *base_of(struct request *r, char ret[LINK_MAX])
@@ -111,29 +121,53 @@ static const char *base_of(struct request *r, char ret[LINK_MAX])
     return ret;
 }
 
-static void handle(struct request *r, const char *tool, bool stateless)
+static void read_body(void *arg)
 {
-    struct visit *v = mem_zalloc(sizeof(*v));
+    struct visit *v = arg;
+
+    params_read(request_body(v->r), &v->written);
+}
+
+static void on_read(void *arg)
+{
+    struct visit *v = arg;
+    struct request *r = v->r;
     char base[LINK_MAX];
     const struct errand_spec spec = {.qwen = request_ctx(r),
                                      .service = request_service(r),
                                      .caller = request_caller(r),
-                                     .tool = tool,
+                                     .tool = v->tool,
                                      .base = base_of(r, base),
-                                     .stateless = stateless};
+                                     .stateless = v->stateless};
     struct order o;
     struct err e;
 
-    *v = (struct visit){.r = r, .stateless = stateless};
-    request_keep(r, free, v);
-    order_init(&o, request_ctx(r));
-    if (take_order(r, &o, &e) < 0) {
+    if (v->gone) {
+        v->r = NULL;
+        request_drop(r);
+    } else if (take_order(v, &o, &e) < 0) {
         order_done(&o);
         answer_error(r, &e, NULL);
+    } else {
+        v->errand = errand_start(&spec, &o, on_reply, v);
+    }
+}
+
+static void handle(struct request *r, const char *tool, bool stateless)
+{
+    struct qwen *q = request_ctx(r);
+    struct visit *v = mem_zalloc(sizeof(*v));
+
+    *v = (struct visit){.r = r, .tool = tool, .stateless = stateless};
+    v->options = query_options(r);
+    request_keep(r, visit_free, v);
+    request_on_gone(r, on_gone, v);
+    if (request_body(r).n > LARGE_BODY) {
+        loop_work(q->config.loop, read_body, on_read, v);
         return;
     }
-    request_on_gone(r, on_gone, v);
-    v->errand = errand_start(&spec, &o, on_reply, v);
+    read_body(v);
+    on_read(v);
 }
 
 void handle_interpreter(struct request *r)
@@ -182,6 +216,5 @@ static const struct route routes[] = {
 
 void qwen_door_init(struct door *ret, struct qwen *q)
 {
-    *ret = (struct door){
-        .name = "qwen", .routes = routes, .route_count = COUNT(routes), .ctx = q};
+    *ret = (struct door){.name = "qwen", .routes = routes, .route_count = COUNT(routes), .ctx = q};
 }

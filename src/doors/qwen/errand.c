@@ -21,8 +21,8 @@ struct errand {
     struct sources *sources; /* owned */
     struct source *items;    /* borrowed from sources */
     size_t count;
-    json_t *args; /* owned, or NULL: what a person is asked about */
-    struct job *job;        /* borrowed; NULL before and after */
+    json_t *args;    /* owned, or NULL: what a person is asked about */
+    struct job *job; /* borrowed; NULL before and after */
     char session[ID_MAX], execution[ID_MAX];
     json_t *events, *outcome; /* owned, or NULL */
     char *pair;               /* owned, or NULL: python_executor's answer */
@@ -112,8 +112,8 @@ static void put_link(void *arg, struct buf *b, size_t n, const char *mime)
     const struct qwen *q = g->spec.qwen;
     struct err e;
 
-    if (!q->has_work_dir && !q->config.static_url && g->spec.link) {
-        (void)!buf_printf(b, &e, "%s%s/images/%zu", g->spec.link, g->execution, n);
+    if (!q->has_work_dir && !q->config.static_url && g->spec.attaches) {
+        (void)!buf_printf(b, &e, "attachment:fig-%03zu.%s", n, suffix_of(mime));
         return;
     }
     if (q->config.static_url)
@@ -214,10 +214,12 @@ static size_t fill_files(struct errand *g, struct file_input *ret)
         struct source *s = &g->items[i];
         if (s->failed.kind != ERR_NONE)
             continue;
-        ret[n++] = (struct file_input){.path = str_of(s->name),
-                                       .file_id = str_of(s->file),
-                                       .content = {s->bytes, s->n},
-                                       .has_content = s->bytes != NULL};
+        ret[n++] = (struct file_input){
+            .path = str_of(s->name),
+            .file_id = str_of(s->file),
+            .content = {s->bytes, s->n},
+            .has_content = s->bytes != NULL
+        };
     }
     return n;
 }
@@ -228,13 +230,17 @@ static void execute(struct errand *g)
     static const struct env_var profile = {STR("RETORT_PROFILE"), STR("qwen")};
     const struct qwen_config *config = &g->spec.qwen->config;
     struct file_input files[SOURCES_MAX];
-    AUTO_FREE char *code = g->spec.stateless ? executor_code(&g->order) : NULL;
+    struct str plain = {g->order.code, g->order.code_n};
+    struct buf whole = {0};
+
+    if (g->spec.stateless)
+        executor_code(&g->order, &whole);
     const struct exec_spec spec = {
         .session = str_of(g->session),
         .pool = str_of(config->pool),
         .kind = EXEC_CELL,
-        .code = code ? str_of(code) : (struct str){g->order.code, g->order.code_n},
-        .wall_ms = g->order.wall_ms      ? g->order.wall_ms
+        .code = g->spec.stateless ? buf_str(&whole) : plain,
+        .wall_ms = g->order.wall_ms    ? g->order.wall_ms
                    : g->spec.stateless ? config->executor_ms
                                        : config->timeout_ms,
         .env = &profile,
@@ -245,6 +251,7 @@ static void execute(struct errand *g)
     };
 
     g->job = service_execute(g->spec.service, &g->caller, &spec, &watcher, g);
+    buf_done(&whole);
 }
 
 /* --- whoever must agree --- */
@@ -285,8 +292,7 @@ static void clear(struct errand *g)
         execute(g);
         return;
     }
-    g->args = json_pack("{s:o}", "code",
-                        record_text((struct str){g->order.code, g->order.code_n}));
+    g->args = json_pack("{s:o}", "code", record_text((struct str){g->order.code, g->order.code_n}));
     spec.args = g->args;
     spec.code = json_view(json_object_get(g->args, "code"));
     service_approval_request(g->spec.service, &g->caller, &spec, on_verdict, g);

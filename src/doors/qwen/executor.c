@@ -88,11 +88,12 @@ static void put_report(struct buf *b, const struct exec_info *info)
     size_t i;
 
     buf_init(&brief, TEXT_MAX);
-    json_array_foreach(info->events, i, ev)
-        if (str_is(json_view(json_object_get(ev, "type")), "error")) {
-            error_put_brief(&brief, ev);
-            report = last_line(buf_str(&brief));
-        }
+    json_array_foreach(info->events, i,
+                       ev) if (str_is(json_view(json_object_get(ev, "type")), "error"))
+    {
+        error_put_brief(&brief, ev);
+        report = last_line(buf_str(&brief));
+    }
     if (str_is(status, "timeout"))
         report = STR("Timeout Error");
     else if (!str_is(status, "ok") && !str_is(status, "raised"))
@@ -119,12 +120,13 @@ json_t *pair_of(const struct qwen *q, const struct order *o, const struct exec_i
     return pair;
 }
 
-char *executor_code(const struct order *o)
+void executor_code(const struct order *o, struct buf *ret)
 {
     const char *answer = o->answer_symbol ? o->answer_symbol : o->answer_expr;
-    size_t n = o->code_n + (answer ? strlen(answer) : 0) + 2;
-    char *code = mem_zalloc(n);
+    struct err e;
 
-    snprintf(code, n, "%s%s%s", o->code, answer ? "\n" : "", answer ? answer : "");
-    return code;
+    buf_init(ret, o->code_n + SOURCE_MAX + 2);
+    (void)!buf_put(ret, (struct str){o->code, o->code_n}, &e);
+    if (answer)
+        (void)!buf_printf(ret, &e, "\n%s", answer);
 }

@@ -16,7 +16,8 @@ struct parcel {
     int fd;     /* owned; -1: it is to be deleted */
 };
 
-struct export {
+struct export
+{
     struct qwen *qwen;       /* borrowed */
     struct service *service; /* borrowed */
     struct caller caller;
@@ -175,8 +176,8 @@ static void next(struct export *x)
     loop_work(x->qwen->config.loop, write_all, on_written, x);
 }
 
-void export_start(struct qwen *q, struct service *sv, const struct caller *c,
-                  const struct order *o, const struct exec_info *info, export_fn *fn, void *arg)
+void export_start(struct qwen *q, struct service *sv, const struct caller *c, const struct order *o,
+                  const struct exec_info *info, export_fn *fn, void *arg)
 {
     struct export *x = mem_zalloc(sizeof(*x));
 

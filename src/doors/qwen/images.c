@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define SIGNATURE 16 /* bytes of it */
+#define SIGNATURE  16 /* bytes of it */
 #define TENANT_MAX sizeof(((struct caller *)0)->tenant)
 
 static void sign(const struct qwen *q, const char *tenant, const char *execution, size_t n,
@@ -134,7 +134,8 @@ static bool name_read(const struct qwen *q, struct str name, struct caller *ret_
 
     if (!str_to_cstr(name, text, sizeof(text)) ||
         sscanf(text, "%39[a-z0-9_]-%5zu-%32[0-9a-f]-%n", ret_execution, ret_n, given, &at) != 3 ||
-        at == 0 || !id_is(str_of(ret_execution), "exec_") || strlen(given) != 2 * (size_t)SIGNATURE ||
+        at == 0 || !id_is(str_of(ret_execution), "exec_") ||
+        strlen(given) != 2 * (size_t)SIGNATURE ||
         !unhex(text + at, ret_caller->tenant, sizeof(ret_caller->tenant)))
         return false;
     sign(q, ret_caller->tenant, ret_execution, *ret_n, made);

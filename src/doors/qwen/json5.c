@@ -155,11 +155,22 @@ static bool read_escape(struct cursor *c, char **to)
     return true;
 }
 
+/* Bytes up to the closing quote. A string takes as much memory as it has, not as much as the text
+ * that follows it. */
+static size_t string_length(const struct cursor *c, char quote)
+{
+    const char *p = c->p;
+
+    while (p < c->end && *p != quote)
+        p += *p == '\\' && p + 1 < c->end ? 2 : 1;
+    return (size_t)(p - c->p);
+}
+
 /* JSON5 allows no raw newline in a string; models write them, and mean them. */
 static json_t *read_string(struct cursor *c)
 {
     char quote = *c->p++;
-    AUTO_FREE char *text = mem_zalloc((size_t)(c->end - c->p) + 8); /* no escape makes it longer */
+    AUTO_FREE char *text = mem_zalloc(string_length(c, quote) + 8); /* no escape makes it longer */
     char *to = text;
     size_t n;
 

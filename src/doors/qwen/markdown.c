@@ -128,7 +128,7 @@ static bool is_placeholder(struct str s)
 
 static struct str best_text(const json_t *ev)
 {
-    static const char *const mimes[] = {"text/markdown", "text/latex",      "application/json",
+    static const char *const mimes[] = {"text/markdown", "text/latex",    "application/json",
                                         "text/html",     "image/svg+xml", "application/javascript"};
     struct str plain = json_view(part(ev, "text/plain"));
 
@@ -223,7 +223,7 @@ static void put_error(struct buf *b, const struct markdown *m, const json_t *ev)
 struct telling {
     const struct markdown *m;
     struct buf *b;
-    size_t images; /* so far */
+    size_t images;    /* so far */
     struct str ended; /* the outcome's name */
 };
 
@@ -296,8 +296,7 @@ void markdown_put(struct buf *b, const struct markdown *m)
     size_t i;
 
     put_note(b, m->note);
-    json_array_foreach(m->events, i, ev)
-        put_event(&t, ev);
+    json_array_foreach(m->events, i, ev) put_event(&t, ev);
     put_outcome(&t);
     if (is_blank(buf_str(b))) {
         b->n = 0;

@@ -103,9 +103,7 @@ static int take_files(struct order *o, const json_t *v, struct err *e)
         return err_set(e, ERR_CALLER, "files is a list of URLs or paths");
     if (json_array_size(list) > SOURCES_MAX)
         return err_set(e, ERR_LIMIT, "more than %d files", SOURCES_MAX);
-    json_array_foreach(list, i, one)
-        if (check_source(one, e) < 0)
-            return -1;
+    json_array_foreach(list, i, one) if (check_source(one, e) < 0) return -1;
     return 0;
 }
 

@@ -10,8 +10,7 @@
 
 #include <stdlib.h>
 
-#define WRAPS_MAX  4                 /* levels of wrapping that are taken off */
-#define JOINED_MAX (64 * 1024 * KiB) /* of blocks: never more than there was */
+#define WRAPS_MAX 4 /* levels of wrapping that are taken off */
 
 static bool unwrap(struct str text, struct written *ret, unsigned depth);
 
@@ -89,25 +88,31 @@ static struct str without_thoughts(struct str s)
     return s;
 }
 
+/* Grows by doubling: a text may have a million blocks. */
+static void append(struct written *p, struct str s)
+{
+    if (p->code_n + s.n + 1 > p->room) {
+        p->room = 2 * (p->code_n + s.n + 1);
+        p->code = mem_realloc(p->code, p->room);
+    }
+    if (s.n > 0)
+        memcpy(p->code + p->code_n, s.p, s.n);
+    p->code_n += s.n;
+    p->code[p->code_n] = '\0';
+}
+
 static void set_code(struct written *p, struct str code)
 {
-    free(p->code);
-    p->code = mem_strndup(code);
-    p->code_n = code.n;
+    p->code_n = 0;
+    append(p, code);
 }
 
 /* With a blank line between it and what is there. */
 static void add_code(struct written *p, struct str code)
 {
-    struct buf b;
-    struct err e;
-
-    buf_init(&b, JOINED_MAX);
-    if ((p->code_n == 0 || (buf_put(&b, (struct str){p->code, p->code_n}, &e) == 0 &&
-                            buf_put(&b, STR("\n\n"), &e) == 0)) &&
-        buf_put(&b, code, &e) == 0)
-        set_code(p, buf_str(&b));
-    buf_done(&b);
+    if (p->code_n > 0)
+        append(p, STR("\n\n"));
+    append(p, code);
 }
 
 /* --- fences: ``` label, lines, ``` --- */
@@ -339,7 +344,7 @@ static bool read_json(struct str text, struct written *ret, unsigned depth)
     json_t *v;
     bool found = false;
 
-    if (s.n == 0 || !strchr("{\"'", *s.p))
+    if (s.n == 0 || !*s.p || !strchr("{\"'/", *s.p)) /* a comment may come first */
         return false;
     v = json5_read(s);
     if (json_is_object(v)) {

@@ -17,7 +17,7 @@
 
 struct written {
     char *code; /* owned, with a NUL: what is to run; may be blank */
-    size_t code_n;
+    size_t code_n, room;
     json_t *more;     /* owned, or NULL: the object that the code was a member of */
     unsigned blocks;  /* fenced blocks that were joined; 0: there were none */
     const char *tool; /* static: which of ours was named; or NULL */

@@ -20,7 +20,8 @@ static int add_root(struct qwen *q, struct str path, struct err *e)
     if (q->root_count == DIRS_MAX)
         return err_set(e, ERR_CALLER, "more than %d folders for files", DIRS_MAX);
     if (*path.p != '/' || !str_to_cstr(path, text, sizeof(text)))
-        return err_set(e, ERR_CALLER, "%.*s is not the whole path of a folder", (int)path.n, path.p);
+        return err_set(e, ERR_CALLER, "%.*s is not the whole path of a folder", (int)path.n,
+                       path.p);
     root->fd = open(text, O_DIRECTORY | O_RDONLY | O_CLOEXEC);
     if (root->fd < 0)
         return err_sys(e, "cannot open the folder %s", text);
@@ -61,6 +62,8 @@ struct qwen *qwen_new(const struct qwen_config *config, struct err *e)
         .instructions = "code_interpreter runs Python and keeps variables and files from one call "
                         "to the next. python_executor keeps nothing.",
         .tools = tools,
+        .pool = config->pool,
+        .has = FACE_RESOURCES,
     };
     if (open_roots(q, e) < 0) {
         qwen_free(q);

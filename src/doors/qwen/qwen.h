@@ -19,15 +19,15 @@ struct face;
 #define QWEN_SECRET_BYTES 32
 
 struct qwen_config {
-    struct loop *loop;      /* borrowed */
-    const char *pool;       /* NULL: the first; borrowed, as are the rest */
-    const char *static_url; /* NULL: links lead to us */
-    const char *public_url; /* how clients reach us; NULL: as this one did, ... */
-    const char *address;    /* ... or, where that cannot be told, so; or NULL */
-    const char *work_dir;   /* what code writes goes there, too; NULL: nowhere */
-    const char *file_dirs;  /* local files may come from below these, comma-separated; or NULL */
-    uint64_t timeout_ms;    /* of one call, unless it says otherwise */
-    uint64_t executor_ms;   /* the same of python_executor */
+    struct loop *loop;       /* borrowed */
+    const char *pool;        /* NULL: the first; borrowed, as are the rest */
+    const char *static_url;  /* NULL: links lead to us */
+    const char *public_url;  /* how clients reach us; NULL: as this one did, ... */
+    const char *address;     /* ... or, where that cannot be told, so; or NULL */
+    const char *work_dir;    /* what code writes goes there, too; NULL: nowhere */
+    const char *file_dirs;   /* local files may come from below these, comma-separated; or NULL */
+    uint64_t timeout_ms;     /* of one call, unless it says otherwise */
+    uint64_t executor_ms;    /* the same of python_executor */
     uint64_t executor_chars; /* of each half of its answer; 0: all there are */
     bool traceback;          /* errors come whole, in place of one line */
     uint8_t secret[QWEN_SECRET_BYTES]; /* signs links to images */

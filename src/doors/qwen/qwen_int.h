@@ -7,16 +7,16 @@
 
 /* --- numbers --- */
 
-#define BODY_QWEN_MAX   (20 * MiB)
-#define INSTANCE_MAX    128 /* bytes of a name */
-#define SOURCES_MAX     32  /* files of one call */
-#define SOURCE_MAX      (8 * KiB) /* bytes of a URL or a path; a data URL may be longer */
-#define LOCAL_BYTES     (64 * MiB) /* of a file of this machine */
-#define TEXT_MAX        (256 * MiB) /* of an answer: the engine keeps less */
-#define DIRS_MAX        16
-#define EXPORT_MAX      256 /* files of one call that go to the work dir */
-#define LINK_MAX        1024
-#define BATCH_CODES_MAX 32
+#define BODY_QWEN_MAX (20 * MiB)
+#define INSTANCE_MAX  128         /* bytes of a name */
+#define SOURCES_MAX   32          /* files of one call */
+#define SOURCE_MAX    (8 * KiB)   /* bytes of a URL or a path; a data URL may be longer */
+#define LOCAL_BYTES   (64 * MiB)  /* of a file of this machine */
+#define TEXT_MAX      (256 * MiB) /* of an answer: the engine keeps less */
+#define DIRS_MAX      16
+#define EXPORT_MAX    256 /* files of one call that go to the work dir */
+#define LINK_MAX      1024
+#define LARGE_BODY    (256 * KiB) /* read on a worker */
 
 /* --- order.c: a call as its client made it --- */
 
@@ -35,8 +35,7 @@ struct order {
 void order_init(struct order *o, const struct qwen *q);
 void order_done(struct order *o);
 /* Options by their names, from JSON: what stands beside "code". */
-int order_take(struct order *o, const struct qwen *q, const json_t *more,
-               struct err *e) MUST_CHECK;
+int order_take(struct order *o, const struct qwen *q, const json_t *more, struct err *e) MUST_CHECK;
 void order_take_params(struct order *o, struct written *p); /* its code */
 bool order_is_blank(const struct order *o);
 int instance_check(struct str name, struct err *e) MUST_CHECK;
@@ -44,10 +43,10 @@ int instance_check(struct str name, struct err *e) MUST_CHECK;
 /* --- sources.c: files on their way in --- */
 
 struct source {
-    char *text;         /* owned: as it was given */
-    char name[256];     /* in the workspace; "" when it could not be had */
-    char file[ID_MAX];  /* fetched: to be deleted again */
-    char *bytes;        /* owned: of a local one */
+    char *text;        /* owned: as it was given */
+    char name[256];    /* in the workspace; "" when it could not be had */
+    char file[ID_MAX]; /* fetched: to be deleted again */
+    char *bytes;       /* owned: of a local one */
     size_t n;
     struct err failed;
 };
@@ -65,8 +64,8 @@ const struct root *root_find(const struct qwen *q, struct str path, struct str *
 
 typedef void export_fn(void *arg, struct str notes);
 /* What the execution has made or changed, and its images. notes: what could not be written. */
-void export_start(struct qwen *q, struct service *sv, const struct caller *c,
-                  const struct order *o, const struct exec_info *info, export_fn *fn, void *arg);
+void export_start(struct qwen *q, struct service *sv, const struct caller *c, const struct order *o,
+                  const struct exec_info *info, export_fn *fn, void *arg);
 
 /* --- errand.c: a call from its order to its answer --- */
 
@@ -87,7 +86,7 @@ struct errand_spec {
     const struct clearance *clearance; /* copied; NULL: the policy has not been asked */
     const char *tool;                  /* static */
     const char *base;                  /* of links to us: "http://host"; copied */
-    const char *link;                  /* of MCP over stdio: "retort://..."; or NULL */
+    bool attaches;                     /* images go along: links need not lead anywhere */
     bool stateless;
 };
 struct errand;
@@ -125,8 +124,8 @@ void handle_static(struct request *r);
 
 /* [output, report]; owned. */
 json_t *pair_of(const struct qwen *q, const struct order *o, const struct exec_info *info);
-/* The code with what its answer is, as its last line; owned. */
-char *executor_code(const struct order *o);
+/* The code with what its answer is, as its last line. Inits ret. */
+void executor_code(const struct order *o, struct buf *ret);
 
 /* --- door.c, tools.c --- */
 

@@ -18,7 +18,7 @@ struct sources {
     struct caller caller;
     struct source *items; /* owned */
     size_t count;
-    size_t left; /* on their way */
+    size_t left;    /* on their way */
     char *work_dir; /* owned, or NULL */
     sources_fn *fn;
     void *arg;

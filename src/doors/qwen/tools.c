@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #define SCHEMA                                                                                     \
-    "{\"type\":\"object\",\"properties\":{\"code\":{\"description\":\"The python code.\","          \
+    "{\"type\":\"object\",\"properties\":{\"code\":{\"description\":\"The python code.\","         \
     "\"type\":\"string\"}},\"required\":[\"code\"]}"
 
 #define META_INSTANCE "dev.retort/instance"
@@ -32,9 +32,8 @@ static json_t *meta_of(const struct reply *r)
     const json_t *ev;
     size_t i;
 
-    json_array_foreach(r->events, i, ev)
-        if (str_is(json_view(json_object_get(ev, "type")), "file"))
-            json_array_append(files, json_object_get(ev, "path"));
+    json_array_foreach(r->events, i, ev) if (str_is(json_view(json_object_get(ev, "type")), "file"))
+        json_array_append(files, json_object_get(ev, "path"));
     if (*r->session)
         json_object_set_new(meta, "dev.retort/session", json_string(r->session));
     if (*r->execution)
@@ -45,6 +44,18 @@ static json_t *meta_of(const struct reply *r)
         json_object_set(meta, "dev.retort/files", files);
     json_decref(files);
     return meta;
+}
+
+/* Over standard output no link can be followed. */
+static void attach(struct content *t, const json_t *events)
+{
+    const json_t *image;
+    const char *mime;
+    size_t sum = 0;
+
+    for (size_t n = 1; n <= PICTURES_MAX && (image = image_of(events, n, &mime)); n++)
+        if (strcmp(mime, "image/svg+xml") != 0)
+            (void)figure_put(t->items, &sum, json_view(image));
 }
 
 static void on_reply(void *arg, const struct reply *r)
@@ -58,6 +69,8 @@ static void on_reply(void *arg, const struct reply *r)
     call_on_cancel(c, NULL, NULL);
     content_init(&t);
     content_text(&t, r->text);
+    if (c->mcp->stdio)
+        attach(&t, r->events);
     result = content_result(&t, r->is_error);
     json_object_set_new(result, "_meta", meta_of(r));
     call_result(c, result);
@@ -112,7 +125,8 @@ static void start(struct call *c, json_t *args, const char *tool, bool stateless
                                .caller = &c->caller,
                                .clearance = &c->clearance,
                                .tool = tool,
-                               .base = q->config.public_url ? q->config.public_url : q->config.address,
+                               .base =
+                                   q->config.public_url ? q->config.public_url : q->config.address,
                                .stateless = stateless};
     struct work *w;
     struct order o;
@@ -127,8 +141,7 @@ static void start(struct call *c, json_t *args, const char *tool, bool stateless
         tool_fail(c, "%s", e.text);
         return;
     }
-    if (c->mcp->stdio)
-        spec.link = "retort://executions/";
+    spec.attaches = c->mcp->stdio != NULL;
     w = mem_zalloc(sizeof(*w));
     *w = (struct work){.c = c};
     call_on_cancel(c, on_cancel, w);

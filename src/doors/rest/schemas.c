@@ -65,7 +65,9 @@ static const struct field event_fields[] = {
     {"text", FIELD_TEXT, OPTIONAL, .text = "What was printed, or a plain note.",
      .example = "\"hi\\n\""},
     {"late", FIELD_BOOL, OPTIONAL, .text = "Printed by an earlier execution that had ended."},
-    {"data", FIELD_OBJECT, OPTIONAL, .text = "MIME type to text, or to base64 for what is no text. A picture with a side above 1568 pixels or above 525 kB also comes smaller, with \";preview=1\" behind its type.",
+    {"data", FIELD_OBJECT, OPTIONAL,
+     .text = "MIME type to text, or to base64 for what is no text. A picture with a side above 1568 "
+             "pixels or above 525 kB also comes smaller, with \";preview=1\" behind its type.",
      .example = "{\"text/plain\": \"42\"}"},
     {"display_id", FIELD_TEXT, OPTIONAL, .text = "Of a display that may be replaced."},
     {"update", FIELD_BOOL, OPTIONAL, .text = "Replaces the display with the same display_id."},

@@ -11,6 +11,7 @@ import ast
 import builtins
 import importlib.machinery
 import json
+import keyword
 import os
 import sys
 
@@ -21,6 +22,7 @@ from .wire import MSG_RESULT, STATUS_OK
 
 MIME = "application/vnd.retort.value+json"
 DEPTH = 32
+PARAMETERS = ".parameters.json"
 
 _MAIN = "__retort_main__"
 _NESTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
@@ -109,6 +111,7 @@ class Profile:
     def before(self, shell, code):
         shell.script = self
         self._told = False
+        self._take_parameters(shell.user_ns)
 
     def after(self, shell, status):
         # What IPython has run itself, such as a script with an await.
@@ -146,6 +149,20 @@ class Profile:
         self._told = True
         text = json.dumps(_plain(value), ensure_ascii=False, allow_nan=False)
         link.tell(MSG_RESULT, bundle({MIME: text, PLAIN: str(value)}))
+
+    @staticmethod
+    def _take_parameters(namespace):
+        """What a function is called with: each is a variable of its own, too."""
+        try:
+            with open(PARAMETERS, encoding="utf-8") as file:
+                parameters = json.load(file)
+            os.unlink(PARAMETERS)
+        except (OSError, ValueError):
+            return
+        namespace["parameters"] = parameters
+        for name, value in parameters.items():
+            if name.isidentifier() and not keyword.iskeyword(name) and not name.startswith("_"):
+                namespace[name] = value
 
     # --- imports ---
 

@@ -1,0 +1,280 @@
+/*
+ * The resource of a session pool: a document that is put, changed, read and deleted. The
+ * pool is made of it (recipe.c); what the document says is kept and given back, secrets
+ * left out, with what is known of the pool.
+ */
+#include "doors/azure/azure_int.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* --- as it is shown --- */
+
+static void set_at(json_t *object, const char *name, json_t *value)
+{
+    json_t *before = json_nocase(object, name);
+    const char *key;
+    json_t *member;
+    void *next;
+
+    json_object_foreach_safe(object, next, key, member) if (before && member == before)
+        json_object_del(object, key);
+    json_object_set_new(object, name, value);
+}
+
+/* Names alone. */
+static void hide_secrets(json_t *props)
+{
+    json_t *secrets = json_nocase(props, "secrets"), *secret;
+    json_t *names = json_array();
+    size_t i;
+
+    json_array_foreach(secrets, i, secret)
+        json_array_append_new(names, json_pack("{s:O?}", "name", json_nocase(secret, "name")));
+    if (secrets)
+        set_at(props, "secrets", names);
+    else
+        json_decref(names);
+}
+
+/* A pool of the settings, as a document would have it. */
+static json_t *document_of(const struct pool_info *info)
+{
+    const struct service_pool *p = info->pool;
+
+    return json_pack("{s:{s:s, s:s, s:{s:I, s:I}, s:{s:{s:s, s:I}}, s:{s:s}}}", "properties",
+                     "poolManagementType", "Dynamic", "containerType", "PythonLTS",
+                     "scaleConfiguration", "maxConcurrentSessions", (json_int_t)p->max_sessions,
+                     "readySessionInstances", (json_int_t)p->ready, "dynamicPoolConfiguration",
+                     "lifecycleConfiguration", "lifecycleType", "Timed", "cooldownPeriodInSeconds",
+                     (json_int_t)(p->idle_ms / 1000), "sessionNetworkConfiguration", "status",
+                     p->egress == EGRESS_NONE ? "EgressDisabled" : "EgressEnabled");
+}
+
+static const char *state_of(const struct pool_info *info)
+{
+    if (info->up)
+        return "Succeeded";
+    return info->why && strcmp(info->why, "it is still starting") == 0 ? "InProgress" : "Failed";
+}
+
+bool pool_has_mcp(const struct pool_info *info)
+{
+    return info->fixed ||
+           json_is_true(
+               json_at(info->document, "document.properties.mcpServerSettings.isMcpServerEnabled"));
+}
+
+bool pool_takes_keys(const struct pool_info *info)
+{
+    return !json_is_true(
+        json_at(info->document, "document.properties.mcpServerSettings.isMcpServerApiKeyDisabled"));
+}
+
+static void put_live(json_t *props, const struct pool_info *info, const char *url)
+{
+    json_t *mcp = json_pack("{s:b, s:b}", "isMcpServerEnabled", pool_has_mcp(info),
+                            "isMcpServerApiKeyDisabled", !pool_takes_keys(info));
+    json_t *ours = json_pack("{s:s, s:b}", "python", info->python, "fixed", info->fixed);
+    json_t *ignored = json_at(info->document, "retort.ignored");
+
+    if (pool_has_mcp(info))
+        json_object_set_new(mcp, "mcpServerEndpoint", json_sprintf("%s/mcp", url));
+    set_at(props, "mcpServerSettings", mcp);
+    set_at(props, "poolManagementEndpoint", json_string(url));
+    set_at(props, "nodeCount", json_integer(1));
+    set_at(props, "provisioningState", json_string(state_of(info)));
+    set_at(props, "templateUpdateStatus",
+           json_pack("{s:{s:{s:I, s:I, s:i, s:i}}}", "activeTemplate", "status", "readyCount",
+                     (json_int_t)info->parked, "allocatedCount", (json_int_t)info->live,
+                     "pendingCount", 0, "crashCount", 0));
+    json_object_set_new(ours, "ignored", ignored ? json_incref(ignored) : json_array());
+    json_object_set(ours, "environment", json_at(info->document, "retort.environment"));
+    if (!info->up)
+        json_object_set_new(ours, "problem", record_text(str_of(info->why)));
+    set_at(props, "retort", ours);
+}
+
+static void put_id(json_t *v, struct visit *w, const char *name)
+{
+    const struct place *p = &w->place;
+    json_t *id = p->group.n ? json_sprintf("/subscriptions/%.*s/resourceGroups/%.*s/providers/"
+                                           "Microsoft.App/sessionPools/%s",
+                                           (int)p->subscription.n, p->subscription.p,
+                                           (int)p->group.n, p->group.p, name)
+                            : json_sprintf("/azure/pools/%s", name);
+
+    set_at(v, "id", id);
+    set_at(v, "name", json_string(name));
+    set_at(v, "type", json_string("Microsoft.App/sessionPools"));
+    if (!json_nocase(v, "location"))
+        json_object_set_new(v, "location", json_string("local"));
+}
+
+json_t *pool_show(struct visit *v, const struct pool_info *info)
+{
+    json_t *shown =
+        info->document ? json_deep_copy(json_at(info->document, "document")) : document_of(info);
+    json_t *props = json_nocase(shown, "properties");
+    char url[URL_TEXT_MAX];
+
+    snprintf(v->pool_name, sizeof(v->pool_name), "%s", info->pool->name);
+    hide_secrets(props);
+    put_live(props, info, visit_url(v, url));
+    put_id(shown, v, info->pool->name);
+    set_at(shown, "systemData",
+           json_pack("{s:o, s:o}", "createdAt", time_value(info->created_ms), "lastModifiedAt",
+                     time_value(info->updated_ms)));
+    return shown;
+}
+
+void op_pool_get(struct visit *v)
+{
+    visit_answer(v, 200, pool_show(v, &v->pool));
+}
+
+void op_pool_list(struct visit *v)
+{
+    struct service *sv = visit_service(v);
+    json_t *value = json_array();
+
+    for (size_t i = 0; i < service_pool_count(sv); i++) {
+        struct pool_info info;
+        service_pool_get(sv, i, &info);
+        json_array_append_new(value, pool_show(v, &info));
+    }
+    visit_answer(v, 200, json_pack("{s:o, s:n}", "value", value, "nextLink"));
+}
+
+/* --- put and changed --- */
+
+static void on_put(void *arg, const struct pool_info *info, const struct err *failed)
+{
+    struct visit *v = arg;
+
+    if (failed)
+        visit_error(v, failed, "SessionPoolNotFound");
+    else
+        visit_answer(v, v->pool.pool ? 200 : 201, pool_show(v, info));
+}
+
+/* What is kept with the pool: the document, and what came of it. Owned. */
+static json_t *kept_of(const json_t *doc, const struct recipe *r)
+{
+    return json_pack("{s:O, s:{s:o, s:o}}", "document", doc, "retort", "ignored", ignored_of(doc),
+                     "environment", record_text(r->spec.environment));
+}
+
+bool pool_put(struct visit *v, struct str name, const json_t *doc, pool_fn *fn, void *arg)
+{
+    char small[POOL_NAME_MAX + 2] = "";
+    struct recipe r;
+    struct err e;
+    json_t *kept;
+
+    for (size_t i = 0; i < name.n && i < sizeof(small) - 1; i++)
+        small[i] = (char)tolower((unsigned char)name.p[i]);
+    if (recipe_read(&r, visit_service(v), doc, &e) < 0) {
+        visit_fail(v, 400, r.code, "%s", e.text);
+        return false;
+    }
+    kept = kept_of(doc, &r);
+    r.spec.name = str_of(small);
+    r.spec.document = kept;
+    service_pool_put(visit_service(v), visit_caller(v), &r.spec, fn, arg);
+    json_decref(kept);
+    return true;
+}
+
+void op_pool_put(struct visit *v)
+{
+    pool_put(v, v->place.pool, v->body, on_put, v);
+}
+
+/* As RFC 7396 has it, with names in any case. */
+static void merge(json_t *into, const json_t *from, int depth)
+{
+    const char *key;
+    json_t *value;
+
+    json_object_foreach((json_t *)from, key, value)
+    {
+        json_t *before = json_nocase(into, key);
+        if (json_is_object(value) && json_is_object(before) && depth < DEPLOYMENT_DEPTH)
+            merge(before, value, depth + 1);
+        else
+            set_at(into, key, json_deep_copy(value));
+    }
+}
+
+void op_pool_patch(struct visit *v)
+{
+    json_t *doc;
+
+    if (v->pool.fixed) {
+        visit_fail(v, 409, "Conflict",
+                   "this pool is one of the server's settings, and is changed there");
+        return;
+    }
+    doc = json_deep_copy(json_at(v->pool.document, "document"));
+    merge(doc, v->body, 0);
+    pool_put(v, v->place.pool, doc, on_put, v);
+    json_decref(doc);
+}
+
+static void on_deleted(void *arg, const struct err *failed)
+{
+    struct visit *v = arg;
+
+    if (failed && failed->kind != ERR_MISSING)
+        visit_error(v, failed, "SessionPoolNotFound");
+    else
+        answer_empty(v->r, 204);
+}
+
+void op_pool_delete(struct visit *v)
+{
+    if (!v->pool.pool)
+        answer_empty(v->r, 204);
+    else
+        service_pool_delete(visit_service(v), visit_caller(v), str_of(v->pool_name), on_deleted, v);
+}
+
+/* --- credentials of its MCP server --- */
+
+static void on_key(void *arg, const char *secret, const struct err *failed)
+{
+    struct visit *v = arg;
+
+    if (failed && failed->kind == ERR_CONFLICT) /* nobody has a key: none is asked for */
+        visit_answer(v, 200,
+                     json_pack("{s:s, s:{s:s}}", "apiKey", "none-needed", "retort", "note",
+                               "no key has been made on this server, so none is asked for"));
+    else if (failed)
+        visit_error(v, failed, "SessionPoolNotFound");
+    else
+        visit_answer(v, 200, json_pack("{s:s}", "apiKey", secret));
+}
+
+static void credentials(struct visit *v, bool anew)
+{
+    if (!pool_has_mcp(&v->pool))
+        visit_fail(v, 400, "SessionMCPServerNotEnabled",
+                   "the MCP server of this pool is not enabled: see mcpServerSettings");
+    else if (!pool_takes_keys(&v->pool))
+        visit_fail(v, 400, "SessionMCPServerApiKeyDisabled",
+                   "the MCP server of this pool takes no such keys: see mcpServerSettings");
+    else
+        service_pool_key(visit_service(v), visit_caller(v), str_of(v->pool_name), anew, on_key, v);
+}
+
+void op_credentials_fetch(struct visit *v)
+{
+    credentials(v, false);
+}
+
+void op_credentials_rotate(struct visit *v)
+{
+    credentials(v, true);
+}

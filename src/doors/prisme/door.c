@@ -1,0 +1,105 @@
+/* The routes below /prisme, and how this door says what is wrong. */
+#include "doors/prisme/prisme_int.h"
+
+/* The platform's own shape. Takes message. */
+json_t *prisme_error(struct request *r, int status, const char *type, const char *param,
+                     json_t *message)
+{
+    return json_pack("{s:s, s:o, s:{s:s?, s:i, s:s}}", "error", type, "message", message, "details",
+                     "param", param, "status", status, "requestId", request_caller(r)->request);
+}
+
+// clang-format off
+static const struct field functions_body[] = {
+    {"functions", FIELD_OBJECT, REQUIRED, 0, 0, NULL,
+     "Each by its name: code, and language where it is given: python.",
+     "{\"hello\": {\"code\": \"return 'Hello ' + name\", \"language\": \"python\"}}"},
+    {0},
+};
+
+static const struct field run_body[] = {
+    {"parameters", FIELD_OBJECT, OPTIONAL, 0, 0, NULL,
+     "Each is a variable of the function; all of them are in `parameters`, too.",
+     "{\"name\": \"world\"}"},
+    {0},
+};
+
+static const struct field execute_body[] = {
+    {"code", FIELD_TEXT, REQUIRED, 0, EXEC_CODE_MAX, NULL, "A complete Python script.",
+     "\"return 6 * 7\""},
+    {"files", FIELD_LIST, OPTIONAL, 0, FILES_MAX, "string", "URLs of files to be there.", NULL},
+    {"parameters", FIELD_OBJECT, OPTIONAL, 0, 0, NULL, "As those of a function.", NULL},
+    {0},
+};
+
+static const struct field resolve_body[] = {
+    {"approved", FIELD_BOOL, REQUIRED, 0, 0, NULL, "Whether the code may run.", "true"},
+    {"reason", FIELD_TEXT, OPTIONAL, 0, TASK_REASON, NULL, "Why; it is kept.", NULL},
+    {0},
+};
+
+static const struct field error_fields[] = {
+    {"code", FIELD_TEXT, REQUIRED, 0, 0, NULL, "The exception's name, or a code of the sandbox's.", "\"ZeroDivisionError\""},
+    {"message", FIELD_TEXT, REQUIRED, 0, 0, NULL, "What it says.", "\"division by zero\""},
+    {"stack", FIELD_TEXT, REQUIRED, 0, 0, NULL, "The traceback.", NULL},
+    {0},
+};
+
+static const struct field value_fields[] = {
+    {"result", FIELD_ANY, REQUIRED, 0, 0, NULL, "What it returned, assigned to result, or printed.", "42"},
+    {"logs", FIELD_LIST, REQUIRED, 0, 0, "string", "The lines it printed.", NULL},
+    {"duration", FIELD_INT, REQUIRED, 0, 0, NULL, "Milliseconds.", "38"},
+    {"error", FIELD_OBJECT, OPTIONAL, 0, 0, "prisme_error", "Where it failed.", NULL},
+    {0},
+};
+
+static const struct schema schemas[] = {
+    {"prisme_error", "What went wrong.", error_fields},
+    {"prisme_value", "What came of a script.", value_fields, .open = true},
+};
+
+#define TAG "Prisme"
+
+static const struct route routes[] = {
+    {.method = HTTP_POST, .path = "/prisme/v2/functions/{workspace}", .id = "prisme_functions_put",
+     .tag = TAG, .text = "Keep the functions of a workspace, in place of those it had.",
+     .body_kind = BODY_JSON, .body = functions_body, .body_max = FUNCTIONS_BYTES, .status = 200,
+     .answer = "application/json", .answer_text = "The body.", .handle = handle_functions_put},
+    {.method = HTTP_GET, .path = "/prisme/v2/functions/{workspace}", .id = "prisme_functions_get",
+     .tag = TAG, .text = "The functions of a workspace.", .status = 200,
+     .answer = "application/json", .answer_text = "As they were put.", .handle = handle_functions_get},
+    {.method = HTTP_POST, .path = "/prisme/v2/functions/{workspace}/run/{function}",
+     .id = "prisme_function_run", .tag = TAG, .text = "Run a function.",
+     .body_kind = BODY_JSON, .body = run_body, .body_max = BODY_PRISME_MAX, .status = 200,
+     .answer = "prisme_value", .answer_text = "What came of it, an error included.",
+     .handle = handle_function_run},
+    {.method = HTTP_POST, .path = "/prisme/execute_python", .id = "prisme_execute_python",
+     .tag = TAG, .text = "Run a script, as the tool does.",
+     .body_kind = BODY_JSON, .body = execute_body, .body_max = BODY_PRISME_MAX, .status = 200,
+     .answer = "prisme_value", .answer_text = "What came of it, an error included.",
+     .handle = handle_execute_python},
+    {.method = HTTP_POST, .path = "/prisme/v1/agents/{agent}/tasks/{task}/resolve",
+     .id = "prisme_resolve", .tag = TAG, .text = "Say whether code that waits for it may run. An approver's key is needed.",
+     .body_kind = BODY_JSON, .body = resolve_body, .status = 200,
+     .answer = "application/json", .answer_text = "What was decided.", .handle = handle_resolve},
+};
+// clang-format on
+
+void prisme_door_trust(struct door *d, struct prisme *p)
+{
+    d->identify = prisme_identify;
+    d->identify_arg = p;
+    d->correlates = true;
+}
+
+void prisme_door_init(struct door *ret, struct prisme *p)
+{
+    *ret = (struct door){.name = "prisme",
+                         .routes = routes,
+                         .route_count = COUNT(routes),
+                         .schemas = schemas,
+                         .schema_count = COUNT(schemas),
+                         .ctx = p,
+                         .error = prisme_error};
+    prisme_door_trust(ret, p);
+}

@@ -1,0 +1,108 @@
+"""A person agrees before a script runs: the four policies, conditions, approvers, restarts."""
+
+import json
+
+import pytest
+from client import Legacy, text_of
+from server import Server
+
+YES = {"action": "accept", "content": {"approve": True}}
+
+
+def ask(client, code, status, **more):
+    return client.post("/prisme/execute_python", {"code": code}, **more).expect(status).json
+
+
+@pytest.mark.parametrize("policy, prompts", [("auto", 0), ("always_ask", 3), ("ask_first", 1),
+                                             ("ask_external", 3)])
+def test_p24_policies(policy, prompts):
+    asked = []
+
+    def person(params):
+        asked.append(params)
+        return {**YES, "content": {"approve": True, "remember": True}}
+
+    with Server("--approval", policy) as server:
+        with Legacy(server, path="/prisme/mcp", capabilities={"elicitation": {}},
+                    answers={"elicitation/create": person}) as agent:
+            for n in range(3):
+                value = json.loads(text_of(agent.call("execute_python", code=f"return {n}")))
+                assert value["result"] == n
+        assert len(asked) == prompts
+        if policy == "ask_external":
+            with server.client() as c:
+                assert ask(c, "return 7", 200)["result"] == 7
+                assert c.post("/v1/execute", {"code": "1"}).status == 200
+
+
+@pytest.fixture(scope="module")
+def guarded():
+    with Server("--approval", "always_ask", "--approval-by", "approver",
+                "--approval-when", 'code~"open("') as server:
+        yield server
+
+
+def test_p25_conditions(guarded):
+    with guarded.client() as c:
+        assert ask(c, "return 1", 200)["result"] == 1
+        waiting = ask(c, "open('x')", 202)
+        assert waiting["error"]["code"] == "ApprovalRequired" and waiting["task_id"]
+
+
+@pytest.fixture(scope="module")
+def keys(guarded):
+    def make(*flags):
+        return guarded.keys("create", "--tenant", "team", "--quiet", *flags).strip()
+
+    made = {"agent": make(), "boss": make("--approver")}
+    made["other"] = guarded.keys("create", "--tenant", "else", "--quiet", "--approver").strip()
+    guarded.stop()
+    guarded.start()
+    return made
+
+
+def resolve(server, key, task, body):
+    with server.client(key) as c:
+        return c.post(f"/prisme/v1/agents/a1/tasks/{task}/resolve", body)
+
+
+def test_p26_approvers_and_resolve(guarded, keys):
+    code = "open('x', 'w').write('y')\nreturn 5"
+    with guarded.client(keys["agent"]) as agent:
+        task = ask(agent, code, 202)["task_id"]
+        assert ask(agent, code, 202)["task_id"] == task
+        assert resolve(guarded, keys["agent"], task, {"approved": True}).status == 403
+        assert resolve(guarded, keys["other"], task, {"approved": True}).status == 404
+        assert resolve(guarded, keys["boss"], "apr_none", {"approved": True}).status == 404
+        assert resolve(guarded, keys["boss"], task, {"approved": "yes"}).status == 400
+        with guarded.client(keys["boss"]) as boss:
+            assert boss.get(f"/prisme/v1/agents/a1/tasks/{task}/resolve").status == 405
+        done = resolve(guarded, keys["boss"], task, {"approved": True, "reason": "looks fine"})
+        assert done.expect(200).json == {"task_id": task, "status": "working",
+                                         "resolution": "approved",
+                                         "resolved_by": done.json["resolved_by"]}
+        assert done.json["resolved_by"].startswith("key_")
+        assert ask(agent, code, 200)["result"] == 5
+        kept = agent.get(f"/v1/approvals/{task}").expect(200).json
+        assert kept["reason"] == "looks fine" and kept["execution"]
+
+
+def test_p26_a_rejected_script_does_not_run(guarded, keys):
+    code = "open('no', 'w').write('y')"
+    with guarded.client(keys["agent"]) as agent:
+        task = ask(agent, code, 202)["task_id"]
+        done = resolve(guarded, keys["boss"], task, {"approved": False, "reason": "not today"})
+        assert done.expect(200).json["resolution"] == "rejected"
+        error = ask(agent, code, 200)["error"]
+        assert error["code"] == "ApprovalDenied" and "not today" in error["message"]
+
+
+def test_p27_pending_survives_a_restart(guarded, keys):
+    code = "open('later', 'w').write('y')\nreturn 6"
+    with guarded.client(keys["agent"]) as agent:
+        task = ask(agent, code, 202)["task_id"]
+    guarded.stop()
+    guarded.start()
+    assert resolve(guarded, keys["boss"], task, {"approved": True}).status == 200
+    with guarded.client(keys["agent"]) as agent:
+        assert ask(agent, code, 200)["result"] == 6

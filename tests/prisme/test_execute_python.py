@@ -1,0 +1,251 @@
+"""execute_python: {result, logs, error}, over MCP and over plain HTTP."""
+
+import io
+import json
+import zipfile
+
+import pytest
+import retort
+from client import Legacy, Modern, text_of
+from server import together
+
+FLAGS = ["--fetch-private", "--memory", "1G"]
+DENIED = "not allowed by PYTHON_PACKAGES_WHITELIST_IMPORT"
+DUTIES = 9
+
+
+@pytest.fixture
+def legacy(server):
+    with Legacy(server, path="/prisme/mcp") as one:
+        yield one
+
+
+@pytest.fixture
+def modern(server):
+    return Modern(server, path="/prisme/mcp")
+
+
+@pytest.fixture(params=["legacy", "modern"])
+def either(request):
+    return request.getfixturevalue(request.param)
+
+
+@pytest.fixture
+def p(modern):
+    """The value of a script, once its two forms have been found the same."""
+    def run(code, *files, error=False):
+        arguments = {"code": code, **({"files": list(files)} if files else {})}
+        result = modern.call("execute_python", **arguments)
+        value = json.loads(text_of(result))
+        assert value == result["structuredContent"]
+        assert result.get("isError", False) is error, value
+        assert isinstance(value["duration"], int)
+        assert ("error" in value) is error
+        return value
+    return run
+
+
+def sheet(rows):
+    """A small .xlsx file."""
+    body = "".join("<row>%s</row>" % "".join(
+        f'<c t="inlineStr"><is><t>{cell}</t></is></c>' if isinstance(cell, str) else
+        f"<c><v>{cell}</v></c>" for cell in row) for row in rows)
+    main = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
+    rels = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+    pack = "http://schemas.openxmlformats.org/package/2006"
+    kind = "application/vnd.openxmlformats-officedocument.spreadsheetml"
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as z:
+        z.writestr("[Content_Types].xml", f'<Types xmlns="{pack}/content-types">'
+                   '<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.'
+                   'relationships+xml"/><Default Extension="xml" ContentType="application/xml"/>'
+                   f'<Override PartName="/xl/workbook.xml" ContentType="{kind}.sheet.main+xml"/>'
+                   f'<Override PartName="/xl/worksheets/sheet1.xml" ContentType="{kind}.worksheet+xml"/>'
+                   '</Types>')
+        z.writestr("_rels/.rels", f'<Relationships xmlns="{pack}/relationships"><Relationship '
+                   f'Id="r" Type="{rels}/officeDocument" Target="xl/workbook.xml"/></Relationships>')
+        z.writestr("xl/_rels/workbook.xml.rels", f'<Relationships xmlns="{pack}/relationships">'
+                   f'<Relationship Id="r" Type="{rels}/worksheet" Target="worksheets/sheet1.xml"/>'
+                   '</Relationships>')
+        z.writestr("xl/workbook.xml", f'<workbook {main} xmlns:r="{rels}"><sheets>'
+                   '<sheet name="s" sheetId="1" r:id="r"/></sheets></workbook>')
+        z.writestr("xl/worksheets/sheet1.xml",
+                   f"<worksheet {main}><sheetData>{body}</sheetData></worksheet>")
+    return out.getvalue()
+
+
+# --- the tool ---
+
+def test_p1_tool_and_schema(either):
+    tool, = either.request("tools/list")["tools"]
+    assert tool["name"] == "execute_python"
+    schema = tool["inputSchema"]
+    assert schema["required"] == ["code"] and set(schema["properties"]) == {"code", "files"}
+    assert schema["properties"]["files"]["type"] == "array"
+    assert schema["properties"]["files"]["items"]["type"] == "string"
+
+
+# --- values ---
+
+def test_p2_stdout_is_the_result(p):
+    assert p("print(2+2)")["result"] == "4"
+
+
+def test_p3_returned_value(p):
+    assert p('return {"a":1}')["result"] == {"a": 1}
+    assert p("def f(n):\n    return n\nfor i in range(5):\n    if i == 3:\n        return f(i)\n"
+             "return 'no'")["result"] == 3
+    assert p("import numpy as np\nreturn {'m': np.arange(3), 'x': float('nan')}")["result"] == \
+        {"m": [0, 1, 2], "x": None}
+
+
+def test_p4_assigned_result(p):
+    assert p("result=[1,2]")["result"] == [1, 2]
+    assert p("result = 1\nreturn 2")["result"] == 2
+    assert p("result = 1\n3")["result"] == 1
+    assert p("3 + 4")["result"] == 7
+
+
+def test_p5_logs_are_apart(p):
+    value = p("print('a')\nprint('b')\nreturn 5")
+    assert value["logs"] == ["a", "b"] and value["result"] == 5
+
+
+def test_p6_duration(p):
+    assert p("import time\ntime.sleep(0.3)")["duration"] >= 300
+
+
+# --- errors ---
+
+def test_p7_error_object(p):
+    error = p("x = 1\n\n1/0", error=True)["error"]
+    assert set(error) == {"code", "message", "stack"}
+    assert error["code"] == "ZeroDivisionError" and error["message"] == "division by zero"
+    assert "line 3" in error["stack"]
+    assert "line 2" in p("x = 1\nreturn 1/0", error=True)["error"]["stack"]
+    assert p("return (", error=True)["error"]["code"] == "SyntaxError"
+
+
+def test_p8_always_a_result(p):
+    code = "import ctypes"
+    assert p(code, error=True)["error"]["code"] == "ImportError"
+    assert p("print([].__class__.__base__.__subclasses__())\n" * 2)["logs"]
+    died = p("def f():\n    return f\nimport weakref\nweakref.sys.modules['os']._exit(3)",
+             error=True)["error"]
+    assert died["code"] == "InterpreterDied" and died["message"]
+    assert p("return 1")["result"] == 1
+
+
+def test_p20_stateless(p):
+    p("x=1; open('f', 'w').write('1')")
+    assert p("print(x)", error=True)["error"]["code"] == "NameError"
+    assert p("open('f')", error=True)["error"]["code"] == "FileNotFoundError"
+
+
+def test_sessions_do_not_pile_up(p, client):
+    before = len(client.all("/v1/sessions"))
+    p("return 1")
+    retort.wait_until(lambda: len(client.all("/v1/sessions")) <= before, "the end of the session")
+
+
+def test_files_that_a_script_leaves_can_be_had(p, client):
+    value = p("open('out.csv', 'w').write('a,b')\nreturn 1")
+    assert [f["path"] for f in value["files"]] == ["out.csv"]
+    got = client.get(f"/v1/sessions/{value['session']}/files/out.csv").expect(200)
+    assert got.text == "a,b"
+
+
+# --- files ---
+
+def test_p9_files_by_url(p, shelf):
+    shelf.files["/ventes.csv"] = b"montant\n1.5\n2\n"
+    code = ("import csv\nwith open('ventes.csv', newline='') as f:\n"
+            "    rows = list(csv.DictReader(f))\n"
+            "print({'lignes': len(rows), 'total': sum(float(r['montant']) for r in rows)})")
+    assert p(code, shelf.url("/ventes.csv?v=1"))["result"] == "{'lignes': 2, 'total': 3.5}"
+
+
+def test_p10_excel_with_default_packages(p, shelf):
+    shelf.files["/t.xlsx"] = sheet([["n", "v"], ["a", 1], ["b", 41]])
+    code = "import pandas as pd\nreturn int(pd.read_excel('t.xlsx').v.sum())"
+    assert p(code, shelf.url("/t.xlsx"))["result"] == 42
+
+
+def test_p11_pdf_is_refused(p, shelf):
+    shelf.files["/r.pdf"] = b"%PDF-1.4"
+    error = p("print('ran')", shelf.url("/r.pdf"), error=True)["error"]
+    assert error["code"] == "UnsupportedFileType"
+    assert "r.pdf" in error["message"] and "CSV" in error["message"] and "Excel" in error["message"]
+
+
+def test_p12_download_failure(p, shelf):
+    value = p("print('ran')", shelf.url("/missing.csv"), error=True)
+    assert value["error"]["code"] == "FileDownloadFailed"
+    assert shelf.url("/missing.csv") in value["error"]["message"]
+    assert value["logs"] == []
+
+
+# --- the sandbox ---
+
+def test_p13_no_network(p, shelf):
+    shelf.files["/x"] = b"x"
+    asked = len(shelf.asked)
+    code = f"import urllib.request\nurllib.request.urlopen({shelf.url('/x')!r}, timeout=2)"
+    assert p(code, error=True)["error"]["code"] == "URLError"
+    assert len(shelf.asked) == asked
+
+
+@pytest.mark.parametrize("code", [
+    "import os", "import os.path", "from os import path", "import subprocess", "import sys",
+    "import socket", "import importlib", "__import__('os')", "exec('import os')",
+    "def f():\n    import pickle\nf()", "return __import__('ctypes')", "import scipy", "import sklearn",
+])
+def test_p14_p15_denied_imports(p, code):
+    error = p(code, error=True)["error"]
+    assert error["code"] == "ImportError" and error["message"].endswith(DENIED), error
+
+
+def test_p14_p15_allowed_imports(p):
+    names = "json csv re math statistics datetime collections io pathlib base64 zlib urllib.parse uuid"
+    assert p("\n".join("import " + n for n in names.split()) + "\nreturn 1")["result"] == 1
+    assert p("import numpy, pandas, openpyxl, requests, urllib3\nreturn 1")["result"] == 1
+
+
+def test_p17_transitive_imports(p, shelf):
+    assert p("import pandas as pd\nreturn pd.DataFrame({'a': [1, 2]}).describe().shape")["result"] == \
+        [8, 1]
+    shelf.files["/mine.py"] = b"import json\nvalue = 7\n"
+    shelf.files["/bad.py"] = b"import os\n"
+    assert p("import mine\nreturn mine.value", shelf.url("/mine.py"))["result"] == 7
+    assert p("import bad", shelf.url("/bad.py"), error=True)["error"]["message"].endswith(DENIED)
+
+
+# --- over plain HTTP ---
+
+def test_p30_functions(client):
+    body = {"functions": {"hello": {"code": "return 'Hello ' + name", "parameters": {"name": {}},
+                                    "language": "python"}}}
+    assert client.post("/prisme/v2/functions/ws1", body).expect(200).json == body
+    got = client.post("/prisme/v2/functions/ws1/run/hello",
+                      {"parameters": {"name": "world"}}).expect(200).json
+    assert got["result"] == "Hello world" and got["logs"] == [] and isinstance(got["duration"], int)
+    assert "error" not in got
+
+
+def test_p30_functions_that_are_not_there(client):
+    missing = client.post("/prisme/v2/functions/ws1/run/none", {}).expect(404).json
+    assert missing["error"] == "NOT_FOUND" and missing["message"]
+    body = {"functions": {"f": {"code": "return 1", "language": "javascript"}}}
+    assert client.post("/prisme/v2/functions/ws1", body).expect(400).json["error"] == \
+        "UNSUPPORTED_LANGUAGE"
+
+
+def test_p32_correlation_id(client):
+    sent = {"X-Correlation-Id": "abc-123"}
+    answers = [client.post("/prisme/execute_python", {"code": "1"}, headers=sent),
+               client.post("/prisme/execute_python", {}, headers=sent),
+               client.post("/prisme/mcp", {}, headers=sent),
+               client.get("/prisme/v2/functions/nothing", headers=sent)]
+    assert [a.headers.get("x-correlation-id") for a in answers] == ["abc-123"] * 4
+    bare = client.post("/prisme/execute_python", {"code": "1"})
+    assert bare.headers["x-correlation-id"] == bare.headers["x-request-id"]

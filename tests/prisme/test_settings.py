@@ -1,0 +1,174 @@
+"""What the operator sets: lists, times, how many at once, who is trusted, a sandbox that is down."""
+
+import base64
+import hashlib
+import hmac
+import json
+import os
+import pwd
+import shutil
+import subprocess
+import threading
+import time
+
+import pytest
+from server import Server, folder
+
+DENIED = "not allowed by PYTHON_PACKAGES_WHITELIST_IMPORT"
+
+
+def run(client, code, status=200, **more):
+    return client.post("/prisme/execute_python", {"code": code}, **more).expect(status).json
+
+
+@pytest.fixture(scope="module")
+def by_env():
+    with Server("--memory", "1G",
+                env={"PYTHON_PACKAGES_WHITELIST_IMPORT": "numpy", "PYTHON_BUILTIN_MODULES": "os, json",
+                     "PYTHON_PACKAGES_AUTO_INSTALL": "sympy==1.11", "KERNEL_POOL_SIZE": "2",
+                     "PYTHON_FUNCTIONS_RUN_TIMEOUT": "1500"}) as server:
+        yield server
+
+
+@pytest.fixture
+def client(by_env):
+    with by_env.client() as one:
+        yield one
+
+
+def test_p16_lists_by_the_environment(client):
+    assert run(client, "import os, json, numpy\nreturn 1")["result"] == 1
+    assert run(client, "import sympy\nreturn 1")["result"] == 1
+    for name in ("csv", "pandas"):
+        assert run(client, "import " + name)["error"]["message"].endswith(DENIED)
+
+
+def test_p18_time_limit_by_the_environment(client):
+    value = run(client, "while True:\n    pass")
+    assert value["error"]["code"] == "ExecutionTimeout" and value["duration"] >= 1500
+
+
+def test_p19_the_next_one_waits(by_env):
+    """Three scripts where two may run: the third begins when another has ended."""
+    code = ("from json import decoder\nt = decoder.scanner.re.enum.sys.modules['time']\n"
+            "a = t.monotonic()\nt.sleep(0.6)\nreturn [a, t.monotonic()]")
+    spans = []
+
+    def one():
+        with by_env.client() as c:
+            spans.append(run(c, code)["result"])
+
+    threads = [threading.Thread(target=one) for _ in range(3)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert len(spans) == 3
+    for a, _ in spans:
+        assert sum(begin <= a < end for begin, end in spans) <= 2
+
+
+# --- trusted sources ---
+
+KEY = "0123456789abcdef0123456789abcdef"
+
+
+def server_uid():
+    """Started by root, the server is somebody else, and can tell its own user from others alone."""
+    if os.getuid() != 0:
+        return os.getuid()
+    try:
+        return pwd.getpwnam("retort").pw_uid
+    except KeyError:
+        return 1879048191
+
+
+SERVER_UID = server_uid()
+
+
+def token(claims, key=KEY, alg="HS256"):
+    def part(value):
+        return base64.urlsafe_b64encode(json.dumps(value).encode()).rstrip(b"=")
+
+    text = part({"alg": alg, "typ": "JWT"}) + b"." + part(claims)
+    mac = hmac.new(key.encode(), text, hashlib.sha256).digest()
+    return (text + b"." + base64.urlsafe_b64encode(mac).rstrip(b"=")).decode()
+
+
+@pytest.fixture(scope="module")
+def trusting():
+    place = folder()
+    (place / "key").write_text(KEY + "\n")
+    (place / "key").chmod(0o644)
+    with Server("--prisme-sources", f"token:agent-factory, unix:{SERVER_UID}=storage",
+                "--prisme-source-key", str(place / "key"),
+                "--listen", f"unix:{place}/socket", "--socket-mode", "666") as server:
+        server.socket = f"unix:{place}/socket"
+        yield server
+    shutil.rmtree(place, ignore_errors=True)
+
+
+def test_p28_token_of_a_listed_source(trusting):
+    now = int(time.time())
+    with trusting.client() as c:
+        good = token({"iss": "agent-factory", "exp": now + 60})
+        assert run(c, "return 1", headers={"x-prisme-token": good})["result"] == 1
+        for bad in (token({"iss": "stranger", "exp": now + 60}),
+                    token({"iss": "agent-factory", "exp": now - 1}),
+                    token({"iss": "agent-factory", "exp": now + 86400}),
+                    token({"iss": "agent-factory"}),
+                    token({"iss": "agent-factory", "exp": now + 60}, key="x" * 32),
+                    token({"iss": "agent-factory", "exp": now + 60}, alg="none"),
+                    good[:-2], "a.b.c", "x"):
+            answer = run(c, "return 1", 403, headers={"x-prisme-token": bad})
+            assert answer["error"] == "UNTRUSTED_SOURCE"
+
+
+def test_p28_nobody_by_default(trusting):
+    with trusting.client() as c:
+        assert run(c, "return 1", 403)["error"] == "UNTRUSTED_SOURCE"
+        assert c.post("/prisme/mcp", {"jsonrpc": "2.0", "id": 1, "method": "ping"}).status == 403
+        assert c.post("/v1/execute", {"code": "1"}).status == 200
+
+
+ASK = """
+import http.client, socket, sys
+c = http.client.HTTPConnection("localhost")
+c.sock = socket.socket(socket.AF_UNIX)
+c.sock.connect(sys.argv[1])
+c.request("POST", "/prisme/execute_python", '{"code": "return 2"}', {"content-type": "application/json"})
+print(c.getresponse().status)
+"""
+
+
+def ask_as(uid, path):
+    own = {"user": uid} if os.getuid() == 0 else {}
+    return subprocess.run(["/usr/bin/python3", "-c", ASK, path], check=True, stdout=subprocess.PIPE,
+                          **own).stdout.decode().strip()
+
+
+def test_p28_process_of_a_listed_user(trusting):
+    path = trusting.socket.partition(":")[2]
+    assert ask_as(SERVER_UID, path) == "200"
+    if os.getuid() == 0:
+        assert ask_as(1, path) == "403"
+
+
+# --- a sandbox that is down ---
+
+def test_p21_code_sandbox_unreachable():
+    server = Server("--python", "/bin/false")
+    try:
+        server.launch()
+        deadline = time.monotonic() + 30
+        while True:
+            try:
+                with server.client() as c:
+                    value = run(c, "return 1")
+                break
+            except OSError:
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+        assert value["error"]["code"] == "CodeSandboxUnreachable"
+    finally:
+        server.discard()
