@@ -2,7 +2,7 @@
  * What a model has written, made into code: whatever it is, code comes out of it, no
  * longer than what went in, and text where text went in.
  *
- * links: src/doors/qwen/json5.c src/doors/qwen/params.c
+ * links: src/doors/qwen/fences.c src/doors/qwen/json5.c src/doors/qwen/params.c
  */
 #include "doors/qwen/params.h"
 

@@ -70,9 +70,9 @@ struct qwen_settings {
 };
 
 struct prisme_settings {
-    char *pool;                                 /* owned, or NULL */
-    char *builtins, *packages, *packages_more;  /* owned; NULL: as in prisme.h */
-    char *sources, *source_key;                 /* owned, or NULL */
+    char *pool;                                /* owned, or NULL */
+    char *builtins, *packages, *packages_more; /* owned; NULL: as in prisme.h */
+    char *sources, *source_key;                /* owned, or NULL */
     uint64_t timeout_ms, parallel;
 };
 

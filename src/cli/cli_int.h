@@ -51,13 +51,13 @@ struct option {
     size_t at;         /* offset in struct settings */
     uint64_t min, max; /* of a number, in the unit it is kept in */
     enum work_kind work;
-    const char *metavar; /* NULL: takes no value */
-    const char *choices; /* OPTION_CHOICE: "text|json", in the order of the enum */
-    unsigned not_from;   /* IN(SOURCE_*) that cannot set it */
-    const char *also;    /* a variable of another system that sets it, too; or NULL */
+    const char *metavar;   /* NULL: takes no value */
+    const char *choices;   /* OPTION_CHOICE: "text|json", in the order of the enum */
+    unsigned not_from;     /* IN(SOURCE_*) that cannot set it */
+    const char *also;      /* a variable of another system that sets it, too; or NULL */
     const char *also_unit; /* put after its value; or NULL */
-    const char *unset;   /* the default in words, where a value would say less or is not there */
-    const char *text;    /* one sentence */
+    const char *unset;     /* the default in words, where a value would say less or is not there */
+    const char *text;      /* one sentence */
 };
 
 extern const struct option options[];

@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define ORIGIN_MAX    700
-#define POOLS_MAX     64
+#define ORIGIN_MAX 700
+#define POOLS_MAX  64
 
 extern char **environ;
 
@@ -448,7 +448,8 @@ static int load(struct settings *s, const struct command *c, const char *path, s
                   load_server(s, ini, path, e) < 0))
         return -1;
     if (load_env(s, c, e) < 0 || settings_parse(s, c, s->argc, s->argv, e) < 0 ||
-        load_pools(s, ini, path, e) < 0 || load_environments(s, ini, path, e) < 0 || choose_pool(s, e) < 0 || complete(s, c, e) < 0)
+        load_pools(s, ini, path, e) < 0 || load_environments(s, ini, path, e) < 0 ||
+        choose_pool(s, e) < 0 || complete(s, c, e) < 0)
         return -1;
     return check_serve(s, e);
 }

@@ -53,7 +53,7 @@ static const char opening[] =
     "`[pool NAME]` there is\none pool, `default`.\n"
     "\n"
     "Sizes are numbers with `K`, `M`, `G` or `T` (powers of 1024). Times are seconds, or numbers "
-    "with `s`,\n`m`, `h` or `d`. Switches are `yes` or `no`. Lists are separated by commas.\n"
+    "with `ms`,\n`s`, `m`, `h` or `d`. Switches are `yes` or `no`. Lists are separated by commas.\n"
     "\n"
     "## While it runs\n"
     "\n"

@@ -241,7 +241,7 @@ const struct option options[] = {
      .metavar = "NAMES", .also = "PYTHON_PACKAGES_AUTO_INSTALL", .unset = "none",
      .text = "Further ones, with or without a version; the pool's Python has to have them."},
     {"prisme-sources",  0, OPTION_TEXT, GROUP_PRISME, SERVE, AT(prisme.sources), .metavar = "NAMES",
-     .unset = "none", .text = "Callers who need no key: unix:UID, cert:NAME, token:NAME."},
+     .unset = "none", .text = "Callers who need no key: unix:UID=NAME, token:NAME."},
     {"prisme-source-key", 0, OPTION_PATH, GROUP_PRISME, SERVE, AT(prisme.source_key), .metavar = "FILE",
      .unset = "none", .text = "The secret by which the tokens of such callers are signed."},
 
@@ -370,10 +370,10 @@ void settings_init(struct settings *s)
 
 void pool_copy(struct service_pool *to, const struct service_pool *from)
 {
-    char *const *in[] = {&from->name, &from->python,       &from->preload,
-                         &from->text, &from->egress_hosts, &from->approval_when, &from->images};
-    char **out[] = {&to->name, &to->python,       &to->preload,
-                    &to->text, &to->egress_hosts, &to->approval_when, &to->images};
+    char *const *in[] = {&from->name,         &from->python,        &from->preload, &from->text,
+                         &from->egress_hosts, &from->approval_when, &from->images};
+    char **out[] = {&to->name,         &to->python,        &to->preload, &to->text,
+                    &to->egress_hosts, &to->approval_when, &to->images};
 
     *to = *from;
     for (size_t i = 0; i < COUNT(in); i++)
@@ -402,14 +402,29 @@ void list_done(struct list *l)
 
 void settings_done(struct settings *s)
 {
-    char *texts[] = {s->pool_name,     s->out,         s->config,
-                     s->state,         s->serve.user,  s->serve.tls_cert,
-                     s->serve.tls_key, s->serve.hosts, s->serve.origins,
-                     s->serve.public_url, s->serve.oauth_servers,
-                     s->keys.tenant,   s->keys.name,   s->serve.fetch_allow,
-                     s->qwen.pool,     s->qwen.static_url,   s->qwen.work_dir,
-                     s->qwen.file_dirs, s->prisme.pool,      s->prisme.builtins,
-                     s->prisme.packages, s->prisme.packages_more, s->prisme.sources,
+    char *texts[] = {s->pool_name,
+                     s->out,
+                     s->config,
+                     s->state,
+                     s->serve.user,
+                     s->serve.tls_cert,
+                     s->serve.tls_key,
+                     s->serve.hosts,
+                     s->serve.origins,
+                     s->serve.public_url,
+                     s->serve.oauth_servers,
+                     s->keys.tenant,
+                     s->keys.name,
+                     s->serve.fetch_allow,
+                     s->qwen.pool,
+                     s->qwen.static_url,
+                     s->qwen.work_dir,
+                     s->qwen.file_dirs,
+                     s->prisme.pool,
+                     s->prisme.builtins,
+                     s->prisme.packages,
+                     s->prisme.packages_more,
+                     s->prisme.sources,
                      s->prisme.source_key};
     struct list *lists[] = {&s->files, &s->words, &s->serve.listen};
 

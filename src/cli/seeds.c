@@ -40,9 +40,9 @@ static int read_key(struct seeds *d, const char *path, struct err *e)
     while (n > 0 && strchr(" \r\n", d->prisme.key[n - 1]))
         n--;
     d->prisme.key_n = (size_t)n;
-    return n >= KEY_LEAST ? 0
-                          : err_set(e, ERR_CALLER, "--prisme-source-key has fewer than %d bytes",
-                                    KEY_LEAST);
+    return n >= KEY_LEAST
+               ? 0
+               : err_set(e, ERR_CALLER, "--prisme-source-key has fewer than %d bytes", KEY_LEAST);
 }
 
 static int build_prisme(struct seeds *d, const struct seeds_config *c, struct err *e)

@@ -223,8 +223,7 @@ struct pool *pool_start(struct engine *en, const struct pool_config *config,
     p->recycle = timer_new(en->loop, on_recycle, p);
     if (p->recycle_ms)
         timer_set(p->recycle, p->recycle_ms);
-    if (python_known(en, config->python, &p->python, &p->down) < 0 ||
-        start_zygote(p, &p->down) < 0)
+    if (python_known(en, config->python, &p->python, &p->down) < 0 || start_zygote(p, &p->down) < 0)
         loop_later(en->loop, on_start_failed, p);
     return p;
 }

@@ -4,9 +4,18 @@ import base64
 
 import pytest
 
+import retort
 from azure import MIDDLE, NEW, OLD, code_of
 
 PLOT = "import matplotlib.pyplot as plt\nplt.plot([1, 2, 3])\nplt.show()"
+
+
+def ended(pool, execution):
+    """It, once it has."""
+    def is_over():
+        return pool.get("executions/" + execution, NEW).expect(200).json["status"] not in ("NotStarted", "Running")
+    retort.wait_until(is_over, "the end of an execution")
+    return pool.get("executions/" + execution, NEW).json
 
 
 def test_a2_1a_code_execute_is_nested_and_says_success(either):
@@ -77,10 +86,7 @@ def test_a2_1c_base64(pool):
 def test_a2_1c_asynchronous(pool):
     begun = pool.execution(code="import time; time.sleep(0.5); print('late')", executionType="Asynchronous").json
     assert begun["status"] in ("NotStarted", "Running") and begun["result"] is None
-    for _ in range(200):
-        now = pool.get("executions/" + begun["id"], NEW).expect(200).json
-        if now["status"] not in ("NotStarted", "Running"):
-            break
+    now = ended(pool, begun["id"])
     assert now["status"] == "Succeeded" and now["result"]["stdout"] == "late\n"
     assert now["executionType"] == "Asynchronous" and now["id"] == begun["id"]
 
@@ -89,10 +95,7 @@ def test_a2_1c_the_client_names_its_execution(pool):
     answer = pool.post("executions", {"code": "'mine'", "executionType": "Asynchronous"}, NEW,
                        headers={"operation-id": "0c6a1f3e-my-own"}).expect(200)
     assert answer.json["id"] == answer.headers["operation-id"] == "0c6a1f3e-my-own"
-    for _ in range(200):
-        now = pool.get("executions/0c6a1f3e-my-own", NEW).expect(200).json
-        if now["status"] == "Succeeded":
-            break
+    now = ended(pool, "0c6a1f3e-my-own")
     assert now["result"]["executionResult"] == "mine" and now["id"] == "0c6a1f3e-my-own"
     assert pool.post("executions", {"code": "1"}, headers={"operation-id": "a b"}).status == 400
 

@@ -2,7 +2,6 @@
 
 import contextlib
 import socket
-import time
 
 import pytest
 import retort
@@ -247,9 +246,8 @@ def test_streams_end_with_the_server():
         client = Legacy(server).initialize()
         beside = client.listen()
         next(beside.events())
-        begun = time.monotonic()
         server.stop()
-        assert time.monotonic() - begun < 5, "an open stream does not hold it back"
+        assert "what still runs" not in server.log(), "an open stream does not hold it back"
         with contextlib.suppress(OSError):
             assert list(beside.events()) == []
         server.start()

@@ -12,6 +12,7 @@ pytestmark = pytest.mark.once
 FOLDER = Path(__file__).resolve().parents[2] / "skills" / "code-interpreter"
 SKILL = "skill://code-interpreter/SKILL.md"
 RECIPES = "skill://code-interpreter/references/recipes.md"
+EXECUTE_PYTHON = "skill://code-interpreter/references/execute-python.md"
 
 
 def refused(client, method, **params):
@@ -39,7 +40,7 @@ def test_list_and_get(modern):
         data = (FOLDER / row["uri"].removeprefix("skill://code-interpreter/")).read_bytes()
         assert row["digest"] == "sha256:" + hashlib.sha256(data).hexdigest()
         assert row["size"] == len(data)
-    assert [row["uri"] for row in skill["resources"]] == [SKILL, RECIPES]
+    assert [row["uri"] for row in skill["resources"]] == [SKILL, RECIPES, EXECUTE_PYTHON]
 
 
 def test_files_are_those_of_the_source_tree(either):
@@ -61,7 +62,7 @@ def test_folders(modern):
         assert {r["uri"]: r["mimeType"] for r in found} == {
             SKILL: "text/markdown", "skill://code-interpreter/references": "inode/directory"}
     found = modern.request("resources/directory/read", {"uri": "skill://code-interpreter/references"})
-    assert [r["uri"] for r in found["resources"]] == [RECIPES]
+    assert [r["uri"] for r in found["resources"]] == [RECIPES, EXECUTE_PYTHON]
 
 
 @pytest.mark.parametrize("uri", [SKILL, "skill://", "skill:", "skill://code", "skill://other", "", None, 5,

@@ -7,7 +7,6 @@ import zipfile
 import pytest
 import retort
 from client import Legacy, Modern, text_of
-from server import together
 
 FLAGS = ["--fetch-private", "--memory", "1G"]
 DENIED = "not allowed by PYTHON_PACKAGES_WHITELIST_IMPORT"
@@ -218,6 +217,15 @@ def test_p17_transitive_imports(p, shelf):
     shelf.files["/bad.py"] = b"import os\n"
     assert p("import mine\nreturn mine.value", shelf.url("/mine.py"))["result"] == 7
     assert p("import bad", shelf.url("/bad.py"), error=True)["error"]["message"].endswith(DENIED)
+
+
+def test_p22_skill_is_served(modern, either):
+    skill, = modern.request("skills/list")["skills"]
+    uri, = [row["uri"] for row in skill["resources"] if "execute-python" in row["uri"]]
+    text = either.request("resources/read", {"uri": uri})["contents"][0]["text"]
+    assert [f"{n}. **" in text for n in range(1, DUTIES + 1)] == [True] * DUTIES
+    for word in ("`files`", "CodeSandboxUnreachable", "two retries", "Never invent", "standard library"):
+        assert word in text
 
 
 # --- over plain HTTP ---

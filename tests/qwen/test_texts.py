@@ -1,10 +1,17 @@
 """What agents send when a model's reply is passed on as it is: the forms of their wrappers."""
 
 import pytest
-from test_code_interpreter import block, q  # noqa: F401
+from test_code_interpreter import Instance, block
 
 FENCE = "```"
 CALL = '{"name": "code_interpreter", "arguments": {"code": "print(6 * 7)"}}'
+
+
+@pytest.fixture
+def q(client):
+    return Instance(client)
+
+
 REACT = ("Thought: I should compute it.\nAction: code_interpreter\nAction Input: "
          "%s\nObservation: ")
 
@@ -17,11 +24,11 @@ REACT = ("Thought: I should compute it.\nAction: code_interpreter\nAction Input:
     f"<think>I could call\n<tool_call>\n{{}}\n</tool_call></think>\n<tool_call>\n{CALL}\n</tool_call>",
     '<tool_call>\n{"name": "code_interpreter", "arguments": {"code": "print(\\"4" + "2\\")"}\n</tool_call>',
 ], ids=["react", "react-fenced", "react-plain", "tool-call", "thought", "unclosed"])
-def test_q37_texts_of_wrappers(q, text):  # noqa: F811
+def test_q37_texts_of_wrappers(q, text):
     assert q(text) == block("stdout", "42\n")
 
 
-def test_q38_code_tag(q):  # noqa: F811
+def test_q38_code_tag(q):
     text = ('<tool_call>\n{"name": "code_interpreter", "arguments": {"code": ""}}\n<code>\n'
             'print(6 * 7)\n</code>\n</tool_call>')
     assert q(text) == block("stdout", "42\n")

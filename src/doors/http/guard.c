@@ -209,9 +209,8 @@ bool guard_key(struct request *r)
     bool local = r->conn->listener->local;
     bool open = (r->route->flags & ROUTE_OPEN) || (local && (r->route->flags & ROUTE_LOCAL));
 
-    int known = open || !r->door->identify
-                    ? 0
-                    : r->door->identify(r, r->door->identify_arg, &caller);
+    int known =
+        open || !r->door->identify ? 0 : r->door->identify(r, r->door->identify_arg, &caller);
 
     if (known < 0)
         return false;

@@ -161,8 +161,10 @@ struct str request_query(struct request *r, const char *name);  /* p NULL: not t
 struct str request_header(struct request *r, const char *name); /* likewise */
 json_t *request_json(struct request *r);                        /* BODY_JSON: never NULL */
 struct str request_body(struct request *r);                     /* BODY_BYTES */
-bool request_peer(struct request *r, uid_t *ret); /* over a Unix socket: whose process it is, if that can be told */
 const char *request_scheme(struct request *r);                  /* "http" or "https" */
+/* Over a Unix socket: whose process the client is, as the host calls the user. False: it cannot be
+ * told. */
+bool request_peer(struct request *r, uid_t *ret);
 /* page= of a list: after, limit (1 to 1000, default 100). */
 struct page request_page(struct request *r);
 bool request_is_head(struct request *r); /* of a GET: only the headers are wanted */

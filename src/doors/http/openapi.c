@@ -203,8 +203,6 @@ static json_t *body_shown(const struct tables *t, const struct route *r)
             json_pack("{s:{s:s,s:b}}", "schema", "type", "object", "additionalProperties", 1));
     if (r->body_kind == BODY_RAW)
         put(media, "application/octet-stream", json_object());
-    if (r->body_kind == BODY_TEXT)
-        put(media, "text/plain", json_pack("{s:{s:s}}", "schema", "type", "string"));
     return json_pack("{s:o,s:b}", "content", media, "required", !json || fields_require(r->body));
 }
 

@@ -327,8 +327,7 @@ bool request_peer(struct request *r, uid_t *ret)
     socklen_t domain_n = sizeof(domain);
 
     return getsockopt(r->conn->fd, SOL_SOCKET, SO_DOMAIN, &domain, &domain_n) == 0 &&
-           domain == AF_UNIX &&
-           getsockopt(r->conn->fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) == 0 &&
+           domain == AF_UNIX && getsockopt(r->conn->fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) == 0 &&
            uid_on_host(peer.uid, ret);
 }
 

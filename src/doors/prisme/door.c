@@ -38,50 +38,21 @@ static const struct field resolve_body[] = {
     {0},
 };
 
-static const struct field error_fields[] = {
-    {"code", FIELD_TEXT, REQUIRED, 0, 0, NULL, "The exception's name, or a code of the sandbox's.", "\"ZeroDivisionError\""},
-    {"message", FIELD_TEXT, REQUIRED, 0, 0, NULL, "What it says.", "\"division by zero\""},
-    {"stack", FIELD_TEXT, REQUIRED, 0, 0, NULL, "The traceback.", NULL},
-    {0},
-};
-
-static const struct field value_fields[] = {
-    {"result", FIELD_ANY, REQUIRED, 0, 0, NULL, "What it returned, assigned to result, or printed.", "42"},
-    {"logs", FIELD_LIST, REQUIRED, 0, 0, "string", "The lines it printed.", NULL},
-    {"duration", FIELD_INT, REQUIRED, 0, 0, NULL, "Milliseconds.", "38"},
-    {"error", FIELD_OBJECT, OPTIONAL, 0, 0, "prisme_error", "Where it failed.", NULL},
-    {0},
-};
-
-static const struct schema schemas[] = {
-    {"prisme_error", "What went wrong.", error_fields},
-    {"prisme_value", "What came of a script.", value_fields, .open = true},
-};
-
-#define TAG "Prisme"
-
 static const struct route routes[] = {
     {.method = HTTP_POST, .path = "/prisme/v2/functions/{workspace}", .id = "prisme_functions_put",
-     .tag = TAG, .text = "Keep the functions of a workspace, in place of those it had.",
-     .body_kind = BODY_JSON, .body = functions_body, .body_max = FUNCTIONS_BYTES, .status = 200,
-     .answer = "application/json", .answer_text = "The body.", .handle = handle_functions_put},
+     .flags = ROUTE_HIDDEN, .body_kind = BODY_JSON, .body = functions_body,
+     .body_max = FUNCTIONS_BYTES, .status = 200, .handle = handle_functions_put},
     {.method = HTTP_GET, .path = "/prisme/v2/functions/{workspace}", .id = "prisme_functions_get",
-     .tag = TAG, .text = "The functions of a workspace.", .status = 200,
-     .answer = "application/json", .answer_text = "As they were put.", .handle = handle_functions_get},
+     .flags = ROUTE_HIDDEN, .status = 200, .handle = handle_functions_get},
     {.method = HTTP_POST, .path = "/prisme/v2/functions/{workspace}/run/{function}",
-     .id = "prisme_function_run", .tag = TAG, .text = "Run a function.",
-     .body_kind = BODY_JSON, .body = run_body, .body_max = BODY_PRISME_MAX, .status = 200,
-     .answer = "prisme_value", .answer_text = "What came of it, an error included.",
-     .handle = handle_function_run},
+     .id = "prisme_function_run", .flags = ROUTE_HIDDEN, .body_kind = BODY_JSON, .body = run_body,
+     .body_max = BODY_PRISME_MAX, .status = 200, .handle = handle_function_run},
     {.method = HTTP_POST, .path = "/prisme/execute_python", .id = "prisme_execute_python",
-     .tag = TAG, .text = "Run a script, as the tool does.",
-     .body_kind = BODY_JSON, .body = execute_body, .body_max = BODY_PRISME_MAX, .status = 200,
-     .answer = "prisme_value", .answer_text = "What came of it, an error included.",
-     .handle = handle_execute_python},
+     .flags = ROUTE_HIDDEN, .body_kind = BODY_JSON, .body = execute_body,
+     .body_max = BODY_PRISME_MAX, .status = 200, .handle = handle_execute_python},
     {.method = HTTP_POST, .path = "/prisme/v1/agents/{agent}/tasks/{task}/resolve",
-     .id = "prisme_resolve", .tag = TAG, .text = "Say whether code that waits for it may run. An approver's key is needed.",
-     .body_kind = BODY_JSON, .body = resolve_body, .status = 200,
-     .answer = "application/json", .answer_text = "What was decided.", .handle = handle_resolve},
+     .id = "prisme_resolve", .flags = ROUTE_HIDDEN, .body_kind = BODY_JSON, .body = resolve_body,
+     .status = 200, .handle = handle_resolve},
 };
 // clang-format on
 
@@ -97,8 +68,6 @@ void prisme_door_init(struct door *ret, struct prisme *p)
     *ret = (struct door){.name = "prisme",
                          .routes = routes,
                          .route_count = COUNT(routes),
-                         .schemas = schemas,
-                         .schema_count = COUNT(schemas),
                          .ctx = p,
                          .error = prisme_error};
     prisme_door_trust(ret, p);

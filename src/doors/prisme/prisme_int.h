@@ -61,7 +61,7 @@ void spaces_free(struct spaces *s);
 
 void handle_resolve(struct request *r);
 
-/* --- trust.c: who needs no key --- */
+/* --- trust.c: who needs no key; token.c: how some prove it --- */
 
 struct source_list;
 /* NULL and *e when text cannot be read. */

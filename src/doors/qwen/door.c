@@ -200,17 +200,13 @@ static const struct field call_query[] = {
 
 static const struct route routes[] = {
     {.method = HTTP_POST, .path = "/qwen/code_interpreter", .id = "qwen_code_interpreter",
-     .tag = "Qwen", .text = "Run what a model has written, in any form, and tell in Markdown what came of it.",
-     .body_kind = BODY_TEXT, .body_max = BODY_QWEN_MAX, .query = call_query, .status = 200,
-     .answer = "text/markdown", .answer_text = "What came of it.", .handle = handle_interpreter},
+     .flags = ROUTE_HIDDEN, .body_kind = BODY_TEXT, .body_max = BODY_QWEN_MAX, .query = call_query,
+     .status = 200, .handle = handle_interpreter},
     {.method = HTTP_POST, .path = "/qwen/python_executor", .id = "qwen_python_executor",
-     .tag = "Qwen", .text = "Run code that has no past and no future. The answer is a pair: output and report.",
-     .body_kind = BODY_TEXT, .body_max = BODY_QWEN_MAX, .query = call_query, .status = 200,
-     .answer = "application/json", .answer_text = "The pair.", .handle = handle_executor},
-    {.method = HTTP_GET, .path = "/qwen/static/{name}", .id = "qwen_static", .tag = "Qwen",
-     .text = "An image that code has shown. Its name is in the Markdown, and cannot be guessed.",
-     .flags = ROUTE_OPEN, .status = 200, .answer = "image/png", .answer_text = "The image.",
-     .handle = handle_static},
+     .flags = ROUTE_HIDDEN, .body_kind = BODY_TEXT, .body_max = BODY_QWEN_MAX, .query = call_query,
+     .status = 200, .handle = handle_executor},
+    {.method = HTTP_GET, .path = "/qwen/static/{name}", .id = "qwen_static",
+     .flags = ROUTE_HIDDEN | ROUTE_OPEN, .status = 200, .handle = handle_static},
 };
 // clang-format on
 

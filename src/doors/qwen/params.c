@@ -6,7 +6,7 @@
  * finds may be wrapped once more (a fenced block in a call's arguments), so what comes out
  * of one is unwrapped again, a few levels deep at the most.
  */
-#include "doors/qwen/params.h"
+#include "doors/qwen/params_int.h"
 
 #include <stdlib.h>
 
@@ -15,35 +15,6 @@
 static bool unwrap(struct str text, struct written *ret, unsigned depth);
 
 /* --- pieces of text --- */
-
-static struct str trim(struct str s)
-{
-    while (s.n > 0 && strchr(" \t\r\n", *s.p ? *s.p : 'x'))
-        s = (struct str){s.p + 1, s.n - 1};
-    while (s.n > 0 && strchr(" \t\r\n", s.p[s.n - 1] ? s.p[s.n - 1] : 'x'))
-        s.n--;
-    return s;
-}
-
-static struct str from(struct str s, size_t at)
-{
-    return (struct str){s.p + at, s.n - at};
-}
-
-/* Where it is, or s.n. */
-static size_t find(struct str s, const char *what)
-{
-    const char *at = s.n ? memmem(s.p, s.n, what, strlen(what)) : NULL;
-
-    return at ? (size_t)(at - s.p) : s.n;
-}
-
-static size_t line_end(struct str s)
-{
-    const char *at = s.n ? memchr(s.p, '\n', s.n) : NULL;
-
-    return at ? (size_t)(at - s.p) : s.n;
-}
 
 /* Where a line begins with it, or s.n. In the middle of one it is part of a string of Python's. */
 static size_t find_line(struct str s, const char *what)
@@ -115,119 +86,7 @@ static void add_code(struct written *p, struct str code)
     append(p, code);
 }
 
-/* --- fences: ``` label, lines, ``` --- */
-
-struct fence {
-    struct str label, body;
-    size_t end; /* of all of it, in the text */
-};
-
-static size_t ticks_at(struct str s)
-{
-    size_t n = 0;
-
-    while (n < s.n && s.p[n] == '`')
-        n++;
-    return n;
-}
-
-static size_t indent_at(struct str s)
-{
-    size_t n = 0;
-
-    while (n < s.n && (s.p[n] == ' ' || s.p[n] == '\t'))
-        n++;
-    return n;
-}
-
-/* A line of nothing but as many backticks or more. */
-static bool closes(struct str line, size_t ticks)
-{
-    struct str s = trim(line);
-
-    return s.n >= ticks && ticks_at(s) == s.n;
-}
-
-/* The lines up to the one that closes it, or to the end. Backticks within a line are code. */
-static void take_body(struct str text, size_t at, size_t ticks, struct fence *ret)
-{
-    size_t begin = at;
-
-    while (at < text.n) {
-        size_t n = line_end(from(text, at));
-        if (closes((struct str){text.p + at, n}, ticks)) {
-            ret->body = (struct str){text.p + begin, at - begin};
-            ret->end = at + n;
-            return;
-        }
-        at += n < text.n - at ? n + 1 : n;
-    }
-    ret->body = from(text, begin < text.n ? begin : text.n);
-    ret->end = text.n;
-    /* Closed at the end of its last line, in place of a line of its own. */
-    struct str tail = trim(ret->body);
-    if (tail.n >= ticks && memcmp(tail.p + tail.n - ticks, "``````````", ticks) == 0)
-        ret->body.n = (size_t)(tail.p - ret->body.p) + tail.n - ticks;
-}
-
-static bool is_label(struct str s)
-{
-    for (size_t i = 0; i < s.n; i++)
-        if (!((s.p[i] | 0x20) >= 'a' && (s.p[i] | 0x20) <= 'z') &&
-            !strchr("0123456789+-._{}", s.p[i]))
-            return false;
-    return s.n <= 20;
-}
-
-/* ```code``` and ```python code``` on one line. */
-static void take_inline(struct str rest, struct fence *ret)
-{
-    static const char *const labels[] = {"python3 ", "python ", "py ", "ipython "};
-
-    for (size_t i = 0; i < COUNT(labels); i++) {
-        size_t n = strlen(labels[i]);
-        if (rest.n > n && memcmp(rest.p, labels[i], n) == 0) {
-            ret->label = (struct str){rest.p, n - 1};
-            rest = from(rest, n);
-        }
-    }
-    ret->body = rest;
-}
-
-/* The fence that opens at this line; false when none does. */
-static bool fence_at(struct str text, size_t at, struct fence *ret)
-{
-    struct str line = {text.p + at, line_end(from(text, at))};
-    size_t indent = indent_at(line), ticks = ticks_at(from(line, indent)), end;
-    struct str info;
-
-    if (ticks < 3 || ticks > 10)
-        return false;
-    info = trim(from(line, indent + ticks));
-    end = find(info, "```");
-    *ret = (struct fence){.end = at + line.n};
-    if (end < info.n) {
-        take_inline((struct str){info.p, end}, ret);
-    } else if (is_label(info)) {
-        ret->label = info;
-        take_body(text, at + line.n + (at + line.n < text.n), ticks, ret);
-    } else { /* code begins on the line of the fence */
-        take_body(text, at + indent + ticks, ticks, ret);
-    }
-    return true;
-}
-
-static bool next_fence(struct str text, size_t *at, struct fence *ret)
-{
-    while (*at < text.n) {
-        if (fence_at(text, *at, ret)) {
-            *at = ret->end + (ret->end < text.n);
-            return true;
-        }
-        *at += line_end(from(text, *at)) + 1;
-    }
-    return false;
-}
+/* --- fences --- */
 
 static bool is_python(struct str label)
 {
@@ -256,7 +115,7 @@ static bool read_fences(struct str text, struct written *ret, unsigned depth)
     size_t at = 0;
 
     (void)depth;
-    while (next_fence(text, &at, &f)) {
+    while (fence_next(text, &at, &f)) {
         if (is_python(f.label))
             add_block(ret, f.body);
         else if (!first.body.p)
