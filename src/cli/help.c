@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #define HELP_COLUMN 24
+#define HELP_WIDTH  100
 
 static const char *const headings[GROUP__COUNT] = {
     [GROUP_WORK] = "What to run",
@@ -39,9 +40,28 @@ static void put(struct buf *b, const char *fmt, ...)
         assert(!"help fits");
 }
 
+/* A flag and what it is for, on as many lines as it takes. */
+static void put_wrapped(struct buf *b, const char *flag, const char *text)
+{
+    size_t taken = strlen(flag) > HELP_COLUMN ? strlen(flag) : HELP_COLUMN;
+    size_t room = HELP_WIDTH - taken - 4;
+
+    put(b, "  %-*s  ", HELP_COLUMN, flag);
+    while (strlen(text) > room) {
+        size_t n = room;
+        while (n > 0 && text[n] != ' ')
+            n--;
+        assert(n > 0); /* no word is that long */
+        put(b, "%.*s\n  %-*s  ", (int)n, text, HELP_COLUMN, "");
+        text += n + 1;
+        room = HELP_WIDTH - HELP_COLUMN - 4;
+    }
+    put(b, "%s\n", text);
+}
+
 static void put_option(struct buf *b, const struct option *o, const struct settings *defaults)
 {
-    char flag[64], value[64];
+    char flag[64], value[128], text[400];
     int n;
 
     n = o->letter ? snprintf(flag, sizeof(flag), "-%c, ", o->letter)
@@ -49,8 +69,8 @@ static void put_option(struct buf *b, const struct option *o, const struct setti
     snprintf(flag + n, sizeof(flag) - (size_t)n, "--%s%s%s", o->name, o->metavar ? " " : "",
              o->metavar ? o->metavar : "");
     option_show_default(o, defaults, value, sizeof(value));
-    put(b, "  %-*s  %s%s%s%s\n", HELP_COLUMN, flag, o->text, *value ? " [" : "", value,
-        *value ? "]" : "");
+    snprintf(text, sizeof(text), "%s%s%s%s", o->text, *value ? " [" : "", value, *value ? "]" : "");
+    put_wrapped(b, flag, text);
 }
 
 static void put_group(struct buf *b, const struct command *c, enum option_group g,

@@ -15,10 +15,10 @@
  * is first; then everything is let go in reverse order. If it is killed, the warden and
  * the janitor see that, and do the same.
  */
-#include "doors/azure/azure.h"
 #include "doors/mcp/mcp.h"
 #include "cli/janitor.h"
 #include "cli/serve_int.h"
+#include "doors/azure/azure.h"
 #include "loop/loop.h"
 
 #include <fcntl.h>

@@ -53,9 +53,9 @@ struct server {
     struct door rest, operator, mcp_door, azure_door;
     struct seeds seeds;
     char address[ADDRESS_SHOWN]; /* of the first listener on TCP, or "" */
-    struct timer *tick;  /* until a pool is up; then until nobody is left */
-    struct timer *limit; /* of the draining */
-    char why[256];       /* why no pool is up, as last told */
+    struct timer *tick;          /* until a pool is up; then until nobody is left */
+    struct timer *limit;         /* of the draining */
+    char why[256];               /* why no pool is up, as last told */
     bool ending;
     bool empty; /* the service has nothing left to do */
     int status;

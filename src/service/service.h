@@ -405,9 +405,10 @@ void service_pool_get(struct service *sv, size_t i, struct pool_info *ret);
 
 /* --- pools that come, change and go; an admin's to do --- */
 
-#define DEFAULT_ENVIRONMENT "default" /* the Python of the first pool, unless another has the name */
-#define POOL_NAME_MAX       32        /* of a-z, 0-9, '-', '_', '.' */
-#define POOLS_MADE_MAX      256
+#define DEFAULT_ENVIRONMENT                                                                        \
+    "default"             /* the Python of the first pool, unless another has the name */
+#define POOL_NAME_MAX  32 /* of a-z, 0-9, '-', '_', '.' */
+#define POOLS_MADE_MAX 256
 
 size_t service_environment_count(struct service *sv);
 const struct service_pool *service_environment_get(struct service *sv, size_t i);

@@ -78,7 +78,7 @@ struct run {
     char text[TEXT_MAX];  /* stdout and result */
     char notes[TEXT_MAX]; /* status events */
     char files[TEXT_MAX]; /* "path " each */
-    bool background; /* may have begun before it is told of */
+    bool background;      /* may have begun before it is told of */
     bool leave_when_queued;
     void (*on_end)(struct run *r); /* or when it is left; or NULL */
 };

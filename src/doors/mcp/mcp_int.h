@@ -20,9 +20,10 @@
 #define EXT_UI     META "ui"
 
 #define MIME_UI "text/html;profile=mcp-app"
-/* _meta of a tool whose results the page shows; clients from before 2026 look for the second key. */
+/* _meta of a tool whose results the page shows; clients from before 2026 look for the second key.
+ */
 #define META_PAGE                                                                                  \
-    "{\"ui\":{\"resourceUri\":\"ui://retort/result.html\"},"                                         \
+    "{\"ui\":{\"resourceUri\":\"ui://retort/result.html\"},"                                       \
     "\"ui/resourceUri\":\"ui://retort/result.html\"}"
 
 /* --- numbers: everything a stranger can make longer --- */
@@ -159,16 +160,16 @@ struct conversation {
     struct mcp *mcp; /* borrowed */
     char id[ID_MAX]; /* "mcp_..." */
     struct caller owner;
-    struct client client;       /* of the legacy era; version NULL before initialize */
-    struct peer *aside;         /* for what belongs to no call, or NULL: a GET stream, stdout */
-    struct call *calls;         /* under way */
+    struct client client; /* of the legacy era; version NULL before initialize */
+    struct peer *aside;   /* for what belongs to no call, or NULL: a GET stream, stdout */
+    struct call *calls;   /* under way */
     size_t call_count;
-    json_t *watched;            /* owned: object, URIs subscribed to; or NULL */
-    struct due due;             /* of listen.c */
-    char session[ID_MAX];       /* the interpreter used when none is named; "" at first */
+    json_t *watched;      /* owned: object, URIs subscribed to; or NULL */
+    struct due due;       /* of listen.c */
+    char session[ID_MAX]; /* the interpreter used when none is named; "" at first */
     int64_t used_us;
-    struct streams *streams;    /* owned by streams.c; NULL: not over HTTP, so it never idles */
-    struct crowd *crowd;        /* borrowed: those of the same tenant */
+    struct streams *streams; /* owned by streams.c; NULL: not over HTTP, so it never idles */
+    struct crowd *crowd;     /* borrowed: those of the same tenant */
     struct conversation *newer, *older; /* of the crowd, by their last use */
     struct conversation *beside;        /* with the same hash */
 };
@@ -244,10 +245,10 @@ void streams_expire(struct mcp *m);
 /* --- call.c: a request being served --- */
 
 struct call {
-    struct call *next, **link; /* of its conversation, else of mcp */
-    struct mcp *mcp;           /* borrowed */
-    const struct face *face;   /* borrowed */
-    struct peer *peer;         /* borrowed; NULL when it has been answered or dropped */
+    struct call *next, **link;         /* of its conversation, else of mcp */
+    struct mcp *mcp;                   /* borrowed */
+    const struct face *face;           /* borrowed */
+    struct peer *peer;                 /* borrowed; NULL when it has been answered or dropped */
     struct conversation *conversation; /* borrowed, or NULL */
     struct caller caller;
     struct client client;
@@ -259,18 +260,18 @@ struct call {
     loop_fn *on_cancel;
     void *cancel_arg;
     struct call_keep *keeps;
-    struct ask *asks;  /* owned by ask.c: questions without an answer */
-    json_t *answers;   /* owned: modern, to what was asked when it came before; or NULL */
-    json_t *state;     /* owned: modern, what call_ask_all() was given then; or NULL */
-    struct task *task; /* owned by tasks.c: the answer goes there; or NULL */
+    struct ask *asks;           /* owned by ask.c: questions without an answer */
+    json_t *answers;            /* owned: modern, to what was asked when it came before; or NULL */
+    json_t *state;              /* owned: modern, what call_ask_all() was given then; or NULL */
+    struct task *task;          /* owned by tasks.c: the answer goes there; or NULL */
     struct clearance clearance; /* of approval.c: what it runs, it runs with this */
     bool cancelled;
 };
 
 /* Takes nothing: id and params are referenced. */
 struct call *call_new(struct mcp *m, const struct face *face, struct peer *p,
-                      struct conversation *v, const struct caller *who,
-                      const struct client *client, const json_t *id, json_t *params);
+                      struct conversation *v, const struct caller *who, const struct client *client,
+                      const json_t *id, json_t *params);
 
 /* The service, or NULL when the call has been answered with why there is none. */
 struct service *call_service(struct call *c);
@@ -368,10 +369,10 @@ void states_free(struct mcp *m);
 
 struct method {
     const char *name;
-    unsigned eras;      /* IN(ERA_LEGACY) | IN(ERA_MODERN) */
-    const char *named;  /* the parameter that Mcp-Name repeats, or NULL */
-    bool asks;          /* modern: it may end with input_required */
-    unsigned needs;     /* FACE_*, or 0 */
+    unsigned eras;     /* IN(ERA_LEGACY) | IN(ERA_MODERN) */
+    const char *named; /* the parameter that Mcp-Name repeats, or NULL */
+    bool asks;         /* modern: it may end with input_required */
+    unsigned needs;    /* FACE_*, or 0 */
     void (*handle)(struct call *c);
 };
 /* NULL when this era has none of that name. */
@@ -401,12 +402,12 @@ enum face_has {
 struct face {
     const char *name, *title;
     const char *instructions;
-    const struct tool *const *tools; /* ends with NULL; in the order they are listed */
+    const struct tool *const *tools;  /* ends with NULL; in the order they are listed */
     const struct tool *const *hidden; /* or NULL: called by old names, and not listed */
-    unsigned has;                    /* FACE_* */
-    const char *pool;                /* where its tools run when a call names none; NULL: the first */
-    unsigned changes;                /* IN(CHANGE_*): what clients can hear of */
-    const struct face_more *more;    /* or NULL */
+    unsigned has;                     /* FACE_* */
+    const char *pool;             /* where its tools run when a call names none; NULL: the first */
+    unsigned changes;             /* IN(CHANGE_*): what clients can hear of */
+    const struct face_more *more; /* or NULL */
 };
 extern const struct face face_native;
 
@@ -632,7 +633,7 @@ struct embedded {
     const char *digest;
     const char *matter; /* JSON: what stands at the top of a SKILL.md; or NULL */
 };
-extern const struct embedded embedded[]; /* ends with a uri of NULL */
+extern const struct embedded embedded[];              /* ends with a uri of NULL */
 const struct embedded *embedded_find(struct str uri); /* skills.c; or NULL */
 json_t *embedded_show(const struct embedded *f, const struct version *v); /* owned: a Resource */
 
@@ -661,7 +662,7 @@ struct prompt_arg {
 struct prompt {
     const char *name, *title, *text;
     struct prompt_arg args[PROMPT_ARGS]; /* strings of at most PROMPT_ARG_MAX */
-    const char *message; /* with "{name}" for an argument */
+    const char *message;                 /* with "{name}" for an argument */
     const char *without; /* the same where the last argument was left out; or NULL */
 };
 const struct prompt *prompt_find(struct str name); /* or NULL */
@@ -671,12 +672,12 @@ const struct prompt *prompt_find(struct str name); /* or NULL */
 #define WALK_SESSIONS 20  /* looked at in one walk */
 #define WALK_FILES    200 /* of each, the latest */
 
-struct walk_place { /* a session, and the files that were changed last in it */
+struct walk_place {             /* a session, and the files that were changed last in it */
     const char *session, *name; /* name: or NULL */
     const struct space_file *files;
     size_t count;
 };
-struct walk_end { /* where to go on */
+struct walk_end {         /* where to go on */
     char session[ID_MAX]; /* "": there is nothing more */
     int64_t created_ms;
 };
@@ -688,16 +689,16 @@ void walk_files(struct call *c, struct service *sv, const struct walk_end *after
 
 /* --- the rest of the methods --- */
 
-void handle_resources_list(struct call *c);      /* resources.c */
+void handle_resources_list(struct call *c); /* resources.c */
 void handle_resources_templates(struct call *c);
 void handle_resources_read(struct call *c);
-void handle_prompts_list(struct call *c);        /* prompts.c */
+void handle_prompts_list(struct call *c); /* prompts.c */
 void handle_prompts_get(struct call *c);
-void handle_complete(struct call *c);            /* complete.c */
-void handle_skills_list(struct call *c);         /* skills.c */
+void handle_complete(struct call *c);    /* complete.c */
+void handle_skills_list(struct call *c); /* skills.c */
 void handle_skills_get(struct call *c);
 void handle_directory_read(struct call *c);
-void handle_tasks_get(struct call *c);           /* tasks.c */
+void handle_tasks_get(struct call *c); /* tasks.c */
 void handle_tasks_update(struct call *c);
 void handle_tasks_cancel(struct call *c);
 /* The client gets a task now, and what the call ends with later. False: it may not have one, and
@@ -722,7 +723,7 @@ void outlet_free(struct outlet *o);
 /* False: it is longer than a client would read, and left out. */
 bool outlet_put(struct outlet *o, const json_t *message);
 bool outlet_put_text(struct outlet *o, char *text, size_t n); /* takes text, malloced, or NULL */
-size_t outlet_waits(const struct outlet *o); /* bytes */
+size_t outlet_waits(const struct outlet *o);                  /* bytes */
 
 /* --- stdio.c --- */
 
@@ -734,25 +735,25 @@ void stdio_free(struct stdio *s);
 struct mcp {
     struct mcp_config config;
     struct face own;
-    const struct face *face; /* own, for now */
+    const struct face *face;            /* own, for now */
     struct conversation *conversations; /* owned */
     size_t conversation_count;
-    struct call *calls; /* those of no conversation */
-    size_t call_count;  /* of all: each holds us */
-    bool draining;      /* nothing new that stays open */
-    bool freed;         /* the last call frees the rest */
-    struct listeners *listeners; /* owned by listen.c */
-    struct tasks *tasks;   /* owned by tasks.c */
-    struct states *states; /* owned by state.c */
-    struct stdio *stdio;   /* owned by stdio.c */
-    struct roll *roll;     /* owned by conversation.c */
-    struct kept *kept;     /* owned: streams.c */
-    char *challenge;       /* owned: of 401 over HTTP, or NULL */
-    struct route routes[3]; /* of config.path */
+    struct call *calls;              /* those of no conversation */
+    size_t call_count;               /* of all: each holds us */
+    bool draining;                   /* nothing new that stays open */
+    bool freed;                      /* the last call frees the rest */
+    struct listeners *listeners;     /* owned by listen.c */
+    struct tasks *tasks;             /* owned by tasks.c */
+    struct states *states;           /* owned by state.c */
+    struct stdio *stdio;             /* owned by stdio.c */
+    struct roll *roll;               /* owned by conversation.c */
+    struct kept *kept;               /* owned: streams.c */
+    char *challenge;                 /* owned: of 401 over HTTP, or NULL */
+    struct route routes[3];          /* of config.path */
     char *tools_text[VERSION_COUNT]; /* owned: results of tools/list, or NULL */
-    struct service *followed;      /* borrowed: tells what changes; or NULL */
-    struct reading *reads_waiting; /* resources to be read */
-    size_t reads;                  /* at this moment */
+    struct service *followed;        /* borrowed: tells what changes; or NULL */
+    struct reading *reads_waiting;   /* resources to be read */
+    size_t reads;                    /* at this moment */
 };
 /* Frees what is left when the last call has gone. */
 void mcp_release(struct mcp *m);

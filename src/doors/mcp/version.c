@@ -4,12 +4,12 @@
 #include <stdio.h>
 
 const struct version versions[VERSION_COUNT + 1] = {
-    {"2026-07-28", ERA_MODERN, HAS_ANNOTATIONS | HAS_STRUCTURED | HAS_ICONS},
+    {"2026-07-28",                                  ERA_MODERN, HAS_ANNOTATIONS | HAS_STRUCTURED | HAS_ICONS},
     {"2025-11-25", ERA_LEGACY, HAS_ANNOTATIONS | HAS_STRUCTURED | HAS_ICONS},
-    {"2025-06-18", ERA_LEGACY, HAS_ANNOTATIONS | HAS_STRUCTURED            },
-    {"2025-03-26", ERA_LEGACY, HAS_ANNOTATIONS | HAS_BATCH                 },
-    {"2024-11-05", ERA_LEGACY, HAS_STDIO_ONLY                              },
-    {0},
+    {"2025-06-18",                                  ERA_LEGACY, HAS_ANNOTATIONS | HAS_STRUCTURED},
+    {"2025-03-26", ERA_LEGACY, HAS_ANNOTATIONS | HAS_BATCH},
+    {"2024-11-05",                                  ERA_LEGACY, HAS_STDIO_ONLY},
+    {0            },
 };
 
 const struct version *version_find(struct str name)

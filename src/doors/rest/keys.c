@@ -18,11 +18,10 @@ void handle_create_key(struct request *r)
 {
     const json_t *body = request_json(r);
 
-    service_key_create(request_service(r), request_caller(r),
-                       json_view(json_object_get(body, "tenant")),
-                       json_view(json_object_get(body, "name")),
-                       json_is_true(json_object_get(body, "admin")),
-                       json_is_true(json_object_get(body, "approver")), on_created, r);
+    service_key_create(
+        request_service(r), request_caller(r), json_view(json_object_get(body, "tenant")),
+        json_view(json_object_get(body, "name")), json_is_true(json_object_get(body, "admin")),
+        json_is_true(json_object_get(body, "approver")), on_created, r);
 }
 
 static void on_keys(void *arg, const struct key_row *keys, size_t count, const struct err *failed)

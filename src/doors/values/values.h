@@ -14,12 +14,12 @@
 
 /* --- numbers: each is also in the OpenAPI document --- */
 
-#define INPUT_COUNT_MAX  64
-#define ENV_COUNT_MAX    64
-#define ENV_NAME_MAX     128
-#define ENV_VALUE_MAX    (8 * KiB)
-#define URL_MAX          (64 * KiB)
-#define SECONDS_MAX      31536000 /* a year; the pool's own limits are lower */
+#define INPUT_COUNT_MAX 64
+#define ENV_COUNT_MAX   64
+#define ENV_NAME_MAX    128
+#define ENV_VALUE_MAX   (8 * KiB)
+#define URL_MAX         (64 * KiB)
+#define SECONDS_MAX     31536000 /* a year; the pool's own limits are lower */
 
 /* --- values.c: what clients write as text --- */
 
