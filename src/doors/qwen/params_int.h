@@ -20,7 +20,7 @@ static inline struct str from(struct str s, size_t at)
 /* Where it is, or s.n. */
 static inline size_t find(struct str s, const char *what)
 {
-    const char *at = s.n ? memmem(s.p, s.n, what, strlen(what)) : NULL;
+    const char *at = s.p && s.n ? memmem(s.p, s.n, what, strlen(what)) : NULL;
 
     return at ? (size_t)(at - s.p) : s.n;
 }
