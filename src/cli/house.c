@@ -47,6 +47,14 @@ struct service_pool *pools_complete(const struct service_pool *pools, size_t cou
     return made;
 }
 
+bool pools_reach_out(const struct settings *s)
+{
+    for (size_t i = 0; i < s->pool_count; i++)
+        if (s->pools[i].egress != EGRESS_NONE)
+            return true;
+    return false;
+}
+
 struct service *service_of(const struct settings *s, struct loop *l, struct engine *en,
                            struct store *st, const struct service_pool *pools, size_t count,
                            struct err *e)

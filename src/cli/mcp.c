@@ -236,6 +236,7 @@ static void live(struct local *lo, pid_t parent)
         .service = the_service,
         .arg = lo,
         .answer_ms = lo->s->serve.answer_ms,
+        .outside = pools_reach_out(lo->s),
         .fixtures = lo->s->fixtures,
         .face = face_of(lo),
     };

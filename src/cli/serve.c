@@ -150,6 +150,7 @@ static int build_doors(struct server *sv, struct err *e)
                              .service = the_service,
                              .arg = sv,
                              .answer_ms = sv->s->serve.answer_ms,
+                             .outside = pools_reach_out(sv->s),
                              .fixtures = sv->s->fixtures,
                              .public_url = s->public_url,
                              .oauth_servers = s->oauth_servers};

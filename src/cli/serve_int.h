@@ -31,6 +31,7 @@ int file_keep(const char *flag, const char *path, char ret[KEPT_PATH_MAX],
 /* Before there is more than one thread. */
 void memory_give_back(void);
 /* Copies, each with the modules it preloads: owned, as many. Asks the Python of each. */
+bool pools_reach_out(const struct settings *s); /* some pool's code has a way to the network */
 struct service_pool *pools_complete(const struct service_pool *pools, size_t count, struct err *e);
 void pools_free(struct service_pool *pools, size_t count);
 struct service *service_of(const struct settings *s, struct loop *l, struct engine *en,

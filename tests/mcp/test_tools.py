@@ -7,7 +7,8 @@ import re
 import threading
 
 import pytest
-from client import Legacy, text_of
+from client import Legacy, Modern, text_of
+from server import Server
 
 NAMES = ["run_code", "run_shell", "get_execution", "interrupt_execution", "create_session",
          "list_sessions", "restart_session", "close_session", "list_files", "read_file",
@@ -74,6 +75,15 @@ def test_the_list(either):
         assert "outputSchema" not in tool
     assert {t["name"] for t in tools if t["annotations"]["readOnlyHint"]} == {
         "get_execution", "list_sessions", "list_files", "read_file", "list_packages"}
+
+
+def test_the_world_is_open_where_code_reaches_it(modern):
+    def outside(client):
+        return {name for name, tool in client.tools().items() if tool["annotations"]["openWorldHint"]}
+
+    assert outside(modern) == {"write_file"}  # by URL
+    with Server("--egress", "allow-list", "--egress-hosts", "example.test") as server:
+        assert outside(Modern(server)) == {"write_file", "run_code", "run_shell"}
 
 
 def test_what_matters_comes_first(modern):

@@ -9,7 +9,7 @@ BRIEF = {"id", "object", "session", "pool", "kind", "status", "created_at", "sta
          "ended_at", "outcome"}
 WHOLE = BRIEF | {"code", "stdout", "stderr", "result", "files", "events"}
 # Without what is only a convenience, made of the events.
-AUDIT = WHOLE - {"stdout", "stderr", "result"} | {"tenant", "key", "request_id", "door"}
+AUDIT = WHOLE - {"stdout", "stderr", "result"} | {"tenant", "key", "request_id", "door", "approval"}
 
 
 def test_record_is_what_was_answered(session, client):

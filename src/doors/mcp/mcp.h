@@ -26,7 +26,8 @@ struct mcp_config {
     /* Signs what clients hand back to us. All zero: made anew, and forgotten with us. */
     uint8_t secret[MCP_SECRET_BYTES];
     uint64_t answer_ms; /* code that runs longer is answered for with what there is; 0: 50 s */
-    bool fixtures;      /* the tools of the conformance suite */
+    bool outside;  /* code may reach the network: what runs it is said to be open to the world */
+    bool fixtures; /* the tools of the conformance suite */
     /* Over HTTP: how clients reach us, and who gives them tokens, comma-separated; borrowed. NULL:
      * nobody does. */
     const char *public_url, *oauth_servers;

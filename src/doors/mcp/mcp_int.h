@@ -448,7 +448,6 @@ struct tool {
 void handle_tools_list(struct call *c);
 void tools_forget(struct mcp *m); /* what tools/list said: they have changed */
 void handle_tools_call(struct call *c);
-json_t *tool_show(const struct tool *t, const struct version *v); /* owned */
 const struct tool *tool_find(const struct face *f, struct str name);
 
 extern const struct tool tool_run_code, tool_run_shell, tool_get_execution,

@@ -11,22 +11,24 @@ static json_t *literal(const char *text)
     return v;
 }
 
-static json_t *hints_show(const struct tool *t)
+/* outside: code may reach what is not ours. */
+static json_t *hints_show(const struct tool *t, bool outside)
 {
     return json_pack("{s:s, s:b, s:b, s:b, s:b}", "title", t->title, "readOnlyHint",
                      t->hints & TOOL_READS, "destructiveHint", t->hints & TOOL_DESTROYS,
                      "idempotentHint", t->hints & TOOL_REPEATABLE, "openWorldHint",
-                     t->hints & TOOL_OUTSIDE);
+                     (t->hints & TOOL_OUTSIDE) || (outside && (t->hints & TOOL_RUNS)));
 }
 
-json_t *tool_show(const struct tool *t, const struct version *v)
+static json_t *tool_show(const struct call *c, const struct tool *t)
 {
+    const struct version *v = c->client.version;
     json_t *schema = t->schema ? literal(t->schema) : fields_schema(t->params);
     json_t *shown = json_pack("{s:s, s:s, s:o}", "name", t->name, "description", t->text,
                               "inputSchema", schema);
 
     if (v->has & HAS_ANNOTATIONS)
-        json_object_set_new(shown, "annotations", hints_show(t));
+        json_object_set_new(shown, "annotations", hints_show(t, c->mcp->config.outside));
     if (v->has & HAS_STRUCTURED) {
         json_object_set_new(shown, "title", json_string(t->title));
         if (t->answer)
@@ -42,10 +44,10 @@ static json_t *tools_show(const struct call *c)
     json_t *list = json_array(), *result;
 
     for (size_t i = 0; c->face->tools[i]; i++)
-        json_array_append_new(list, tool_show(c->face->tools[i], c->client.version));
+        json_array_append_new(list, tool_show(c, c->face->tools[i]));
     for (size_t i = 0; c->face->more && c->face->more->tools[i]; i++)
         for (const struct tool *t = c->face->more->tools[i]; t->name; t++)
-            json_array_append_new(list, tool_show(t, c->client.version));
+            json_array_append_new(list, tool_show(c, t));
     result = json_pack("{s:o}", "tools", list);
     if (call_is_modern(c)) {
         json_object_set_new(result, "ttlMs", json_integer(3600000));
