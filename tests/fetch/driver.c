@@ -74,8 +74,8 @@ static int on_bytes(void *arg, struct str bytes, struct err *e)
 
 static void on_done(void *arg, const struct fetch_result *r, const struct err *failed)
 {
-    static const char *const kinds[] = {"none",     "caller", "limit", "missing",
-                                        "conflict", "busy",   "host"};
+    static const char *const kinds[] = {"none",     "caller", "limit",  "missing",
+                                        "conflict", "busy",   "denied", "host"};
     struct one *o = arg;
     struct driver *d = o->driver;
 
