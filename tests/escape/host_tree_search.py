@@ -17,7 +17,7 @@ for top, dirs, files in os.walk("/"):
 report(top=listed, found=found)
 """
 
-OWN = ["dev", "etc", "opt", "proc", "run", "tmp", "usr", "var", "workspace"]
+OWN = ["dev", "etc", "mnt", "opt", "proc", "run", "tmp", "usr", "var", "workspace"]
 
 
 def check(box):
