@@ -7,7 +7,7 @@
 #define PULLED   "mcr.microsoft.com/k8se/services/codeinterpreter:" /* stands for the default */
 #define WALL_MS  220000 /* of one execution, as Azure has it */
 #define SECONDS  1000ull
-#define COOLDOWN 3650ull * 86400 /* the most that is taken for a number of seconds */
+#define COOLDOWN (3650ull * 86400) /* the most that is taken for a number of seconds */
 
 /* --- which environment --- */
 
@@ -89,7 +89,7 @@ static bool read_number(const json_t *v, double *ret)
     char *end = NULL;
 
     *ret = json_is_number(v) ? json_number_value(v) : text ? strtod(text, &end) : 0;
-    return *ret > 0 && *ret < 1e15 && (!text || *end == '\0');
+    return *ret > 0 && *ret < 1e15 && (!end || *end == '\0');
 }
 
 /* "2Gi", "512Mi", "1.5G" or bytes. */

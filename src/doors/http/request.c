@@ -300,19 +300,32 @@ struct str request_header(struct request *r, const char *name)
     return (struct str){0};
 }
 
+static bool next_row(const char **p, unsigned long row[3])
+{
+    for (size_t i = 0; i < 3; i++) {
+        char *end;
+        row[i] = strtoul(*p, &end, 10);
+        if (end == *p)
+            return false;
+        *p = end;
+    }
+    return true;
+}
+
 /* A server that root has started lives in a user namespace with few users in it. What a user is
  * called there is not what the host calls it, and those who are not in it all look alike. */
 static bool uid_on_host(uid_t uid, uid_t *ret)
 {
+    enum { INSIDE, OUTSIDE, COUNT_OF, COLUMNS };
+    unsigned long row[COLUMNS];
+    const char *p;
     char text[KiB];
-    unsigned inside, outside, count;
-    int n;
 
     if (fd_read_file_at(AT_FDCWD, "/proc/self/uid_map", text, sizeof(text)) < 0)
         return false;
-    for (const char *p = text; sscanf(p, "%u %u %u %n", &inside, &outside, &count, &n) == 3; p += n)
-        if (uid >= inside && uid - inside < count) {
-            *ret = outside + (uid - inside);
+    for (p = text; next_row(&p, row);)
+        if (uid >= row[INSIDE] && uid - row[INSIDE] < row[COUNT_OF]) {
+            *ret = (uid_t)(row[OUTSIDE] + (uid - row[INSIDE]));
             return true;
         }
     return false;

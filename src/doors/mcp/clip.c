@@ -46,7 +46,7 @@ void text_share(const size_t *wants, size_t *ret, size_t count, size_t sum)
             }
     }
     for (size_t i = 0; i < count; i++)
-        if (ret[i] == SIZE_MAX)
+        if (ret[i] == SIZE_MAX && left > 0)
             ret[i] = sum / left;
 }
 

@@ -95,7 +95,7 @@ static void take_line(struct run *u, struct str text)
 
 static void tell(struct run *u)
 {
-    if (!u->news && time_mono_us() - u->told_us < SILENT_MS * 1000)
+    if (!u->news && time_mono_us() - u->told_us < (int64_t)SILENT_MS * 1000)
         return;
     u->news = false;
     u->told_us = time_mono_us();

@@ -73,12 +73,11 @@ static bool is_text(struct str s)
 static void put_text_page(struct reading *r, struct str page, size_t from)
 {
     struct err e;
-    uint64_t next = r->offset + from + page.n;
+    uint64_t begin = r->offset + from, next = begin + page.n;
 
     if (r->offset > 0 || next < r->size)
-        (void)!buf_printf(&r->text, &e, "bytes %llu to %llu of %llu:\n",
-                          (unsigned long long)(r->offset + from), (unsigned long long)next,
-                          (unsigned long long)r->size);
+        (void)!buf_printf(&r->text, &e, "bytes %llu to %llu of %llu:\n", (unsigned long long)begin,
+                          (unsigned long long)next, (unsigned long long)r->size);
     (void)!buf_put(&r->text, page, &e);
     if (next < r->size)
         (void)!buf_printf(&r->text, &e, "\n[next: read_file with offset=%llu]",

@@ -1,7 +1,6 @@
 /* A call as its client made it: code, and what stands beside it by these names. */
 #include "doors/qwen/qwen_int.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 #define SECONDS_MOST 86400
@@ -74,7 +73,7 @@ static int take_timeout(struct order *o, const json_t *v, struct err *e)
     }
     if (!(s >= 0) || s > SECONDS_MOST)
         return err_set(e, ERR_CALLER, "timeout is a number of seconds, from 0 to %d", SECONDS_MOST);
-    o->wall_ms = s > 0 ? (uint64_t)ceil(s * 1000) : (uint64_t)SECONDS_MOST * 1000;
+    o->wall_ms = s > 0 ? (uint64_t)(s * 1000 + 0.999) : (uint64_t)SECONDS_MOST * 1000;
     return 0;
 }
 
