@@ -11,8 +11,12 @@ static bool base64url_decode(struct str s, char *ret, size_t *ret_n)
     AUTO_FREE char *text = mem_zalloc(s.n + 4);
     size_t n = s.n;
 
-    for (size_t i = 0; i < s.n; i++)
-        text[i] = s.p[i] == '-' ? '+' : s.p[i] == '_' ? '/' : s.p[i];
+    memcpy(text, s.p, s.n);
+    for (char *p = text; p < text + s.n; p++)
+        if (*p == '-')
+            *p = '+';
+        else if (*p == '_')
+            *p = '/';
     while (n % 4 != 0)
         text[n++] = '=';
     return base64_decode((struct str){text, n}, ret, ret_n);
