@@ -117,7 +117,9 @@ static bool unhex(const char *text, char *ret, size_t size)
     if (n == 0 || n % 2 != 0 || n / 2 >= size || text[n] != '.')
         return false;
     for (size_t i = 0; i < n; i += 2) {
-        if (sscanf(text + i, "%2x", &v) != 1 || v == 0)
+        char two[] = {text[i], text[i + 1], '\0'};
+        v = (unsigned)strtoul(two, NULL, 16);
+        if (v == 0)
             return false;
         ret[i / 2] = (char)v;
     }
@@ -133,6 +135,7 @@ static bool name_read(const struct qwen *q, struct str name, struct caller *ret_
     int at = 0;
 
     if (!str_to_cstr(name, text, sizeof(text)) ||
+        /* NOLINTNEXTLINE(cert-err34-c): five digits always fit */
         sscanf(text, "%39[a-z0-9_]-%5zu-%32[0-9a-f]-%n", ret_execution, ret_n, given, &at) != 3 ||
         at == 0 || !id_is(str_of(ret_execution), "exec_") ||
         strlen(given) != 2 * (size_t)SIGNATURE ||

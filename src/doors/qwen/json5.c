@@ -151,7 +151,7 @@ static bool read_escape(struct cursor *c, char **to)
     if (letter == '\n' || letter == '\r')
         return true;
     known = letter ? strchr(from, letter) : NULL;
-    *(*to)++ = known ? means[known - from] : letter;
+    *(*to)++ = (char)(known ? means[known - from] : letter);
     return true;
 }
 

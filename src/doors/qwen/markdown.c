@@ -166,6 +166,7 @@ static bool put_place(struct buf *b, struct str line)
     char text[128];
 
     if (!begins(line, head) || !str_to_cstr(line, text, sizeof(text)) ||
+        /* NOLINTNEXTLINE(cert-err34-c): nine digits always fit */
         sscanf(text + sizeof(head) - 1, "%9u>\", line %9u", &cell, &at) != 2)
         return false;
     (void)!buf_printf(b, &e, "  Cell In [%u], line %u\n", cell, at);

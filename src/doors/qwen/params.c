@@ -66,6 +66,7 @@ static void append(struct written *p, struct str s)
         p->room = 2 * (p->code_n + s.n + 1);
         p->code = mem_realloc(p->code, p->room);
     }
+    assert(p->code);
     if (s.n > 0)
         memcpy(p->code + p->code_n, s.p, s.n);
     p->code_n += s.n;
@@ -229,7 +230,7 @@ static void set_unescaped(struct written *ret, struct str s)
     for (size_t i = 0; i < s.n; i++) {
         const char *known =
             s.p[i] == '\\' && i + 1 < s.n && s.p[i + 1] ? strchr(letters, s.p[i + 1]) : NULL;
-        text[n++] = known ? means[known - letters] : s.p[i];
+        text[n++] = (char)(known ? means[known - letters] : s.p[i]);
         i += known != NULL;
     }
     set_code(ret, (struct str){text, n});

@@ -152,7 +152,7 @@ static void on_joined(void *arg)
 
 void answer_output(struct request *r, const char *which, const struct exec_info *info)
 {
-    struct large small = {.r = r, .which = which, .events = info->events}, *g = &small;
+    struct large small = {.r = r, .which = which, .events = info->events}, *g;
 
     if (size_of(info) <= LARGE) {
         join(&small);

@@ -284,9 +284,9 @@ static const struct field key_fields[] = {
 
 #define LIST_OF(schema, last) \
     { \
-        {"data", FIELD_LIST, REQUIRED, .of = schema, .text = "One page of them."}, \
+        {"data", FIELD_LIST, REQUIRED, .of = (schema), .text = "One page of them."}, \
         {"has_more", FIELD_BOOL, REQUIRED, .text = "There is another page."}, \
-        {"last_id", FIELD_TEXT, OPTIONAL, .text = last}, \
+        {"last_id", FIELD_TEXT, OPTIONAL, .text = (last)}, \
         {0}, \
     }
 #define PAGED "Pass as after= for the next page; null when the page is empty."
