@@ -481,7 +481,7 @@ static int check(struct session *s, const struct exec_config *c, struct err *e)
 
 static void put_env(struct buf *b, const struct exec_config *c)
 {
-    buf_init(b, EXEC_ENV_BYTES + EXEC_ENV_MAX * 16);
+    buf_init(b, EXEC_ENV_BYTES + (size_t)EXEC_ENV_MAX * 16);
     for (size_t i = 0; i < c->env_count; i++) {
         AUTO_FREE char *line = mem_zalloc(c->env[i].name.n + c->env[i].value.n + 2);
         size_t n = c->env[i].name.n;

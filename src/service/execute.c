@@ -233,7 +233,7 @@ static void start(struct job *j)
 {
     struct live *l = j->live;
     uint64_t most = l->env->config.limits.wall_ms;
-    AUTO_FREE struct exec_env *env = mem_zalloc(2 * EXEC_ENV_MAX * sizeof(*env));
+    AUTO_FREE struct exec_env *env = mem_zalloc((size_t)2 * EXEC_ENV_MAX * sizeof(*env));
     struct exec_config config = {
         .kind = j->kind,
         .code = str_of(j->row.code),

@@ -90,7 +90,7 @@ void live_go(struct live *l, enum session_state to)
     if (before != after)
         count_room(l, after ? 1 : -1);
     l->state = to;
-    l->row.state = after ? SESSION_IDLE : to;
+    l->row.state = (int)(after ? SESSION_IDLE : to);
 }
 
 bool live_is_awake(const struct live *l)
@@ -118,7 +118,7 @@ struct live *live_enter(struct service *sv, struct environment *env, struct sess
         sv->counts.sessions[state]++;
         count_room(l, 1);
     }
-    l->row.state = takes_room(state) ? SESSION_IDLE : state;
+    l->row.state = (int)(takes_room(state) ? SESSION_IDLE : state);
     table_put(&sv->sessions, l->row.id, l);
     return l;
 }

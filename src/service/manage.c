@@ -332,12 +332,13 @@ static void on_read(struct task *t, const struct err *failed)
         answer(op, NULL, failed);
         return;
     }
-    op->left = count;
+    op->left = count + 1; /* and us: some end at once, and the last to end answers */
     for (size_t i = 0; i < count; i++) {
         end_one(op, &rows[i]);
         session_row_done(&rows[i]);
     }
     free(rows);
+    on_ended(op, NULL);
 }
 
 /* Until there is none: those that are about to be written come with a later round. */

@@ -33,7 +33,7 @@ static void grow(struct table *t)
 {
     struct table bigger = {.cap = t->cap ? t->cap * 2 : FIRST_CAP, .n = t->n};
 
-    bigger.at = mem_zalloc(bigger.cap * sizeof(*bigger.at));
+    bigger.at = mem_zalloc(bigger.cap * sizeof(struct link *));
     for (size_t i = 0; i < t->cap; i++) {
         for (struct link *l = t->at[i], *next; l; l = next) {
             struct link **to = &bigger.at[place(l->key, bigger.cap)];
