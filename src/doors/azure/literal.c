@@ -126,10 +126,12 @@ static size_t read_escape(struct str s, size_t at, uint32_t *ret)
 /* What is between the quotes, or NULL when this is not the repr of one string. */
 static json_t *string(struct str s)
 {
-    char quote = s.n >= 2 ? s.p[0] : '\0';
+    char quote = '\0';
     AUTO_FREE char *text = NULL;
     size_t n = 0;
 
+    if (s.n >= 2)
+        quote = s.p[0];
     if ((quote != '\'' && quote != '"') || s.p[s.n - 1] != quote)
         return NULL;
     s = (struct str){s.p + 1, s.n - 2};
