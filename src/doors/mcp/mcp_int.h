@@ -734,7 +734,7 @@ void stdio_free(struct stdio *s);
 struct mcp {
     struct mcp_config config;
     struct face own;
-    const struct face *face;            /* own, for now */
+    const struct face *face;            /* what is shown: own, or the config's */
     struct conversation *conversations; /* owned */
     size_t conversation_count;
     struct call *calls;              /* those of no conversation */
