@@ -76,6 +76,11 @@ struct prisme_settings {
     uint64_t timeout_ms, parallel;
 };
 
+/* Whom the doors ask that have a model behind them. */
+struct model_settings {
+    char *script; /* owned, or NULL */
+};
+
 /* What only `keys` has. */
 struct keys_settings {
     char *tenant, *name; /* owned, or NULL */
@@ -93,6 +98,7 @@ struct settings {
     struct keys_settings keys;
     struct qwen_settings qwen;
     struct prisme_settings prisme;
+    struct model_settings model;
     struct service_pool pool;   /* of run: the one; of serve: what every pool has at first */
     struct service_pool *pools; /* owned: the [pool NAME] sections, each of them complete */
     size_t pool_count;

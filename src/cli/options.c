@@ -245,6 +245,9 @@ const struct option options[] = {
     {"prisme-source-key", 0, OPTION_PATH, GROUP_PRISME, SERVE, AT(prisme.source_key), .metavar = "FILE",
      .unset = "none", .text = "The secret by which the tokens of such callers are signed."},
 
+    {"model-script",    0, OPTION_PATH, GROUP_MODEL, SERVE | MCP, AT(model.script), .metavar = "FILE",
+     .unset = "none", .text = "Play this script in place of a model; - for those in requests alone."},
+
     {"python",  0,   OPTION_PATH, GROUP_OTHER, RUN | DOCTOR, AT(pool.python), .metavar = "PATH",
      .unset = "/usr/bin/python3, else from PATH",
      .text = "The Python to run, such as that of a virtual environment."},
@@ -425,7 +428,8 @@ void settings_done(struct settings *s)
                      s->prisme.packages,
                      s->prisme.packages_more,
                      s->prisme.sources,
-                     s->prisme.source_key};
+                     s->prisme.source_key,
+                     s->model.script};
     struct list *lists[] = {&s->files, &s->words, &s->serve.listen};
 
     for (size_t i = 0; i < COUNT(texts); i++)

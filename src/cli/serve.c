@@ -19,6 +19,7 @@
 #include "doors/operator/operator.h"
 #include "doors/rest/rest.h"
 #include "loop/loop.h"
+#include "model/model.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -46,6 +47,7 @@ struct server {
     struct loop *loop; /* owned, as are the rest */
     struct engine *engine;
     struct store *store;
+    struct models *models;
     struct service *service;
     struct http *http;
     struct mcp *mcp;
@@ -103,9 +105,13 @@ static int settle(struct server *sv, struct err *e)
 static int build_service(struct server *sv, struct err *e)
 {
     const struct store_config store = {.dir = sv->s->state};
+    const struct models_config models = {.loop = sv->loop, .script = sv->s->model.script};
 
     sv->store = store_open(sv->loop, &store, e);
     if (!sv->store)
+        return -1;
+    sv->models = models_new(&models, e);
+    if (!sv->models)
         return -1;
     sv->service =
         service_of(sv->s, sv->loop, sv->engine, sv->store, sv->pools, sv->s->pool_count, e);
@@ -329,6 +335,7 @@ static void take_down(struct server *sv)
     }
     azure_free(sv->azure); /* a request may outlive the listeners */
     seeds_free(&sv->seeds);
+    models_free(sv->models);
     engine_free(sv->engine);
     if (sv->loop)
         loop_free(sv->loop);
