@@ -49,6 +49,7 @@ struct serve_settings {
 
     bool plain_http;
     char *tls_cert, *tls_key;         /* owned: files; both or neither */
+    char *tls_client_ca;              /* owned: a file, or NULL */
     char *hosts, *origins;            /* owned, or NULL */
     char *public_url, *oauth_servers; /* owned, or NULL */
     uint64_t max_connections, max_per_address, header_ms;

@@ -59,6 +59,7 @@ static int build_prisme(struct seeds *d, const struct seeds_config *c, struct er
         .packages_more = s->packages_more,
         .sources = s->sources,
         .source_key = {d->prisme.key, d->prisme.key_n},
+        .certificates = c->settings->serve.tls_client_ca != NULL,
         .timeout_ms = s->timeout_ms,
         .parallel = s->parallel,
     };

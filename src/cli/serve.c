@@ -42,7 +42,7 @@ struct server {
     struct {
         int fd; /* owned, or -1 */
         char path[KEPT_PATH_MAX];
-    } cert, key;
+    } cert, key, client_ca;
 
     struct loop *loop; /* owned, as are the rest */
     struct engine *engine;
@@ -82,6 +82,11 @@ static int prepare(struct server *sv, struct err *e)
         sv->cert.fd = file_keep("--tls-cert", s->tls_cert, sv->cert.path, e);
         sv->key.fd = file_keep("--tls-key", s->tls_key, sv->key.path, e);
         if (sv->cert.fd < 0 || sv->key.fd < 0)
+            return -1;
+    }
+    if (s->tls_client_ca) {
+        sv->client_ca.fd = file_keep("--tls-client-ca", s->tls_client_ca, sv->client_ca.path, e);
+        if (sv->client_ca.fd < 0)
             return -1;
     }
     sv->notify = notify_open();
@@ -151,6 +156,7 @@ static int build_doors(struct server *sv, struct err *e)
         .header_ms = s->header_ms,
         .tls_cert = s->tls_cert ? sv->cert.path : NULL,
         .tls_key = s->tls_key ? sv->key.path : NULL,
+        .tls_ca = s->tls_client_ca ? sv->client_ca.path : NULL,
     };
     struct mcp_config mcp = {.loop = sv->loop,
                              .service = the_service,
@@ -343,6 +349,7 @@ static void take_down(struct server *sv)
     pools_free(sv->pools, sv->s->pool_count);
     fd_closep(&sv->cert.fd);
     fd_closep(&sv->key.fd);
+    fd_closep(&sv->client_ca.fd);
     fd_closep(&sv->notify);
     fd_closep(&sv->lock); /* last: now another one may come */
 }
@@ -384,7 +391,8 @@ static int fail(const struct err *e)
 
 int serve_main(const struct settings *s)
 {
-    struct server sv = {.s = s, .lock = -1, .notify = -1, .cert.fd = -1, .key.fd = -1};
+    struct server sv = {
+        .s = s, .lock = -1, .notify = -1, .cert.fd = -1, .key.fd = -1, .client_ca.fd = -1};
     struct err e = {0};
 
     if (egress_check(s, &e) < 0 || approval_rules_check(s, &e) < 0)

@@ -11,8 +11,8 @@ LIMITS = ["timeout", "cpu-time", "cpus", "memory", "pids", "disk", "tmp", "open-
           "artifacts", "artifact-size", "grace"]
 SERVE = ["listen", "socket-mode", "config", "check-config", "state", "user", "isolation-floor",
          "drain", "log-level", "log-format", "conformance-fixtures", "tls-cert", "tls-key",
-         "plain-http", "hosts", "origins", "public-url", "oauth-servers", "max-connections",
-         "max-per-address", "header-timeout", "tenant-sessions", "retention", "records",
+         "tls-client-ca", "plain-http", "hosts", "origins", "public-url", "oauth-servers",
+         "max-connections", "max-per-address", "header-timeout", "tenant-sessions", "retention", "records",
          "file-size", "fetch-size", "fetch-timeout", "fetch-private", "fetch-allow", "mcp-answer",
          "description", "ready", "max-sessions", "idle-timeout", "lifetime", "recycle", "egress",
          "egress-hosts", "approval", "approval-by", "approval-when", "approval-timeout",

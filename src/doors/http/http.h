@@ -131,6 +131,7 @@ struct http_config {
     uint64_t max_per_address;       /* 0: no limit */
     uint64_t header_ms;             /* for the whole request head and between pieces of a body */
     const char *tls_cert, *tls_key; /* PEM, both or neither */
+    const char *tls_ca;             /* PEM: whose client certificates are believed; or NULL */
 };
 
 struct http *http_new(struct loop *l, const struct http_config *config, struct err *e);
@@ -165,6 +166,13 @@ const char *request_scheme(struct request *r);                  /* "http" or "ht
 /* Over a Unix socket: whose process the client is, as the host calls the user. False: it cannot be
  * told. */
 bool request_peer(struct request *r, uid_t *ret);
+/* Over TLS: the subject of the client's certificate. 1: one of an authority of tls_ca, valid now, and
+ * for clients; 0: it has shown none, or none is asked for; -1: it has shown one that is not good. */
+struct subject {
+    char cn[128]; /* its one common name, or "" */
+    char dn[512]; /* as RFC 4514 writes it: "CN=storage,O=Example" */
+};
+int request_subject(struct request *r, struct subject *ret);
 /* page= of a list: after, limit (1 to 1000, default 100). */
 struct page request_page(struct request *r);
 bool request_is_head(struct request *r); /* of a GET: only the headers are wanted */

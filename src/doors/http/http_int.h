@@ -116,6 +116,7 @@ struct http {
     struct http_config config;
     char *hosts, *origins;    /* owned, or NULL */
     char *tls_cert, *tls_key; /* owned: PEM texts, or NULL */
+    char *tls_ca;             /* likewise */
     struct tables tables;
     struct listener *listeners;   /* owned */
     struct conn *conns;           /* owned by the library's connections */
@@ -154,6 +155,10 @@ void conn_expect(struct conn *c, uint64_t ms);
 /* The clocks of all connections. */
 struct timer *clock_new(struct http *h);
 void linger_free(struct http *h);
+
+/* --- subject.c: client certificates --- */
+
+int client_ca_check(const char *pem, struct err *e) MUST_CHECK;
 
 /* --- request.c --- */
 

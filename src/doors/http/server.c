@@ -36,7 +36,9 @@ struct http *http_new(struct loop *l, const struct http_config *config, struct e
         return h;
     h->tls_cert = read_pem(config->tls_cert, e);
     h->tls_key = h->tls_cert ? read_pem(config->tls_key, e) : NULL;
-    if (!h->tls_key) {
+    if (h->tls_key && config->tls_ca)
+        h->tls_ca = read_pem(config->tls_ca, e);
+    if (!h->tls_key || (config->tls_ca && (!h->tls_ca || client_ca_check(h->tls_ca, e) < 0))) {
         http_free(h);
         return NULL;
     }
@@ -83,6 +85,7 @@ void http_release(struct http *h)
     free(h->origins);
     free(h->tls_cert);
     free(h->tls_key);
+    free(h->tls_ca);
     free(h);
 }
 

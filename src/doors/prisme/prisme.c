@@ -54,7 +54,8 @@ struct prisme *prisme_new(const struct prisme_config *config, struct err *e)
         .has = FACE_SKILLS | FACE_RESOURCES,
     };
     if (make_imports(p, e) < 0 ||
-        (config->sources && !(p->sources = source_list_new(config->sources, e)))) {
+        (config->sources &&
+         !(p->sources = source_list_new(config->sources, config->certificates, e)))) {
         prisme_free(p);
         return NULL;
     }

@@ -35,6 +35,7 @@ struct prisme_config {
     const char *packages_more; /* with or without versions; or NULL */
     const char *sources;       /* who needs no key; NULL: nobody */
     struct str source_key;     /* signs their tokens; empty: there are none */
+    bool certificates;         /* clients are asked for theirs */
     uint64_t timeout_ms;
     uint64_t parallel; /* scripts at a time */
 };

@@ -64,8 +64,8 @@ void handle_resolve(struct request *r);
 /* --- trust.c: who needs no key; token.c: how some prove it --- */
 
 struct source_list;
-/* NULL and *e when text cannot be read. */
-struct source_list *source_list_new(const char *text, struct err *e);
+/* NULL and *e when text cannot be read, or names certificates that nobody is asked for. */
+struct source_list *source_list_new(const char *text, bool certificates, struct err *e);
 void source_list_free(struct source_list *l);
 /* For struct door: 1 let in, 0 by a key, -1 answered. */
 int prisme_identify(struct request *r, void *prisme, struct caller *ret);

@@ -5,6 +5,9 @@
  *   token:agent-factory        whoever signs with the key of prisme-source-key: a JSON Web
  *                              Token (HS256), in x-prisme-token, that names it as iss or sub
  *                              and lives for TOKEN_LIFE_S seconds at most
+ *   mtls:agent-factory         who has a certificate of an authority of tls-client-ca, with
+ *                              this common name
+ *   mtls:"CN=a,O=b"=storage    the same, with this whole subject, as RFC 4514 writes it
  *
  * Once there is such a list, everybody who is not on it needs a key, on loopback, too.
  */
@@ -14,14 +17,17 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum proof { PROOF_UNIX, PROOF_TOKEN };
+enum proof { PROOF_UNIX, PROOF_TOKEN, PROOF_COMMON_NAME, PROOF_SUBJECT };
+
+struct source {
+    enum proof proof;
+    uid_t uid;
+    char name[64]; /* also its tenant */
+    char subject[sizeof(((struct subject *)0)->dn)];
+};
 
 struct source_list {
-    struct {
-        enum proof proof;
-        uid_t uid;
-        char name[64]; /* also its tenant */
-    } item[SOURCES_MAX_];
+    struct source item[SOURCES_MAX_];
     size_t count;
 };
 
@@ -34,33 +40,69 @@ static bool is_source_name(const char *s)
     return n > 0 && n < 64 && strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789-_.") == n;
 }
 
-static int add(struct source_list *l, const char *word, struct err *e)
+/* Which of them it is; the name is checked by the caller. */
+static bool read_source(const char *word, struct source *ret)
 {
     unsigned uid;
-    char name[64] = "";
     int end = 0;
+
+    if (sscanf(word, "unix:%u=%63s%n", &uid, ret->name, &end) == 2 && word[end] == '\0') {
+        ret->proof = PROOF_UNIX;
+        ret->uid = uid;
+        return true;
+    }
+    if (sscanf(word, "token:%63s%n", ret->name, &end) == 1 && word[end] == '\0') {
+        ret->proof = PROOF_TOKEN;
+        return true;
+    }
+    if (sscanf(word, "mtls:\"%511[^\"]\"=%63s%n", ret->subject, ret->name, &end) == 2 &&
+        word[end] == '\0') {
+        ret->proof = PROOF_SUBJECT;
+        return true;
+    }
+    ret->proof = PROOF_COMMON_NAME;
+    return sscanf(word, "mtls:%63s%n", ret->name, &end) == 1 && word[end] == '\0';
+}
+
+static int add(struct source_list *l, const char *word, bool certificates, struct err *e)
+{
+    struct source s = {0};
 
     if (l->count == SOURCES_MAX_)
         return err_set(e, ERR_CALLER, "more than %d sources", SOURCES_MAX_);
-    if (sscanf(word, "unix:%u=%63s%n", &uid, name, &end) == 2 && word[end] == '\0')
-        l->item[l->count].proof = PROOF_UNIX, l->item[l->count].uid = uid;
-    else if (sscanf(word, "token:%63s%n", name, &end) == 1 && word[end] == '\0')
-        l->item[l->count].proof = PROOF_TOKEN;
-    if (!is_source_name(name))
-        return err_set(e, ERR_CALLER, "%s is no source: write unix:UID=NAME or token:NAME", word);
-    memcpy(l->item[l->count].name, name, sizeof(name));
-    l->count++;
+    if (!read_source(word, &s) || !is_source_name(s.name))
+        return err_set(e, ERR_CALLER,
+                       "%s is no source: write unix:UID=NAME, token:NAME, mtls:NAME or "
+                       "mtls:\"SUBJECT\"=NAME",
+                       word);
+    if (s.proof >= PROOF_COMMON_NAME && !certificates)
+        return err_set(e, ERR_CALLER, "%s needs tls-client-ca, which says whose certificates count",
+                       word);
+    l->item[l->count++] = s;
     return 0;
 }
 
-struct source_list *source_list_new(const char *text, struct err *e)
+/* Cuts the next word off, or NULL. What is between quotes may hold commas and blanks. */
+static char *next_word(char **rest)
+{
+    char *word = *rest + strspn(*rest, ", \t\n"), *p = word;
+    bool quoted = false;
+
+    for (; *p && (quoted || !strchr(", \t\n", *p)); p++)
+        quoted ^= *p == '"';
+    *rest = p + (*p != '\0');
+    *p = '\0';
+    return *word ? word : NULL;
+}
+
+struct source_list *source_list_new(const char *text, bool certificates, struct err *e)
 {
     struct source_list *l = mem_zalloc(sizeof(*l));
     AUTO_FREE char *copy = mem_strdup(text);
-    char *rest = NULL;
+    char *rest = copy;
 
-    for (char *word = strtok_r(copy, ", \t\n", &rest); word; word = strtok_r(NULL, ", \t\n", &rest))
-        if (add(l, word, e) < 0) {
+    for (char *word; (word = next_word(&rest));)
+        if (add(l, word, certificates, e) < 0) {
             source_list_free(l);
             return NULL;
         }
@@ -74,30 +116,59 @@ void source_list_free(struct source_list *l)
 
 /* --- who comes --- */
 
-static bool is_listed(const struct source_list *l, enum proof proof, uid_t uid, const char *name,
-                      struct caller *ret)
+/* What is known of a caller. */
+struct proofs {
+    char name[64]; /* of its token, or "" */
+    bool has_uid;
+    uid_t uid;
+    struct subject subject; /* empty: none that is good */
+};
+
+static bool proves(const struct source *s, const struct proofs *p)
+{
+    switch (s->proof) {
+    case PROOF_UNIX:
+        return p->has_uid && s->uid == p->uid;
+    case PROOF_TOKEN:
+        return strcmp(s->name, p->name) == 0;
+    case PROOF_COMMON_NAME:
+        return strcmp(s->name, p->subject.cn) == 0;
+    case PROOF_SUBJECT:
+        return strcmp(s->subject, p->subject.dn) == 0;
+    }
+    return false;
+}
+
+/* The first that fits: the order of the list is the operator's. */
+static bool is_listed(const struct source_list *l, const struct proofs *p, struct caller *ret)
 {
     for (size_t i = 0; i < l->count; i++)
-        if (l->item[i].proof == proof &&
-            (proof == PROOF_UNIX ? l->item[i].uid == uid : strcmp(l->item[i].name, name) == 0)) {
+        if (proves(&l->item[i], p)) {
             snprintf(ret->tenant, sizeof(ret->tenant), "%s", l->item[i].name);
             return true;
         }
     return false;
 }
 
+/* A token that is shown stands alone: whose connection it comes over says nothing of who signed. */
+static bool find_proofs(struct request *r, struct prisme *p, struct proofs *ret)
+{
+    struct str token = request_header(r, "x-prisme-token");
+
+    if (token.p)
+        return token_read(token, p->config.source_key, time(NULL), ret->name, sizeof(ret->name));
+    ret->has_uid = request_peer(r, &ret->uid);
+    return request_subject(r, &ret->subject) > 0 || ret->has_uid;
+}
+
 int prisme_identify(struct request *r, void *prisme, struct caller *ret)
 {
     struct prisme *p = prisme;
-    struct str token = request_header(r, "x-prisme-token");
-    char name[64];
-    uid_t uid;
+    struct proofs proofs = {0};
 
     if (!p->sources || request_header(r, "authorization").p || request_header(r, "x-api-key").p)
         return 0; /* a key has the say */
-    if (token.p ? token_read(token, p->config.source_key, time(NULL), name, sizeof(name)) &&
-                      is_listed(p->sources, PROOF_TOKEN, 0, name, ret)
-                : request_peer(r, &uid) && is_listed(p->sources, PROOF_UNIX, uid, "", ret))
+    if (find_proofs(r, p, &proofs) && is_listed(p->sources, &proofs, ret))
         return 1;
     answer_fail(r, 403, "UNTRUSTED_SOURCE", NULL,
                 "this caller is not one of the trusted sources, and has no key");

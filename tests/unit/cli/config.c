@@ -137,6 +137,7 @@ static void test_mistakes(void **state)
         {"fetch-allow = http://a\n",             ":1: fetch-allow: ",   "'http://a' is not a host"                       },
         {"ready = 9\nmax-sessions = 8\n",        "",                    "ready is 9, but max-sessions allows only 8"     },
         {"tls-cert = /x\n",                      "",                    "tls-key is missing"                             },
+        {"tls-client-ca = /x\n",                 "",                    "tls-client-ca needs tls-cert and tls-key"       },
         {"listen = nowhere:99\n",                "",                    "'nowhere:99' is no address"                     },
     };
     struct desk *d = *state;
