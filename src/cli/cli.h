@@ -74,6 +74,7 @@ struct prisme_settings {
     char *pool;                                /* owned, or NULL */
     char *builtins, *packages, *packages_more; /* owned; NULL: as in prisme.h */
     char *sources, *source_key;                /* owned, or NULL */
+    enum { ACTIVATION_AUTO, ACTIVATION_USER_FIRST } activation;
     uint64_t timeout_ms, parallel;
 };
 

@@ -62,6 +62,7 @@ static int build_prisme(struct seeds *d, const struct seeds_config *c, struct er
         .certificates = c->settings->serve.tls_client_ca != NULL,
         .timeout_ms = s->timeout_ms,
         .parallel = s->parallel,
+        .user_first = s->activation == ACTIVATION_USER_FIRST,
     };
 
     d->prisme.room = prisme_new(&config, e);

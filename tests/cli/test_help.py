@@ -20,7 +20,7 @@ SERVE = ["listen", "socket-mode", "config", "check-config", "state", "user", "is
          "qwen-work-dir", "qwen-file-dirs", "qwen-static-url", "qwen-traceback",
          "qwen-executor-timeout", "qwen-executor-chars", "prisme-pool", "prisme-timeout",
          "prisme-parallel", "prisme-builtins", "prisme-packages", "prisme-packages-more",
-         "prisme-sources", "prisme-source-key", "model-script", "help"]
+         "prisme-activation", "prisme-sources", "prisme-source-key", "model-script", "help"]
 KEYS = ["tenant", "name", "admin", "approver", "quiet", "config", "state", "json", "verbose", "help"]
 RUN = ["code", "shell", "keep-going", "file", "out", *LIMITS, "python", "preload", "json", "verbose",
        "help"]

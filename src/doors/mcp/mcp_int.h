@@ -443,12 +443,17 @@ struct tool {
     const char *meta;           /* _meta as JSON, or NULL */
     unsigned hints;
     void (*run)(struct call *c, json_t *args); /* args: borrowed from the call, an object */
+    /* Or NULL: what this is a stub of. It takes the stub's place in a call, or a list, whose _meta
+     * has its name as tool_choice; run() of the stub is for all others. */
+    const struct tool *summoned;
 };
 
 void handle_tools_list(struct call *c);
 void tools_forget(struct mcp *m); /* what tools/list said: they have changed */
 void handle_tools_call(struct call *c);
 const struct tool *tool_find(const struct face *f, struct str name);
+/* Whether a tool_choice is this tool's: its name, a list with it, or {"name": it}; NULL is none. */
+bool tool_is_chosen(const struct tool *t, const json_t *choice);
 
 extern const struct tool tool_run_code, tool_run_shell, tool_get_execution,
     tool_interrupt_execution, tool_create_session, tool_list_sessions, tool_restart_session,

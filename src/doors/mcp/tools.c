@@ -39,19 +39,52 @@ static json_t *tool_show(const struct call *c, const struct tool *t)
     return shown;
 }
 
+/* --- stubs: tools that are there once the user has asked for them --- */
+
+bool tool_is_chosen(const struct tool *t, const json_t *choice)
+{
+    const json_t *one;
+    size_t i;
+
+    if (json_is_object(choice))
+        choice = json_object_get(choice, "name");
+    if (str_is(json_view(choice), t->name))
+        return true;
+    json_array_foreach(choice, i, one) if (str_is(json_view(one), t->name)) return true;
+    return false;
+}
+
+/* _meta is the client's own, and nothing that a model can write. */
+static const struct tool *tool_meant(const struct call *c, const struct tool *t)
+{
+    return t->summoned && tool_is_chosen(t, json_object_get(c->meta, "tool_choice")) ? t->summoned
+                                                                                     : t;
+}
+
+static bool has_stubs(const struct face *f)
+{
+    for (size_t i = 0; f->tools[i]; i++)
+        if (f->tools[i]->summoned)
+            return true;
+    return false;
+}
+
+/* --- the list --- */
+
 static json_t *tools_show(const struct call *c)
 {
+    bool stubs = has_stubs(c->face);
     json_t *list = json_array(), *result;
 
     for (size_t i = 0; c->face->tools[i]; i++)
-        json_array_append_new(list, tool_show(c, c->face->tools[i]));
+        json_array_append_new(list, tool_show(c, tool_meant(c, c->face->tools[i])));
     for (size_t i = 0; c->face->more && c->face->more->tools[i]; i++)
         for (const struct tool *t = c->face->more->tools[i]; t->name; t++)
             json_array_append_new(list, tool_show(c, t));
     result = json_pack("{s:o}", "tools", list);
     if (call_is_modern(c)) {
-        json_object_set_new(result, "ttlMs", json_integer(3600000));
-        json_object_set_new(result, "cacheScope", json_string("public"));
+        json_object_set_new(result, "ttlMs", json_integer(stubs ? 0 : 3600000));
+        json_object_set_new(result, "cacheScope", json_string(stubs ? "private" : "public"));
     }
     return result;
 }
@@ -82,6 +115,8 @@ void handle_tools_list(struct call *c)
 {
     if (json_object_get(c->params, "cursor"))
         call_error(c, RPC_PARAMS, NULL, "there is one page only: leave the cursor out");
+    else if (has_stubs(c->face))
+        call_result(c, tools_show(c));
     else
         call_result_text(c, str_of(tools_text(c)));
 }
@@ -121,6 +156,7 @@ void handle_tools_call(struct call *c)
         args = json_object();
         json_object_set_new(c->params, "arguments", args);
     }
+    t = tool_meant(c, t);
     if (!t->schema && fields_check(t->params, args, param, &e) < 0)
         tool_fail(c, "%s %s", param, e.text);
     else if (t->hints & TOOL_RUNS)

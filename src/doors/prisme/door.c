@@ -29,6 +29,8 @@ static const struct field execute_body[] = {
      "\"return 6 * 7\""},
     {"files", FIELD_LIST, OPTIONAL, 0, FILES_MAX, "string", "URLs of files to be there.", NULL},
     {"parameters", FIELD_OBJECT, OPTIONAL, 0, 0, NULL, "As those of a function.", NULL},
+    {"metadata", FIELD_OBJECT, OPTIONAL, 0, 0, NULL,
+     "Of the message that led here; tool_choice is what its user asked for.", NULL},
     {0},
 };
 

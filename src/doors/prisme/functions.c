@@ -192,8 +192,14 @@ void handle_function_run(struct request *r)
 
 void handle_execute_python(struct request *r)
 {
-    json_t *body = request_json(r);
+    struct prisme *p = request_ctx(r);
+    json_t *body = request_json(r), *metadata = json_object_get(body, "metadata");
 
+    if (p->config.user_first &&
+        !tool_is_chosen(&tool_execute_python, json_object_get(metadata, "tool_choice"))) {
+        answer_json(r, 200, value_of_blocked());
+        return;
+    }
     run(r, json_object_get(body, "code"), json_object_get(body, "files"),
         json_object_get(body, "parameters"));
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 static const struct tool *const tools[] = {&tool_execute_python, NULL};
+static const struct tool *const stubs[] = {&tool_execute_python_stub, NULL};
 
 /* Names of a list, each up to its version: "pandas==2.0.0" is pandas. */
 static int put_names(struct buf *b, const char *list, struct err *e)
@@ -49,7 +50,7 @@ struct prisme *prisme_new(const struct prisme_config *config, struct err *e)
         .title = "Code Interpreter of Prisme.ai, by retort",
         .instructions = "execute_python runs a complete script and gives its result back. Nothing "
                         "is kept from one script to the next.",
-        .tools = tools,
+        .tools = config->user_first ? stubs : tools,
         .pool = config->pool,
         .has = FACE_SKILLS | FACE_RESOURCES,
     };

@@ -38,6 +38,7 @@ struct prisme_config {
     bool certificates;         /* clients are asked for theirs */
     uint64_t timeout_ms;
     uint64_t parallel; /* scripts at a time */
+    bool user_first;   /* execute_python is there once a user has asked for it */
 };
 
 /* NULL and *e when a setting cannot be read. */

@@ -45,6 +45,7 @@ void scripts_free(struct prisme *p);
 /* Both owned by the caller. ms: of all of it. */
 json_t *value_of_run(const struct exec_info *info, uint64_t ms);
 json_t *value_of_failure(const char *code, const char *message, uint64_t ms);
+json_t *value_of_blocked(void);
 bool value_is_error(const json_t *value);
 
 /* --- functions.c --- */
@@ -76,7 +77,7 @@ bool token_read(struct str token, struct str key, int64_t now_s, char *ret_name,
 
 json_t *prisme_error(struct request *r, int status, const char *type, const char *param,
                      json_t *message);
-extern const struct tool tool_execute_python;
+extern const struct tool tool_execute_python, tool_execute_python_stub;
 
 /* --- the room itself --- */
 

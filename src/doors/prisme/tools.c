@@ -61,6 +61,26 @@ static void execute_python(struct call *c, json_t *args)
     w->script = script_start(&spec, on_value, w);
 }
 
+/* Silently: nothing runs, nobody is asked, and it is no error. */
+static void blocked(struct call *c, json_t *args)
+{
+    json_t *value = value_of_blocked();
+    AUTO_FREE char *text = record_dump(value, false, NULL);
+    struct content t;
+    json_t *result;
+
+    (void)args;
+    assert(text);
+    content_init(&t);
+    content_text(&t, str_of(text));
+    result = content_result(&t, false);
+    if (c->client.version->has & HAS_STRUCTURED)
+        json_object_set(result, "structuredContent", value);
+    call_result(c, result);
+    content_done(&t);
+    json_decref(value);
+}
+
 // clang-format off
 static const struct field params[] = {
     {"code", FIELD_TEXT, REQUIRED, 0, EXEC_CODE_MAX, NULL,
@@ -85,4 +105,14 @@ const struct tool tool_execute_python = {
     .params = params,
     .hints = TOOL_RUNS,
     .run = execute_python,
+};
+
+/* What a model sees of it while its user has not asked for it. */
+const struct tool tool_execute_python_stub = {
+    .name = "execute_python",
+    .title = "Code Interpreter",
+    .text = "Disabled: the user has to ask for this tool first. Do not call it.",
+    .schema = "{\"type\": \"object\"}",
+    .run = blocked,
+    .summoned = &tool_execute_python,
 };

@@ -194,6 +194,12 @@ json_t *value_of_failure(const char *code, const char *message, uint64_t ms)
                      (json_int_t)ms);
 }
 
+json_t *value_of_blocked(void)
+{
+    return json_pack("{s:n, s:[], s:i, s:s}", "result", "logs", "duration", 0, "blocked",
+                     "user_first");
+}
+
 bool value_is_error(const json_t *value)
 {
     return json_object_get(value, "error") != NULL;
