@@ -112,6 +112,16 @@ bool service_authorise(struct service *sv, struct str secret, bool local, struct
     return false;
 }
 
+bool service_key_stands(struct service *sv, const char *tenant, const char *id)
+{
+    if (!*id)
+        return sv->key_count == 0 && strcmp(tenant, "local") == 0;
+    for (size_t i = 0; i < sv->key_count; i++)
+        if (strcmp(sv->keys[i].id, id) == 0)
+            return sv->keys[i].revoked_ms == 0 && strcmp(sv->keys[i].tenant, tenant) == 0;
+    return false;
+}
+
 /* --- the list --- */
 
 struct key_op {

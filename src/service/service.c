@@ -45,17 +45,19 @@ static int sweep(struct task *t, struct db *db, struct err *e)
     struct sweeping *w = OWNER(t, struct sweeping, task);
     const struct service_config *c = &t->sv->config;
     int64_t now = time_now_ms();
-    int files, records = 0, blobs;
+    int files, items, records = 0, blobs;
 
     if (db_session_expired(db, now, SWEEP_ENDS, &w->rows, &w->count, e) < 0)
         return -1;
     files = db_file_expire(db, now, SWEEP_ROWS, e);
-    if (files >= 0 && c->record_ms)
+    items = files < 0 ? -1 : db_item_expire(db, now, SWEEP_ROWS, e);
+    if (items >= 0 && c->record_ms)
         records = db_exec_forget(db, now - (int64_t)c->record_ms, SWEEP_ROWS, e);
-    if (files < 0 || records < 0 || sweep_approvals(w, db, now, c->record_ms, e) < 0)
+    if (items < 0 || records < 0 || sweep_approvals(w, db, now, c->record_ms, e) < 0)
         return -1;
     blobs = blob_sweep(t->sv->store, db, e);
-    w->again = files == SWEEP_ROWS || records == SWEEP_ROWS || blobs >= SWEEP_BLOBS;
+    w->again =
+        files == SWEEP_ROWS || items == SWEEP_ROWS || records == SWEEP_ROWS || blobs >= SWEEP_BLOBS;
     return blobs < 0 ? -1 : 0;
 }
 

@@ -99,6 +99,9 @@ bool service_has_keys(struct service *sv);
 /* secret empty: no key was given. local: the request came over loopback or a Unix socket. False
  * when the caller may not come in; ret is then empty. Constant time in the secret. */
 bool service_authorise(struct service *sv, struct str secret, bool local, struct caller *ret);
+/* Whether what this key, by its id, has promised still stands: it is there and not revoked; "" as
+ * long as no key is needed. */
+bool service_key_stands(struct service *sv, const char *tenant, const char *id);
 
 /* --- sessions --- */
 
@@ -386,6 +389,28 @@ void service_file_list(struct service *sv, const struct caller *c, struct page p
                        void *arg);
 void service_file_delete(struct service *sv, const struct caller *c, struct str id, done_fn *fn,
                          void *arg);
+
+/* --- items: what a door keeps of its own, for the caller's tenant --- */
+
+typedef void item_fn(void *arg, const struct item_row *item, const struct err *failed);
+typedef void items_fn(void *arg, const struct item_row *items, size_t count, uint64_t total,
+                      const struct err *failed);
+/* fd: for reading, the callback's to take (set *fd to -1). */
+typedef void item_open_fn(void *arg, int *fd, const struct item_row *item,
+                          const struct err *failed);
+
+/* Copies; tenant and times are filled in. Who owns it is the door's to check. */
+void service_item_put(struct service *sv, const struct caller *c, const struct item_row *row,
+                      done_fn *fn, void *arg);
+void service_item_get(struct service *sv, const struct caller *c, const char *kind, struct str id,
+                      item_fn *fn, void *arg);
+void service_item_open(struct service *sv, const struct caller *c, const char *kind, struct str id,
+                       item_open_fn *fn, void *arg);
+/* tenant of the filter: the caller's in any case. */
+void service_item_list(struct service *sv, const struct caller *c, const struct item_filter *f,
+                       items_fn *fn, void *arg);
+void service_item_delete(struct service *sv, const struct caller *c, const char *kind,
+                         struct str id, done_fn *fn, void *arg);
 
 /* --- pools --- */
 

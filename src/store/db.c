@@ -232,3 +232,33 @@ int db_pool_key_get(struct db *db, const char *pool, const char *tenant, struct 
 {
     return db->ops->pool_key_get(db, pool, tenant, ret, e);
 }
+
+/* --- item --- */
+
+int db_item_put(struct db *db, const struct item_row *r, struct err *e)
+{
+    return db->ops->item_put(db, r, e);
+}
+
+int db_item_get(struct db *db, const char *tenant, const char *kind, const char *id,
+                struct item_row *ret, struct err *e)
+{
+    return db->ops->item_get(db, tenant, kind, id, ret, e);
+}
+
+int db_item_list(struct db *db, const struct item_filter *f, struct item_row **ret,
+                 size_t *ret_count, uint64_t *ret_total, struct err *e)
+{
+    return db->ops->item_list(db, f, ret, ret_count, ret_total, e);
+}
+
+int db_item_delete(struct db *db, const char *tenant, const char *kind, const char *id,
+                   struct err *e)
+{
+    return db->ops->item_delete(db, tenant, kind, id, e);
+}
+
+int db_item_expire(struct db *db, int64_t now_ms, size_t limit, struct err *e)
+{
+    return db->ops->item_expire(db, now_ms, limit, e);
+}

@@ -91,6 +91,16 @@ static const struct column pool_key_columns[] = {
 };
 const struct row_type pool_key_type = TYPE(pool_key_columns, pool_key_row);
 
+static const struct column item_columns[] = {
+    COLUMN(TEXT, item_row, id),        COLUMN(TEXT, item_row, tenant),
+    COLUMN(TEXT, item_row, kind),      COLUMN(TEXT, item_row, owner),
+    COLUMN(TEXT, item_row, parent),    COLUMN(FIXED, item_row, hash),
+    COLUMN(UINT, item_row, size),      COLUMN(INT, item_row, created_ms),
+    COLUMN(INT, item_row, updated_ms), COLUMN(INT, item_row, expires_ms),
+    COLUMN(TEXT, item_row, body),
+};
+const struct row_type item_type = TYPE(item_columns, item_row);
+
 static const struct column number_columns[] = {
     {COLUMN_INT, 0, sizeof(int64_t)}
 };
@@ -151,4 +161,9 @@ void pool_row_done(struct pool_row *r)
 void pool_key_row_done(struct pool_key_row *r)
 {
     row_done(&pool_key_type, r);
+}
+
+void item_row_done(struct item_row *r)
+{
+    row_done(&item_type, r);
 }

@@ -155,6 +155,7 @@ static int blob_named(struct db *db, const char *hash, struct err *e)
     return sql_one(db,
                    "SELECT 1 FROM space WHERE hash = ?1"
                    " UNION ALL SELECT 1 FROM files WHERE hash = ?1"
+                   " UNION ALL SELECT 1 FROM items WHERE hash = ?1 AND hash <> ''"
                    " UNION ALL SELECT 1 FROM execs WHERE events_hash = ?1 AND events_hash <> ''"
                    " LIMIT 1",
                    ARGS(TEXT(hash)), &nothing, NULL, e);
@@ -209,6 +210,7 @@ struct db *sqlite_open(const char *path, struct err *e)
     sqlite_files(&q->ops);
     sqlite_approvals(&q->ops);
     sqlite_pools(&q->ops);
+    sqlite_items(&q->ops);
     if (open_file(q, path, e) == 0)
         return &q->db;
     err_wrap(e, "%s", path);

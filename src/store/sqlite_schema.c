@@ -90,7 +90,19 @@ static const char third[] =
     "  PRIMARY KEY (pool, tenant)"
     ") STRICT, WITHOUT ROWID;";
 
-static const char *const steps[] = {first, second, third};
+/* What doors keep of their own. */
+static const char items[] =
+    "CREATE TABLE items ("
+    "  id TEXT NOT NULL, tenant TEXT NOT NULL, kind TEXT NOT NULL, owner TEXT NOT NULL,"
+    "  parent TEXT NOT NULL, hash TEXT NOT NULL, size INTEGER NOT NULL,"
+    "  created_ms INTEGER NOT NULL, updated_ms INTEGER NOT NULL, expires_ms INTEGER NOT NULL,"
+    "  body TEXT NOT NULL, PRIMARY KEY (tenant, kind, id)"
+    ") STRICT;"
+    "CREATE INDEX items_by_age ON items (tenant, kind, created_ms, id);"
+    "CREATE INDEX items_by_end ON items (expires_ms) WHERE expires_ms > 0;"
+    "CREATE INDEX items_by_hash ON items (hash) WHERE hash <> '';";
+
+static const char *const steps[] = {first, second, third, items};
 
 static int on_version(void *arg, int count, char **values, char **names)
 {

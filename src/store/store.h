@@ -310,6 +310,42 @@ int db_file_delete(struct db *db, const char *tenant, const char *id, struct err
 /* Those whose expires_ms is past: gone. Returns how many. */
 int db_file_expire(struct db *db, int64_t now_ms, size_t limit, struct err *e) MUST_CHECK;
 
+/* --- items: what a door keeps of its own --- */
+
+struct item_row {
+    char *id;            /* owned: of its kind and tenant */
+    char *tenant, *kind; /* owned */
+    char *owner;         /* owned: whose of the tenant's, or "" */
+    char *parent;        /* owned: what it belongs to, or "" */
+    char hash[HASH_HEX]; /* of bytes that are kept with it, or "" */
+    uint64_t size;
+    int64_t created_ms, updated_ms;
+    int64_t expires_ms; /* 0: never */
+    char *body;         /* owned: JSON of the door's */
+};
+void item_row_done(struct item_row *r);
+
+enum item_view { ITEMS_ALL, ITEMS_OWN, ITEMS_OWN_AND_COMMON };
+struct item_filter {
+    const char *tenant, *kind;
+    enum item_view view;
+    const char *owner;  /* whose view it is */
+    const char *parent; /* NULL: any */
+    uint64_t offset, limit;
+};
+
+/* Or replaces; id, tenant, kind, owner and created_ms stay. */
+int db_item_put(struct db *db, const struct item_row *r, struct err *e) MUST_CHECK;
+int db_item_get(struct db *db, const char *tenant, const char *kind, const char *id,
+                struct item_row *ret, struct err *e) MUST_CHECK; /* 1, 0, -1 */
+/* Newest first; total: of all pages. */
+int db_item_list(struct db *db, const struct item_filter *f, struct item_row **ret,
+                 size_t *ret_count, uint64_t *ret_total, struct err *e) MUST_CHECK;
+int db_item_delete(struct db *db, const char *tenant, const char *kind, const char *id,
+                   struct err *e) MUST_CHECK; /* 1, 0, -1 */
+/* Those whose expires_ms is past: gone. Returns how many. */
+int db_item_expire(struct db *db, int64_t now_ms, size_t limit, struct err *e) MUST_CHECK;
+
 /* --- blobs: bytes by what they are --- */
 
 /* A blob on its way in. It has no name until it is whole, so a crash leaves nothing. Used by one

@@ -86,6 +86,15 @@ struct db_ops {
     int (*file_delete)(struct db *db, const char *tenant, const char *id, struct err *e);
     int (*file_expire)(struct db *db, int64_t now_ms, size_t limit, struct err *e);
 
+    int (*item_put)(struct db *db, const struct item_row *r, struct err *e);
+    int (*item_get)(struct db *db, const char *tenant, const char *kind, const char *id,
+                    struct item_row *ret, struct err *e);
+    int (*item_list)(struct db *db, const struct item_filter *f, struct item_row **ret,
+                     size_t *ret_count, uint64_t *ret_total, struct err *e);
+    int (*item_delete)(struct db *db, const char *tenant, const char *kind, const char *id,
+                       struct err *e);
+    int (*item_expire)(struct db *db, int64_t now_ms, size_t limit, struct err *e);
+
     /* Whether any row names this blob: 1, 0, -1. */
     int (*blob_named)(struct db *db, const char *hash, struct err *e);
 };
@@ -119,7 +128,7 @@ struct row_type {
     size_t count, size;
 };
 extern const struct row_type key_type, session_type, space_type, exec_type, file_type,
-    approval_type, pool_type, pool_key_type;
+    approval_type, pool_type, pool_key_type, item_type;
 extern const struct row_type number_type; /* one int64_t */
 
 void row_done(const struct row_type *t, void *row);

@@ -15,7 +15,6 @@
 #define FUNCTIONS_BYTES (1 * MiB) /* of one workspace */
 #define NAME_BYTES      128
 #define SOURCES_MAX_    64
-#define TOKEN_BYTES     (4 * KiB)
 #define TOKEN_LIFE_S    300 /* a token that lives longer is refused */
 #define TASK_REASON     APPROVAL_REASON_MAX
 

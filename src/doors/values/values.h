@@ -41,6 +41,16 @@ struct str json_view(const json_t *v);
 /* Seconds to milliseconds, at least 1; 0 when it is no number above 0. */
 uint64_t json_ms(const json_t *v);
 
+/* --- token.c: JSON Web Tokens, signed with HS256 --- */
+
+#define TOKEN_BYTES (4 * KiB)
+/* Owned; NULL: the claims are too long. Takes claims. */
+char *token_sign(json_t *claims, struct str key);
+/* Its claims, owned. NULL: it is not signed with this key, is over, or lives on for more than
+ * life_s. */
+json_t *token_open(struct str token, struct str key, int64_t now_s, int64_t life_s);
+bool token_is(struct str text); /* it has the shape of one */
+
 /* --- given.c: env and files of a request --- */
 
 #define PARAM_MAX 200

@@ -159,6 +159,8 @@ static void ask_everything(struct shop *s)
     struct space_row space, *spaces;
     struct exec_row exec, *execs;
     struct file_row file, *files;
+    struct item_filter filter = {.tenant = "x", .kind = "x", .owner = "", .limit = 1};
+    struct item_row item, *items;
     struct approval_row approval = {0}, *approvals;
     const uint8_t digest[32] = {0};
     uint64_t pending;
@@ -183,6 +185,11 @@ static void ask_everything(struct shop *s)
     assert_ok(s, db_file_get(db, "x", "x", &file, e));
     assert_ok(s, db_file_delete(db, "x", "x", e));
     assert_ok(s, db_file_expire(db, 1, 1, e));
+    assert_ok(s, db_item_get(db, "x", "x", "x", &item, e));
+    assert_ok(s, db_item_delete(db, "x", "x", "x", e));
+    assert_ok(s, db_item_list(db, &filter, &items, &n, &pending, e));
+    rows_free(&item_type, items, n);
+    assert_ok(s, db_item_expire(db, 1, 1, e));
     assert_ok(s, db->ops->blob_named(db, HASH_A, e));
     assert_ok(s, db_approval_get(db, "x", "x", &approval, e));
     assert_ok(s, db_approval_open(db, "x", "x", digest, 1, &approval, e));

@@ -1,0 +1,180 @@
+/* Items: what a door keeps of its own, by the tenant it keeps it for. */
+#include "service/service_int.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+struct item_op {
+    struct task task;
+    struct item_row row;   /* owned: to be put, or read */
+    char *kind, *id;       /* owned, or NULL */
+    char *owner, *parent;  /* owned, or NULL */
+    struct item_row *rows; /* owned */
+    size_t count;
+    uint64_t total;
+    struct item_filter filter;
+    char tenant[sizeof(((struct caller *)0)->tenant)];
+    int fd; /* owned */
+    item_fn *fn;
+    items_fn *list_fn;
+    item_open_fn *open_fn;
+    done_fn *done_fn;
+    void *arg;
+};
+
+static struct item_op *op_new(const struct caller *c, const char *kind, struct str id, void *arg)
+{
+    struct item_op *op = mem_zalloc(sizeof(*op));
+
+    op->fd = -1;
+    op->arg = arg;
+    op->kind = mem_strdup(kind);
+    /* A NUL would end it early, and then it might be another's. */
+    op->id = id.n && !memchr(id.p, '\0', id.n) ? mem_strndup(id) : mem_strdup("");
+    snprintf(op->tenant, sizeof(op->tenant), "%s", c->tenant);
+    return op;
+}
+
+static void op_free(struct item_op *op)
+{
+    item_row_done(&op->row);
+    for (size_t i = 0; i < op->count; i++)
+        item_row_done(&op->rows[i]);
+    free(op->rows);
+    free(op->kind);
+    free(op->id);
+    free(op->owner);
+    free(op->parent);
+    fd_closep(&op->fd);
+    free(op);
+}
+
+static void on_done(struct task *t, const struct err *failed)
+{
+    struct item_op *op = OWNER(t, struct item_op, task);
+
+    if (op->fn)
+        op->fn(op->arg, failed ? NULL : &op->row, failed);
+    else if (op->open_fn)
+        op->open_fn(op->arg, &op->fd, failed ? NULL : &op->row, failed);
+    else if (op->list_fn)
+        op->list_fn(op->arg, op->rows, failed ? 0 : op->count, op->total, failed);
+    else
+        op->done_fn(op->arg, failed);
+    op_free(op);
+}
+
+/* --- coming in --- */
+
+static int write_row(struct task *t, struct db *db, struct err *e)
+{
+    return db_item_put(db, &OWNER(t, struct item_op, task)->row, e);
+}
+
+static char *copy_of(const char *s)
+{
+    return mem_strdup(s ? s : "");
+}
+
+void service_item_put(struct service *sv, const struct caller *c, const struct item_row *row,
+                      done_fn *fn, void *arg)
+{
+    static const struct step steps[] = {{.store = write_row}, {0}};
+    struct item_op *op = op_new(c, row->kind, (struct str){0}, arg);
+    int64_t now = time_now_ms();
+
+    op->done_fn = fn;
+    op->row = *row;
+    op->row.id = copy_of(row->id);
+    op->row.tenant = mem_strdup(op->tenant);
+    op->row.kind = copy_of(row->kind);
+    op->row.owner = copy_of(row->owner);
+    op->row.parent = copy_of(row->parent);
+    op->row.body = copy_of(row->body);
+    op->row.created_ms = row->created_ms ? row->created_ms : now;
+    op->row.updated_ms = now;
+    task_start(&op->task, sv, NULL, steps, on_done);
+}
+
+/* --- there --- */
+
+static int read_row(struct task *t, struct db *db, struct err *e)
+{
+    struct item_op *op = OWNER(t, struct item_op, task);
+    int rc = db_item_get(db, op->tenant, op->kind, op->id, &op->row, e);
+
+    return rc == 0 ? err_set(e, ERR_MISSING, "there is no such %s", op->kind) : rc;
+}
+
+void service_item_get(struct service *sv, const struct caller *c, const char *kind, struct str id,
+                      item_fn *fn, void *arg)
+{
+    static const struct step steps[] = {{.store = read_row}, {0}};
+    struct item_op *op = op_new(c, kind, id, arg);
+
+    op->fn = fn;
+    task_start(&op->task, sv, NULL, steps, on_done);
+}
+
+static int open_it(struct task *t, struct err *e)
+{
+    struct item_op *op = OWNER(t, struct item_op, task);
+
+    if (!*op->row.hash)
+        return err_set(e, ERR_MISSING, "this %s has no bytes", op->kind);
+    op->fd = blob_open(t->sv->store, op->row.hash, e);
+    return op->fd < 0 ? -1 : 0;
+}
+
+void service_item_open(struct service *sv, const struct caller *c, const char *kind, struct str id,
+                       item_open_fn *fn, void *arg)
+{
+    static const struct step steps[] = {{.store = read_row}, {.work = open_it}, {0}};
+    struct item_op *op = op_new(c, kind, id, arg);
+
+    op->open_fn = fn;
+    task_start(&op->task, sv, NULL, steps, on_done);
+}
+
+static int read_list(struct task *t, struct db *db, struct err *e)
+{
+    struct item_op *op = OWNER(t, struct item_op, task);
+
+    return db_item_list(db, &op->filter, &op->rows, &op->count, &op->total, e);
+}
+
+void service_item_list(struct service *sv, const struct caller *c, const struct item_filter *f,
+                       items_fn *fn, void *arg)
+{
+    static const struct step steps[] = {{.store = read_list}, {0}};
+    struct item_op *op = op_new(c, f->kind, (struct str){0}, arg);
+
+    op->list_fn = fn;
+    op->owner = copy_of(f->owner);
+    op->parent = f->parent ? mem_strdup(f->parent) : NULL;
+    op->filter = *f;
+    op->filter.tenant = op->tenant;
+    op->filter.kind = op->kind;
+    op->filter.owner = op->owner;
+    op->filter.parent = op->parent;
+    op->filter.limit = f->limit && f->limit < PAGE_MAX ? f->limit : PAGE_MAX;
+    task_start_read(&op->task, sv, steps, on_done);
+}
+
+static int delete_row(struct task *t, struct db *db, struct err *e)
+{
+    struct item_op *op = OWNER(t, struct item_op, task);
+    int rc = db_item_delete(db, op->tenant, op->kind, op->id, e);
+
+    return rc == 0 ? err_set(e, ERR_MISSING, "there is no such %s", op->kind) : rc;
+}
+
+void service_item_delete(struct service *sv, const struct caller *c, const char *kind,
+                         struct str id, done_fn *fn, void *arg)
+{
+    static const struct step steps[] = {{.store = delete_row}, {0}};
+    struct item_op *op = op_new(c, kind, id, arg);
+
+    op->done_fn = fn;
+    task_start(&op->task, sv, NULL, steps, on_done);
+}

@@ -1,0 +1,72 @@
+/* Items: what a door keeps of its own, as JSON, some of them with bytes. */
+#include "store/sqlite_int.h"
+
+#define COLUMNS                                                                                    \
+    "id, tenant, kind, owner, parent, hash, size, created_ms, updated_ms, expires_ms, body"
+#define SELECT "SELECT " COLUMNS " FROM items WHERE "
+/* How wide an owner's view is stands in ?3: 0 anybody's, 1 their own, 2 nobody's, too. */
+#define SEEN                                                                                       \
+    "tenant = ?1 AND kind = ?2 AND (?3 = 0 OR owner = ?4 OR (?3 = 2 AND owner = ''))"              \
+    " AND (?5 IS NULL OR parent = ?5)"
+
+static int put(struct db *db, const struct item_row *r, struct err *e)
+{
+    int rc = sql_put(db,
+                     "INSERT INTO items (" COLUMNS ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+                     " ON CONFLICT (tenant, kind, id) DO UPDATE SET parent = excluded.parent,"
+                     " hash = excluded.hash, size = excluded.size,"
+                     " updated_ms = excluded.updated_ms, expires_ms = excluded.expires_ms,"
+                     " body = excluded.body",
+                     &item_type, r, NULL, 0, e);
+
+    return rc < 0 ? -1 : 0;
+}
+
+static int get(struct db *db, const char *tenant, const char *kind, const char *id,
+               struct item_row *ret, struct err *e)
+{
+    return sql_one(db, SELECT "tenant = ?1 AND kind = ?2 AND id = ?3",
+                   ARGS(TEXT(tenant), TEXT(kind), TEXT(id)), &item_type, ret, e);
+}
+
+static int list(struct db *db, const struct item_filter *f, struct item_row **ret,
+                size_t *ret_count, uint64_t *ret_total, struct err *e)
+{
+    int64_t total = 0;
+
+    *ret = NULL;
+    if (sql_one(
+            db, "SELECT count(*) FROM items WHERE " SEEN,
+            ARGS(TEXT(f->tenant), TEXT(f->kind), NUMBER(f->view), TEXT(f->owner), TEXT(f->parent)),
+            &number_type, &total, e) < 0)
+        return -1;
+    *ret = sql_all(db, SELECT SEEN NEWEST_FIRST " LIMIT ?6 OFFSET ?7",
+                   ARGS(TEXT(f->tenant), TEXT(f->kind), NUMBER(f->view), TEXT(f->owner),
+                        TEXT(f->parent), NUMBER(f->limit), NUMBER(f->offset)),
+                   &item_type, ret_count, e);
+    *ret_total = (uint64_t)total;
+    return *ret ? 0 : -1;
+}
+
+static int drop(struct db *db, const char *tenant, const char *kind, const char *id, struct err *e)
+{
+    return sql_run(db, "DELETE FROM items WHERE tenant = ?1 AND kind = ?2 AND id = ?3",
+                   ARGS(TEXT(tenant), TEXT(kind), TEXT(id)), e);
+}
+
+static int expire(struct db *db, int64_t now_ms, size_t limit, struct err *e)
+{
+    return sql_run(db,
+                   "DELETE FROM items WHERE rowid IN (SELECT rowid FROM items"
+                   " WHERE expires_ms > 0 AND expires_ms < ?1 ORDER BY expires_ms LIMIT ?2)",
+                   ARGS(NUMBER(now_ms), NUMBER(limit)), e);
+}
+
+void sqlite_items(struct db_ops *ops)
+{
+    ops->item_put = put;
+    ops->item_get = get;
+    ops->item_list = list;
+    ops->item_delete = drop;
+    ops->item_expire = expire;
+}
