@@ -12,6 +12,7 @@ struct item_op {
     struct item_row *rows; /* owned */
     size_t count;
     uint64_t total;
+    uint64_t max; /* 0: any number of them */
     struct item_filter filter;
     char tenant[sizeof(((struct caller *)0)->tenant)];
     int fd; /* owned */
@@ -66,9 +67,28 @@ static void on_done(struct task *t, const struct err *failed)
 
 /* --- coming in --- */
 
+/* In the transaction of the put, so that two at once cannot both be the last. */
+static int check_room(struct item_op *op, struct db *db, struct err *e)
+{
+    const struct item_filter all = {.tenant = op->tenant, .kind = op->kind, .owner = ""};
+    struct item_row old = {0};
+    int there = db_item_get(db, op->tenant, op->kind, op->row.id, &old, e);
+
+    item_row_done(&old);
+    if (there != 0)
+        return there < 0 ? -1 : 0;
+    if (db_item_list(db, &all, &op->rows, &op->count, &op->total, e) < 0)
+        return -1;
+    return op->total < op->max ? 0
+                               : err_set(e, ERR_LIMIT, "there are %llu of them, which is the most",
+                                         (unsigned long long)op->total);
+}
+
 static int write_row(struct task *t, struct db *db, struct err *e)
 {
-    return db_item_put(db, &OWNER(t, struct item_op, task)->row, e);
+    struct item_op *op = OWNER(t, struct item_op, task);
+
+    return op->max && check_room(op, db, e) < 0 ? -1 : db_item_put(db, &op->row, e);
 }
 
 static char *copy_of(const char *s)
@@ -79,11 +99,18 @@ static char *copy_of(const char *s)
 void service_item_put(struct service *sv, const struct caller *c, const struct item_row *row,
                       done_fn *fn, void *arg)
 {
+    service_item_put_up_to(sv, c, row, 0, fn, arg);
+}
+
+void service_item_put_up_to(struct service *sv, const struct caller *c, const struct item_row *row,
+                            uint64_t max, done_fn *fn, void *arg)
+{
     static const struct step steps[] = {{.store = write_row}, {0}};
     struct item_op *op = op_new(c, row->kind, (struct str){0}, arg);
     int64_t now = time_now_ms();
 
     op->done_fn = fn;
+    op->max = max;
     op->row = *row;
     op->row.id = copy_of(row->id);
     op->row.tenant = mem_strdup(op->tenant);

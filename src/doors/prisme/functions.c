@@ -1,91 +1,20 @@
 /*
- * The Functions service, as far as it is Python: a workspace's functions are put, and run
- * by their names. They are kept in memory: the platform puts them again when it starts.
+ * The Functions service, as far as it is Python: a workspace's functions are put, all of them
+ * at once, and run by their names. A workspace is one item of its tenant's in the store, so
+ * what was answered is there after a crash, too.
  *
- * POST /prisme/v2/functions/{ws}            {"functions": {name: {"code", "parameters"}}}
- * POST /prisme/v2/functions/{ws}/run/{name} {"parameters": {...}}
+ * POST   /prisme/v2/functions/{ws}            {"functions": {name: {"code", "parameters"}}}
+ * GET    /prisme/v2/functions/{ws}            the same
+ * DELETE /prisme/v2/functions/{ws}
+ * POST   /prisme/v2/functions/{ws}/run/{name} {"parameters": {...}}
  */
 #include "doors/prisme/prisme_int.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
-/* --- what was put --- */
+#define KIND "prisme-functions"
 
-struct space_entry {
-    struct space_entry *next;
-    char tenant[sizeof(((struct caller *)0)->tenant)];
-    char *name;        /* owned */
-    json_t *functions; /* owned: object */
-};
-
-struct spaces {
-    struct space_entry *first; /* the last that was put */
-    size_t count;
-};
-
-static void entry_free(struct space_entry *s)
-{
-    json_decref(s->functions);
-    free(s->name);
-    free(s);
-}
-
-struct spaces *spaces_new(void)
-{
-    return mem_zalloc(sizeof(struct spaces));
-}
-
-void spaces_free(struct spaces *s)
-{
-    struct space_entry *next;
-
-    for (struct space_entry *one = s ? s->first : NULL; one; one = next) {
-        next = one->next;
-        entry_free(one);
-    }
-    free(s);
-}
-
-static struct space_entry **find(struct prisme *p, const char *tenant, struct str name)
-{
-    struct space_entry **at = &p->spaces->first;
-
-    while (*at && !(strcmp((*at)->tenant, tenant) == 0 && str_is(name, (*at)->name)))
-        at = &(*at)->next;
-    return at;
-}
-
-static void drop(struct prisme *p, struct space_entry **at)
-{
-    struct space_entry *old = *at;
-
-    *at = old->next;
-    entry_free(old);
-    p->spaces->count--;
-}
-
-/* The one that was put longest ago makes room. */
-static void put_space(struct prisme *p, const char *tenant, struct str name, json_t *functions)
-{
-    struct space_entry **at = find(p, tenant, name), *s = mem_zalloc(sizeof(*s));
-
-    if (*at)
-        drop(p, at);
-    for (at = &p->spaces->first; p->spaces->count >= SPACES_MAX && *at;)
-        if ((*at)->next)
-            at = &(*at)->next;
-        else
-            drop(p, at);
-    snprintf(s->tenant, sizeof(s->tenant), "%s", tenant);
-    s->name = mem_strndup(name);
-    s->functions = json_incref(functions);
-    s->next = p->spaces->first;
-    p->spaces->first = s;
-    p->spaces->count++;
-}
-
-/* --- routes --- */
+/* --- what is put --- */
 
 static bool function_is_good(struct request *r, const char *name, const json_t *f)
 {
@@ -105,26 +34,93 @@ static bool function_is_good(struct request *r, const char *name, const json_t *
     return true;
 }
 
+static void on_put(void *arg, const struct err *failed)
+{
+    struct request *r = arg;
+
+    if (failed)
+        answer_error(r, failed, "workspace");
+    else
+        answer_json(r, 200, json_incref(request_json(r)));
+}
+
 void handle_functions_put(struct request *r)
 {
-    struct prisme *p = request_ctx(r);
     json_t *functions = json_object_get(request_json(r), "functions"), *f;
-    const char *name;
+    struct str name = request_path(r, "workspace");
+    char id[NAME_BYTES + 1], kind[] = KIND;
+    AUTO_FREE char *body = NULL;
+    const char *key;
 
-    json_object_foreach(functions, name, f) if (!function_is_good(r, name, f)) return;
-    put_space(p, request_caller(r)->tenant, request_path(r, "workspace"), functions);
-    answer_json(r, 200, json_incref(request_json(r)));
+    if (!str_to_cstr(name, id, sizeof(id))) {
+        answer_fail(r, 400, "VALIDATION_ERROR", "workspace",
+                    "the name of a workspace has %d bytes at most", NAME_BYTES);
+        return;
+    }
+    if (json_object_size(functions) > FUNCTIONS_MAX) {
+        answer_fail(r, 400, "VALIDATION_ERROR", "functions", "a workspace has %d functions at most",
+                    FUNCTIONS_MAX);
+        return;
+    }
+    json_object_foreach(functions, key, f) if (!function_is_good(r, key, f)) return;
+    body = record_dump(functions, false, NULL);
+    if (!body) {
+        answer_fail(r, 413, "too_large", "functions", "there is too much in it");
+        return;
+    }
+    const struct item_row row = {.id = id, .kind = kind, .body = body};
+    service_item_put_up_to(request_service(r), request_caller(r), &row, SPACES_MAX, on_put, r);
+}
+
+/* --- what is there --- */
+
+/* The functions of an item: owned, or NULL and answered. */
+static json_t *functions_of(struct request *r, const struct item_row *item,
+                            const struct err *failed)
+{
+    json_t *functions = NULL;
+    struct err e;
+
+    if (failed && failed->kind == ERR_MISSING)
+        answer_fail(r, 404, "NOT_FOUND", "workspace", "there are no functions of this workspace");
+    else if (failed)
+        answer_error(r, failed, "workspace");
+    else if (json_read_any(str_of(item->body), &functions, &e) < 0)
+        answer_error(r, &e, "workspace");
+    return functions;
+}
+
+static void on_shown(void *arg, const struct item_row *item, const struct err *failed)
+{
+    struct request *r = arg;
+    json_t *functions = functions_of(r, item, failed);
+
+    if (functions)
+        answer_json(r, 200, json_pack("{s:o}", "functions", functions));
 }
 
 void handle_functions_get(struct request *r)
 {
-    struct space_entry *s =
-        *find(request_ctx(r), request_caller(r)->tenant, request_path(r, "workspace"));
+    service_item_get(request_service(r), request_caller(r), KIND, request_path(r, "workspace"),
+                     on_shown, r);
+}
 
-    if (s)
-        answer_json(r, 200, json_pack("{s:O}", "functions", s->functions));
-    else
+static void on_deleted(void *arg, const struct err *failed)
+{
+    struct request *r = arg;
+
+    if (failed && failed->kind == ERR_MISSING)
         answer_fail(r, 404, "NOT_FOUND", "workspace", "there are no functions of this workspace");
+    else if (failed)
+        answer_error(r, failed, "workspace");
+    else
+        answer_empty(r, 204);
+}
+
+void handle_functions_delete(struct request *r)
+{
+    service_item_delete(request_service(r), request_caller(r), KIND, request_path(r, "workspace"),
+                        on_deleted, r);
 }
 
 /* --- running --- */
@@ -173,21 +169,26 @@ static void run(struct request *r, json_t *code, json_t *files, json_t *paramete
     u->script = script_start(&spec, on_value, u);
 }
 
-/* The function's own parameters are what a call that leaves them out has. */
+static void on_found(void *arg, const struct item_row *item, const struct err *failed)
+{
+    struct request *r = arg;
+    json_t *functions = functions_of(r, item, failed), *f;
+    AUTO_FREE char *name = mem_strndup(request_path(r, "function"));
+
+    if (!functions)
+        return;
+    f = json_object_get(functions, name);
+    if (f)
+        run(r, json_object_get(f, "code"), NULL, json_object_get(request_json(r), "parameters"));
+    else
+        answer_fail(r, 404, "NOT_FOUND", "function", "there is no such function");
+    json_decref(functions);
+}
+
 void handle_function_run(struct request *r)
 {
-    struct space_entry *s =
-        *find(request_ctx(r), request_caller(r)->tenant, request_path(r, "workspace"));
-    struct str name = request_path(r, "function");
-    AUTO_FREE char *key = mem_strndup(name);
-    json_t *f = s ? json_object_get(s->functions, key) : NULL;
-    json_t *parameters = json_object_get(request_json(r), "parameters");
-
-    if (!f) {
-        answer_fail(r, 404, "NOT_FOUND", "function", "there is no such function");
-        return;
-    }
-    run(r, json_object_get(f, "code"), NULL, parameters);
+    service_item_get(request_service(r), request_caller(r), KIND, request_path(r, "workspace"),
+                     on_found, r);
 }
 
 void handle_execute_python(struct request *r)

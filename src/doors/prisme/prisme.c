@@ -44,7 +44,6 @@ struct prisme *prisme_new(const struct prisme_config *config, struct err *e)
 
     p->config = *config;
     p->waiting_end = &p->waiting;
-    p->spaces = spaces_new();
     p->face = (struct face){
         .name = "retort-prisme",
         .title = "Code Interpreter of Prisme.ai, by retort",
@@ -68,7 +67,6 @@ void prisme_free(struct prisme *p)
     if (!p)
         return;
     scripts_free(p);
-    spaces_free(p->spaces);
     source_list_free(p->sources);
     free(p->imports);
     free(p);

@@ -11,8 +11,9 @@
 #define URL_BYTES       (64 * KiB)
 #define WAITING_MAX_    1000 /* scripts waiting for their turn */
 #define IMPORTS_MAX     (8 * KiB)
-#define SPACES_MAX      1000      /* workspaces of all tenants whose functions are kept */
-#define FUNCTIONS_BYTES (1 * MiB) /* of one workspace */
+#define SPACES_MAX      1000      /* workspaces of a tenant */
+#define FUNCTIONS_MAX   1000      /* of one workspace */
+#define FUNCTIONS_BYTES (1 * MiB) /* likewise */
 #define NAME_BYTES      128
 #define SOURCES_MAX_    64
 #define TOKEN_LIFE_S    300 /* a token that lives longer is refused */
@@ -51,11 +52,9 @@ bool value_is_error(const json_t *value);
 
 void handle_functions_put(struct request *r);
 void handle_functions_get(struct request *r);
+void handle_functions_delete(struct request *r);
 void handle_function_run(struct request *r);
 void handle_execute_python(struct request *r);
-struct spaces;
-struct spaces *spaces_new(void);
-void spaces_free(struct spaces *s);
 
 /* --- resolve.c: an approver's word --- */
 
@@ -87,6 +86,5 @@ struct prisme {
     size_t running; /* scripts that have their turn */
     struct script *waiting, **waiting_end;
     size_t waiting_count;
-    struct spaces *spaces;       /* owned by functions.c */
     struct source_list *sources; /* owned, or NULL */
 };
