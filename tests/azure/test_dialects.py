@@ -140,6 +140,27 @@ def test_a4_shell_execute(pool):
     assert (late["exitCode"], late["errorName"]) == (-1, "ExecutionTimeout")
 
 
+def test_a4_shell_type(pool):
+    which = {"shellCommand": """echo ${BASH_VERSION:-none} "it's\""""}
+    for shell, bash in (("sh", False), ("SH", False), ("bash", True), (None, True)):
+        more = {"shellType": shell} if shell else {}
+        out = pool.post("shellExecute", {**which, **more}).expect(200).json["result"]["stdout"]
+        assert (out != "none it's\n") is bash, out
+    said = pool.post("shellExecute", which, headers={"X-Shell-Type": "sh"}).json["result"]["stdout"]
+    assert said == "none it's\n"
+    assert list(pool.post("shellExecute", {**which, "shellType": "fish"}).expect(400).json["errors"]) == ["shellType"]
+    assert list(pool.post("shellExecute", {"code": "1"}).expect(400).json["errors"]) == ["shellCommand"]
+    late = pool.post("shellExecute", {"shellType": "sh", "shellCommand": "cat; exit 6", "stdin": "in"}).json
+    assert (late["exitCode"], late["result"]["stdout"]) == (6, "in")
+
+
+def test_a4_use_empty_kernel(pool):
+    assert pool.execution(code="x = 1", useEmptyKernel=False).json["status"] == "Succeeded"
+    free = pool.execution(code="[n for n in ('np', 'pd', 'plt', 'os') if n in globals()]", useEmptyKernel=True)
+    assert free.json["result"]["executionResult"] == "[]"
+    assert list(pool.execution(code="1", useEmptyKernel="yes").expect(400).json["errors"]) == ["useEmptyKernel"]
+
+
 @pytest.mark.parametrize("code, value", [
     ("1 + 1", 2), ("-3", -3), ("10 ** 30", str(10 ** 30)), ("0.1 + 0.2", 0.1 + 0.2), ("1e300 * 10", 1e301),
     ("float('nan')", "nan"), ("float('inf')", "inf"), ("1 < 2", True), ("None", ""), ("'it''s'", "its"),

@@ -82,6 +82,41 @@ def test_a2_4_list_sessions(server):
         assert [s["identifier"] for s in skipped] == names[-1:]
 
 
+def follow(pool, link):
+    """A nextLink as a client follows it: as it is."""
+    at = link.index(pool.prefix)
+    return pool.client.get(link[at:])
+
+
+def test_a2_4_list_sessions_in_pages():
+    made = [f"session-{n:03}" for n in range(205)]
+    with Server("--max-sessions", "300", "--ready", "0", "--idle-timeout", "3600") as server, Pool(server) as pool:
+        for name in made:
+            pool.get("files", NEW, identifier=name).expect(200)
+        found, page = [], pool.get("listSessions", NEW, identifier=None).expect(200).json
+        while True:
+            found += [s["identifier"] for s in page["sessions"]]
+            if "nextLink" not in page:
+                break
+            assert len(page["sessions"]) == 100
+            assert page["nextLink"].startswith(f"http://localhost:{server.port}{pool.prefix}/listSessions?")
+            # What comes or goes meanwhile moves nothing, not even the row a page ended with.
+            pool.get("files", NEW, identifier=f"late-{len(found)}").expect(200)
+            pool.delete("session", NEW, identifier=found[-1]).expect(204)
+            page = follow(pool, page["nextLink"]).expect(200).json
+        assert found == made[::-1]
+        skipped = pool.get("listSessions", NEW, identifier=None, skip=202).expect(200).json["sessions"]
+        assert [s["identifier"] for s in skipped] == ["session-002", "session-001", "session-000"]
+
+
+@pytest.mark.parametrize("query", [{"skip": "x"}, {"skip": "-1"}, {"skip": "1e3"}, {"skip": "20001"},
+                                   {"skipToken": "x"}, {"skipToken": "1.x"}, {"skipToken": "9" * 30 + ".sess_x"},
+                                   {"skipToken": "-1.sess_" + "0" * 28}])
+def test_a2_4_what_is_no_page(pool, query):
+    answer = pool.get("listSessions", NEW, identifier=None, **query).expect(400)
+    assert list(answer.json["errors"]) == list(query)
+
+
 def test_a2_4_metadata(either):
     metadata = either.get("metadata", NEW, identifier=None).expect(200).json
     assert metadata["runtimes"][0]["name"] == "Python" and metadata["runtimes"][0]["version"].startswith("3.")
@@ -94,6 +129,18 @@ def test_a2_4_metadata(either):
 @pytest.mark.parametrize("path", ["health", "health/startup"])
 def test_a4_health(either, path):
     assert either.get(path, identifier=None).expect(200).json == "healthy"
+
+
+def test_a4_health_of_a_pool_that_is_down():
+    server = Server("--python", "/bin/false")
+    try:
+        server.launch()
+        retort.wait_until(lambda: "not ready" in server.log(), "the first failure")
+        with Pool(server) as pool:
+            assert pool.get("health", identifier=None).expect(500).json == "unhealthy"
+            assert pool.get("health/startup", identifier=None).expect(500).json == "unhealthy"
+    finally:
+        server.discard()
 
 
 def test_a2_5_what_is_not_there(pool):

@@ -15,10 +15,11 @@
 #define OPERATION_ID_MAX 64
 #define OUTPUT_DEFAULT   4096 /* characters of each stream, where the dialect has such a limit */
 #define OUTPUT_MAX       (16 * MiB)
-#define ARGUMENTS_MAX    1000 /* of execCommandAndArgs */
-#define SESSIONS_PAGE    100  /* of listSessions */
-#define SESSIONS_SEEN    20000
-#define DEPLOYMENT_DEPTH 16 /* of one expression */
+#define ARGUMENTS_MAX    1000  /* of execCommandAndArgs */
+#define SESSIONS_PAGE    100   /* of listSessions */
+#define SESSIONS_LOOK    1000  /* asked of the service at a time */
+#define SESSIONS_SEEN    20000 /* looked at for one answer; the rest is for the next */
+#define DEPLOYMENT_DEPTH 16    /* of one expression */
 #define SECRETS_MAX      64
 #define API_VERSIONS                                                                               \
     "2024-02-02-preview, 2024-08-02-preview, 2024-10-02-preview, 2025-02-02-preview, "             \
@@ -82,6 +83,8 @@ struct op {
 struct service *visit_service(struct visit *v);
 const struct caller *visit_caller(struct visit *v);
 struct str visit_identifier(struct visit *v); /* p NULL: none was given */
+/* api-version, where it is a plain word that an address may hold; else empty. */
+struct str visit_version(struct visit *v);
 /* Of a version before 2024-10: the older shapes. */
 bool visit_is_old(struct visit *v);
 /* "http://host/azure/pools/p", as the client reached us. Returns ret. */

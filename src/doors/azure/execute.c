@@ -54,13 +54,12 @@ static void put_times(struct visit *v, const struct exec_info *info)
 static void put_operation(struct visit *v, const struct wish *w, const struct exec_info *info)
 {
     char url[URL_TEXT_MAX], text[2 * URL_TEXT_MAX];
-    struct str version = request_query(v->r, "api-version");
+    struct str version = visit_version(v);
     const char *id = *w->operation ? w->operation : info->row->id;
-    size_t plain = version.n ? strspn(version.p, "0123456789-abcdefghijklmnopqrstuvwxyz") : 0;
 
     answer_header(v->r, "operation-id", id);
     snprintf(text, sizeof(text), "%s/executions/%s?api-version=%.*s", visit_url(v, url), id,
-             plain == version.n ? (int)plain : 0, version.n ? version.p : "");
+             (int)version.n, version.p);
     answer_header(v->r, "operation-location", text);
 }
 
@@ -162,12 +161,32 @@ static bool take_operation(struct visit *v, struct wish *w)
     return false;
 }
 
+static bool take_flag(struct visit *v, const json_t *props, const char *name, bool *ret)
+{
+    const json_t *flag = json_nocase(props, name);
+
+    *ret = json_is_true(flag);
+    if (!flag || json_is_null(flag) || json_is_boolean(flag))
+        return true;
+    visit_invalid(v, name, "%s is true or false", name);
+    return false;
+}
+
+/* Where an image has three kernels there is one here, and in it no name is taken until code takes
+ * it: that is what useEmptyKernel asks for, so both of its values mean the same. */
 static bool take_wish(struct visit *v, const json_t *props, struct wish *w)
 {
     struct str type = json_view(json_nocase(props, "executionType"));
+    bool empty;
 
     w->shell = json_nocase(props, "shellCommand") || json_nocase(props, "execCommandAndArgs");
-    w->jupyter = json_is_true(json_nocase(props, "returnJupyterFormatExecutionResult"));
+    if (!take_flag(v, props, "returnJupyterFormatExecutionResult", &w->jupyter) ||
+        !take_flag(v, props, "useEmptyKernel", &empty))
+        return false;
+    if (w->dialect == DIALECT_SHELL && !w->shell) {
+        visit_invalid(v, "shellCommand", "shellCommand or execCommandAndArgs is needed");
+        return false;
+    }
     w->background = w->dialect == DIALECT_ENVELOPE && str_nocase(type, STR("Asynchronous"));
     if (type.n && !w->background && !str_nocase(type, STR("Synchronous"))) {
         visit_invalid(v, "executionType", "%s",

@@ -68,12 +68,33 @@ static char *with_input(char *line, struct str input)
     return line;
 }
 
+static char *by_sh(char *line)
+{
+    struct buf b;
+    struct err e;
+
+    buf_init(&b, LINE_MAX_BYTES);
+    (void)!buf_put(&b, STR("exec sh -c "), &e);
+    put_quoted(&b, str_of(line));
+    free(line);
+    line = mem_strndup(buf_str(&b));
+    buf_done(&b);
+    return line;
+}
+
 static bool read_command(struct visit *v, const json_t *props, struct program *ret)
 {
     const json_t *words = json_nocase(props, "execCommandAndArgs");
     struct str line = json_view(json_nocase(props, "shellCommand"));
     struct str input = json_view(json_nocase(props, "stdin"));
+    struct str shell = json_view(json_nocase(props, "shellType"));
 
+    if (!shell.p)
+        shell = request_header(v->r, "x-shell-type");
+    if (shell.n && !str_nocase(shell, STR("bash")) && !str_nocase(shell, STR("sh"))) {
+        visit_invalid(v, "shellType", "shellType is bash or sh");
+        return false;
+    }
     if (words && line.p) {
         visit_invalid(v, "shellCommand", "give shellCommand or execCommandAndArgs, not both");
         return false;
@@ -85,6 +106,8 @@ static bool read_command(struct visit *v, const json_t *props, struct program *r
                       ARGUMENTS_MAX);
         return false;
     }
+    if (line.p && str_nocase(shell, STR("sh")))
+        ret->code = by_sh(ret->code);
     if (input.n > 0)
         ret->code = with_input(ret->code, input);
     return true;

@@ -80,6 +80,15 @@ struct str visit_identifier(struct visit *v)
     return request_query(v->r, "identifier");
 }
 
+struct str visit_version(struct visit *v)
+{
+    struct str version = request_query(v->r, "api-version");
+
+    if (version.n == 0 || strspn(version.p, "0123456789-abcdefghijklmnopqrstuvwxyz") != version.n)
+        return STR("");
+    return version;
+}
+
 bool visit_is_old(struct visit *v)
 {
     struct str version = request_query(v->r, "api-version");

@@ -1,6 +1,7 @@
 /* Sessions by their identifiers, and what a pool tells of itself. */
 #include "doors/azure/azure_int.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -124,13 +125,19 @@ void op_session_stop(struct visit *v)
 
 /* --- all of them --- */
 
-/* The service lists those of all pools, in pages; what is skipped is counted here. */
+/*
+ * The service lists those of all pools, newest first, in pages of its own; what belongs to the pool
+ * is picked out here. A client may skip a number of them. nextLink does not: it names the row to go
+ * on from, so that none is missed or shown twice because another came or went meanwhile.
+ */
 struct listing {
     struct visit *v;
     json_t *sessions; /* owned: array */
     size_t skip, seen, looked;
-    char last[ID_MAX];
-    int64_t last_ms;
+    struct mark {
+        char id[ID_MAX];
+        int64_t ms;
+    } last, shown; /* looked at, and put into the answer */
 };
 
 static void listing_free(void *p)
@@ -141,19 +148,42 @@ static void listing_free(void *p)
     free(g);
 }
 
+static void mark_set(struct mark *m, const struct session_row *row)
+{
+    memcpy(m->id, row->id, sizeof(m->id));
+    m->ms = row->created_ms;
+}
+
+/* "1789000000000.sess_...": when it was made, and its id. */
+static bool mark_read(struct str token, struct mark *ret)
+{
+    char text[ID_MAX + 24], *end;
+
+    if (!str_to_cstr(token, text, sizeof(text)) || !isdigit((unsigned char)*text))
+        return false;
+    errno = 0;
+    ret->ms = strtoll(text, &end, 10);
+    if (errno || *end != '.' || !id_is(str_of(end + 1), "sess_"))
+        return false;
+    snprintf(ret->id, sizeof(ret->id), "%s", end + 1);
+    return true;
+}
+
 static void list_more(struct listing *g);
 
-static void answer_list(struct listing *g, bool more)
+/* next: the row to go on from, or NULL. */
+static void answer_list(struct listing *g, const struct mark *next)
 {
     char url[URL_TEXT_MAX];
-    struct str version = request_query(g->v->r, "api-version");
+    struct str version = visit_version(g->v);
     json_t *body = json_pack("{s:O}", "sessions", g->sessions);
 
-    if (more)
-        json_object_set_new(body, "nextLink",
-                            json_sprintf("%s/listSessions?skip=%zu&api-version=%.*s",
-                                         visit_url(g->v, url), g->skip + SESSIONS_PAGE,
-                                         (int)version.n, version.n ? version.p : ""));
+    if (next)
+        json_object_set_new(
+            body, "nextLink",
+            json_sprintf("%s/listSessions?skipToken=%lld.%s&skip=%zu&api-version=%.*s",
+                         visit_url(g->v, url), (long long)next->ms, next->id,
+                         g->skip > g->seen ? g->skip - g->seen : 0, (int)version.n, version.p));
     visit_answer(g->v, 200, body);
 }
 
@@ -168,42 +198,47 @@ static void on_listed(void *arg, const struct session_info *infos, size_t count,
     }
     for (size_t i = 0; i < count; i++) {
         const struct session_row *row = infos[i].row;
+        mark_set(&g->last, row);
         if (!row->name || strcmp(row->pool, g->v->pool_name) != 0 || g->seen++ < g->skip)
             continue;
         if (json_array_size(g->sessions) == SESSIONS_PAGE) {
-            answer_list(g, true);
+            answer_list(g, &g->shown);
             return;
         }
         json_array_append_new(g->sessions, show(&infos[i]));
+        mark_set(&g->shown, row);
     }
     g->looked += count;
-    if (!more || count == 0 || g->looked >= SESSIONS_SEEN) {
-        answer_list(g, false);
-        return;
-    }
-    memcpy(g->last, infos[count - 1].row->id, sizeof(g->last));
-    g->last_ms = infos[count - 1].row->created_ms;
-    list_more(g);
+    if (!more || count == 0)
+        answer_list(g, NULL);
+    else if (g->looked >= SESSIONS_SEEN)
+        answer_list(g, &g->last);
+    else
+        list_more(g);
 }
 
 static void list_more(struct listing *g)
 {
-    struct page page = {.after = *g->last ? g->last : NULL, .after_ms = g->last_ms, .limit = 1000};
+    struct page page = {
+        .after = *g->last.id ? g->last.id : NULL, .after_ms = g->last.ms, .limit = SESSIONS_LOOK};
 
     service_session_list(visit_service(g->v), visit_caller(g->v), page, on_listed, g);
 }
 
 void op_sessions_list(struct visit *v)
 {
-    struct str skip = request_query(v->r, "skip");
+    struct str skip = request_query(v->r, "skip"), token = request_query(v->r, "skipToken");
     struct listing *g = mem_zalloc(sizeof(*g));
+    char *end = NULL;
 
     *g = (struct listing){.v = v, .sessions = json_array()};
     request_keep(v->r, listing_free, g);
     if (skip.n)
-        g->skip = strtoul(skip.p, NULL, 10);
-    if (g->skip > SESSIONS_SEEN)
-        visit_invalid(v, "skip", "skip is at most %d", SESSIONS_SEEN);
+        g->skip = strtoul(skip.p, &end, 10);
+    if (skip.n && (!isdigit((unsigned char)*skip.p) || *end || g->skip > SESSIONS_SEEN))
+        visit_invalid(v, "skip", "skip is a number, %d at most", SESSIONS_SEEN);
+    else if (token.n && !mark_read(token, &g->last))
+        visit_invalid(v, "skipToken", "this is none of a nextLink of ours");
     else
         list_more(g);
 }
