@@ -3,6 +3,7 @@
 import json
 
 import pytest
+import retort
 from client import Legacy, Modern, text_of
 
 FENCE = "```"
@@ -84,3 +85,47 @@ def test_q36_python_executor_over_http(client):
     assert run(code="import time; time.sleep(9)", timeout=1) == ["", "Timeout Error"]
     run(code="kept = 1")
     assert run(code="kept")[1] == "NameError: name 'kept' is not defined"
+
+
+def batch(client, *codes, **more):
+    return client.post("/qwen/python_executor/batch", {"code": list(codes), **more}).expect(200).json
+
+
+def test_q36_batch_is_a_pair_for_each_in_order(client):
+    codes = [f"import time; time.sleep({0.02 * (n % 3)}); print({n})" for n in range(20)]
+    assert batch(client, *codes) == [[str(n), "Done"] for n in range(20)]
+    assert batch(client) == []
+    assert batch(client, "  ", "```py\nprint(3)\n```", "print('a'*999)") == \
+        [["", "Done"], ["3", "Done"], ["a" * 128 + "..." + "a" * 128, "Done"]]
+
+
+def test_q36_batch_keeps_them_apart(client):
+    pairs = batch(client, "x = 1; open('f', 'w').write('1')", "x", "open('f')", "import os; os._exit(3)",
+                  "while True: pass", "print('fine')", timeout=1)
+    assert pairs[0] == ["", "Done"] and pairs[5] == ["fine", "Done"]
+    assert pairs[1][1].startswith("NameError") and pairs[2][1].startswith("FileNotFoundError")
+    assert pairs[3][0] == "" and pairs[3][1] != "Done" and pairs[4] == ["", "Timeout Error"]
+
+
+def test_q36_batch_options(client):
+    assert batch(client, "x = 6", "x = 7", get_answer_expr="x * 2") == [["12", "Done"], ["14", "Done"]]
+    path = "/qwen/python_executor/batch"
+    for body in ({}, {"code": "print(1)"}, {"code": [1]}, {"code": ["1"] * 257},
+                 {"code": ["1"], "timeout": "soon"}, {"code": ["1"], "other": 1}):
+        assert client.post(path, body).status in (400, 413), body
+
+
+def test_q36_batch_leaves_nothing(client, server):
+    def sessions():
+        return len(client.all("/v1/sessions"))
+
+    before = sessions()
+    batch(client, *["1"] * 12)
+    retort.wait_until(lambda: sessions() <= before, "the end of the sessions")
+    # A client that goes takes what runs with it, and what waits never begins.
+    body = json.dumps({"code": ["import time; time.sleep(30)"] * 20}).encode()
+    with server.connect() as other:
+        other.sendall(b"POST /qwen/python_executor/batch HTTP/1.1\r\nHost: localhost\r\n"
+                      b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+        retort.wait_until(lambda: sessions() > before, "the first of them")
+    retort.wait_until(lambda: sessions() <= before, "the end of all of them", 10)

@@ -198,6 +198,19 @@ static const struct field call_query[] = {
     {0},
 };
 
+static const struct field batch_body[] = {
+    {"code", FIELD_LIST, REQUIRED, 0, SNIPPETS_MAX, "string", "Snippets, each by itself.",
+     "[\"print(1)\", \"1/0\"]"},
+    {"timeout", FIELD_ANY, OPTIONAL, 0, 0, NULL, "Seconds for each.", NULL},
+    {"timeout_length", FIELD_ANY, OPTIONAL, 0, 0, NULL, "The same.", NULL},
+    {"files", FIELD_ANY, OPTIONAL, 0, 0, NULL, "As of one call; each snippet has its own.", NULL},
+    {"get_answer_symbol", FIELD_ANY, OPTIONAL, 0, 0, NULL, "This variable is the answer.", NULL},
+    {"get_answer_expr", FIELD_ANY, OPTIONAL, 0, 0, NULL, "This expression is the answer.", NULL},
+    {"get_answer_from_stdout", FIELD_ANY, OPTIONAL, 0, 0, NULL,
+     "false: the value of the last line is the answer.", NULL},
+    {0},
+};
+
 static const struct route routes[] = {
     {.method = HTTP_POST, .path = "/qwen/code_interpreter", .id = "qwen_code_interpreter",
      .flags = ROUTE_HIDDEN, .body_kind = BODY_TEXT, .body_max = BODY_QWEN_MAX, .query = call_query,
@@ -205,6 +218,9 @@ static const struct route routes[] = {
     {.method = HTTP_POST, .path = "/qwen/python_executor", .id = "qwen_python_executor",
      .flags = ROUTE_HIDDEN, .body_kind = BODY_TEXT, .body_max = BODY_QWEN_MAX, .query = call_query,
      .status = 200, .handle = handle_executor},
+    {.method = HTTP_POST, .path = "/qwen/python_executor/batch", .id = "qwen_python_executor_batch",
+     .flags = ROUTE_HIDDEN, .body_kind = BODY_JSON, .body = batch_body, .body_max = BODY_QWEN_MAX,
+     .status = 200, .handle = handle_batch},
     {.method = HTTP_GET, .path = "/qwen/static/{name}", .id = "qwen_static",
      .flags = ROUTE_HIDDEN | ROUTE_OPEN, .status = 200, .handle = handle_static},
 };

@@ -7,16 +7,18 @@
 
 /* --- numbers --- */
 
-#define BODY_QWEN_MAX (20 * MiB)
-#define INSTANCE_MAX  128         /* bytes of a name */
-#define SOURCES_MAX   32          /* files of one call */
-#define SOURCE_MAX    (8 * KiB)   /* bytes of a URL or a path; a data URL may be longer */
-#define LOCAL_BYTES   (64 * MiB)  /* of a file of this machine */
-#define TEXT_MAX      (256 * MiB) /* of an answer: the engine keeps less */
-#define DIRS_MAX      16
-#define EXPORT_MAX    256 /* files of one call that go to the work dir */
-#define LINK_MAX      1024
-#define LARGE_BODY    (256 * KiB) /* read on a worker */
+#define BODY_QWEN_MAX    (20 * MiB)
+#define INSTANCE_MAX     128         /* bytes of a name */
+#define SOURCES_MAX      32          /* files of one call */
+#define SOURCE_MAX       (8 * KiB)   /* bytes of a URL or a path; a data URL may be longer */
+#define LOCAL_BYTES      (64 * MiB)  /* of a file of this machine */
+#define TEXT_MAX         (256 * MiB) /* of an answer: the engine keeps less */
+#define DIRS_MAX         16
+#define EXPORT_MAX       256 /* files of one call that go to the work dir */
+#define LINK_MAX         1024
+#define LARGE_BODY       (256 * KiB) /* read on a worker */
+#define SNIPPETS_MAX     256         /* snippets of one batch */
+#define SNIPPETS_AT_ONCE 8           /* of these, at a time */
 
 /* --- order.c: a call as its client made it --- */
 
@@ -126,6 +128,10 @@ void handle_static(struct request *r);
 json_t *pair_of(const struct qwen *q, const struct order *o, const struct exec_info *info);
 /* The code with what its answer is, as its last line. Inits ret. */
 void executor_code(const struct order *o, struct buf *ret);
+
+/* --- batch.c: many of them at once --- */
+
+void handle_batch(struct request *r);
 
 /* --- door.c, tools.c --- */
 
