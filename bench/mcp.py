@@ -7,19 +7,15 @@ REST, MCP over HTTP in both eras and MCP over standard input and output take tur
 The target is what the protocol may cost: at most a tenth of a millisecond more than REST.
 """
 
-import argparse
 import json
 import os
-import pathlib
 import subprocess
 import sys
 import time
 
-import machine
 import over_http
 import run
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
 META = "io.modelcontextprotocol/"
 MODERN, LEGACY = "2026-07-28", "2025-11-25"
 COST_MS = 0.1
@@ -172,13 +168,7 @@ class Bench(run.Bench):
 
 
 def measure(report, args):
-    for place in ("tests", "tests/serve"):
-        sys.path.append(str(ROOT / place))
-    os.environ["RETORT_BIN"] = str(args.build / "retort")
-    from server import Server
-
-    with Server(*over_http.FLAGS, "--python", sys.executable, small=False) as server:
-        load = over_http.Load(args.build, server.port)
+    with over_http.serving(args) as (server, load):
         pipes = OverPipes(args.build, ["--preload", run.PRELOAD, "--python", sys.executable])
         try:
             bench = Bench(server, load, pipes, report, args.quick)
@@ -186,34 +176,8 @@ def measure(report, args):
             bench.lists()
             bench.start(args.build)
         finally:
-            load.end()
             pipes.end()
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--quick", action="store_true", help="few samples: does it run at all?")
-    parser.add_argument("--calm", type=int, default=0, metavar="SECONDS",
-                        help="wait this long for others to let the machine alone (0)")
-    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
-    parser.add_argument("--out", type=pathlib.Path, help="the JSON file (BUILD/bench-mcp.json)")
-    args = parser.parse_args()
-
-    machine.wait_until(lambda: machine.busy(2) < run.CALM, args.calm)
-    facts, report = machine.facts(), run.Report()
-    try:
-        measure(report, args)
-    except (run.Failed, RuntimeError, AssertionError, OSError, subprocess.SubprocessError) as error:
-        report.fail(str(error))
-    over_http.show(report, facts)
-    out = args.out or args.build / "bench-mcp.json"
-    out.write_text(json.dumps({"version": 1, "quick": args.quick, "machine": facts, "rows": report.rows,
-                               "failed": report.wrong}, indent=1) + "\n")
-    print("the numbers are in %s" % out)
-    for text in report.wrong:
-        print("failed: %s" % text)
-    return 1 if report.wrong else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(over_http.main(__doc__, "bench-mcp", measure))

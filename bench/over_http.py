@@ -374,7 +374,11 @@ def show(report, facts):
     print("\nOver HTTP on kept connections; clients and server share these processors.")
 
 
-def measure(report, args):
+# --- what every bench over HTTP does ---
+
+@contextlib.contextmanager
+def serving(args):
+    """A server with the flags of a bench, and bench-http to load it with."""
     for place in ("tests", "tests/serve"):
         sys.path.append(str(ROOT / place))
     os.environ["RETORT_BIN"] = str(args.build / "retort")
@@ -383,24 +387,20 @@ def measure(report, args):
     with Server(*FLAGS, "--python", sys.executable, small=False) as server:
         load = Load(args.build, server.port)
         try:
-            bench = Bench(server, load, report, args.quick, args.sessions)
-            for name, part in PARTS.items():
-                if not args.only or name in args.only:
-                    print("%s: %s" % (name, part.__doc__), file=sys.stderr)
-                    part(bench)
+            yield server, load
         finally:
             load.end()
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+def main(text, name, measure, more=lambda parser: None):
+    """The command line of a bench: measure(report, args), a table, and BUILD/NAME.json."""
+    parser = argparse.ArgumentParser(description=text.split("\n")[0])
     parser.add_argument("--quick", action="store_true", help="few samples: does it run at all?")
-    parser.add_argument("--only", action="append", choices=PARTS, help="this part; may be repeated")
-    parser.add_argument("--sessions", type=int, default=1000, help="live at once (1000)")
     parser.add_argument("--calm", type=int, default=0, metavar="SECONDS",
                         help="wait this long for others to let the machine alone (0)")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
-    parser.add_argument("--out", type=pathlib.Path, help="the JSON file (BUILD/bench-http.json)")
+    parser.add_argument("--out", type=pathlib.Path, help="the JSON file (BUILD/%s.json)" % name)
+    more(parser)
     args = parser.parse_args()
 
     machine.wait_until(lambda: machine.busy(2) < run.CALM, args.calm)
@@ -410,16 +410,32 @@ def main():
     except (run.Failed, RuntimeError, AssertionError, OSError, subprocess.SubprocessError) as error:
         report.fail(str(error))
     show(report, facts)
-    out = args.out or args.build / "bench-http.json"
+    out = args.out or args.build / (name + ".json")
     out.write_text(json.dumps({
         "version": 1, "quick": args.quick, "when": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "seconds": time.monotonic() - begun, "machine": facts, "rows": report.rows,
         "more": report.more, "failed": report.wrong}, indent=1) + "\n")
     print("%d seconds; the numbers are in %s" % (time.monotonic() - begun, out))
-    for text in report.wrong:
-        print("failed: %s" % text)
+    for wrong in report.wrong:
+        print("failed: %s" % wrong)
     return 1 if report.wrong else 0
 
 
+# --- this one ---
+
+def measure_parts(report, args):
+    with serving(args) as (server, load):
+        bench = Bench(server, load, report, args.quick, args.sessions)
+        for name, part in PARTS.items():
+            if not args.only or name in args.only:
+                print("%s: %s" % (name, part.__doc__), file=sys.stderr)
+                part(bench)
+
+
+def add_options(parser):
+    parser.add_argument("--only", action="append", choices=PARTS, help="this part; may be repeated")
+    parser.add_argument("--sessions", type=int, default=1000, help="live at once (1000)")
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(__doc__, "bench-http", measure_parts, add_options))
