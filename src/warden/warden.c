@@ -33,288 +33,39 @@
 
 #define RETRY_MS  5
 #define WARDEN_FD 3
-#define SPARES    8
 
-enum source_kind { FROM_SERVER, FROM_ZYGOTE, KEEPER_GONE, BOX_GONE };
+/* --- what it says --- */
 
-struct source {
-    enum source_kind kind;
-    void *of; /* borrowed: struct zygote or struct box_entry */
-};
-
-struct zygote {
-    struct zygote *next;
-    uint64_t id;
-    int sock, pidfd, log;      /* owned */
-    bool up, retired, refused; /* refused: the interpreter itself said that it will not do */
-    unsigned boxes;
-    struct source from_sock, from_pidfd;
-};
-
-struct box_entry {
-    struct box_entry *next;
-    uint64_t id;
-    struct zygote *zygote; /* borrowed: outlives its boxes; NULL once the zygote is gone */
-    int pidfd;             /* owned; -1 until forked */
-    unsigned slot;
-    uint64_t cgroup;
-    bool gone; /* processes are gone, the cgroup not yet */
-    struct source from_pidfd;
-};
-
-struct warden {
-    int server, epoll;
-    uint32_t uid_base; /* 0: there is one uid */
-    int uid_lock;      /* owned: holds our block of uids */
-    struct cgroups *cgroups;
-    struct buf base, user; /* seccomp programs */
-    struct zygote *zygotes;
-    struct box_entry *boxes;
-    unsigned char slot_used[SLOTS];
-    unsigned slot_hint;
-    unsigned lingering; /* boxes that are gone but for their cgroup */
-    uint64_t next_cgroup;
-    uint64_t spare[SPARES]; /* cgroups made while there was nothing else to do */
-    unsigned spares;
-    bool no_spares; /* making one failed: only when there is need */
-};
-
-static void tell(struct warden *w, uint16_t type, uint64_t id, struct str body)
+void warden_tell(struct warden *w, uint16_t type, uint64_t id, struct str body)
 {
     if (wire_send(w->server, type, id, body, NULL, 0) < 0)
         log_debug("warden: the server is gone");
 }
 
-static void tell_text(struct warden *w, uint16_t type, uint64_t id, const char *text)
+void warden_tell_text(struct warden *w, uint16_t type, uint64_t id, const char *text)
 {
     struct buf b;
 
     buf_init(&b, 4 * KiB);
     wire_put(&b, TAG_TEXT, str_of(text));
-    tell(w, type, id, buf_str(&b));
+    warden_tell(w, type, id, buf_str(&b));
     buf_done(&b);
 }
 
-static int watch(struct warden *w, int fd, struct source *s)
+int warden_watch(struct warden *w, int fd, struct source *s)
 {
     struct epoll_event ev = {.events = EPOLLIN, .data.ptr = s};
 
     return epoll_ctl(w->epoll, EPOLL_CTL_ADD, fd, &ev);
 }
 
-/* --- boxes --- */
+/* --- zygotes --- */
 
-static struct box_entry *box_find(struct warden *w, uint64_t id)
-{
-    for (struct box_entry *b = w->boxes; b; b = b->next)
-        if (b->id == id)
-            return b;
-    return NULL;
-}
-
-static int slot_take(struct warden *w, unsigned *ret)
-{
-    for (unsigned n = 0; n < SLOTS; n++) {
-        unsigned i = (w->slot_hint + n) % SLOTS;
-        if (!w->slot_used[i]) {
-            w->slot_used[i] = 1;
-            w->slot_hint =
-                i + 1; /* the longest-unused first: a stray file finds no new owner soon */
-            *ret = i;
-            return 0;
-        }
-    }
-    return -1;
-}
-
-static void box_forget(struct warden *w, struct box_entry *b)
-{
-    struct box_entry **at = &w->boxes;
-
-    while (*at != b)
-        at = &(*at)->next;
-    *at = b->next;
-    w->slot_used[b->slot] = 0;
-    fd_closep(&b->pidfd);
-    free(b);
-}
-
-/* Uids as the zygote's namespace numbers them. Slot 0's pair starts after the zygote's own. */
-static void uid_map_text(struct warden *w, unsigned slot, char ret[UID_MAP_TEXT])
-{
-    unsigned first = UID_SLOT * (slot + 1);
-
-    if (w->uid_base)
-        snprintf(ret, UID_MAP_TEXT, "0 %u 1\n%d %u 1\n", first, BOX_USER, first + 1);
-    else
-        snprintf(ret, UID_MAP_TEXT, "%d 0 1\n", BOX_USER);
-}
-
-static int make_spare(struct warden *w, struct err *e)
-{
-    uint64_t id = ++w->next_cgroup;
-
-    if (cgroup_make(w->cgroups, id, e) < 0) {
-        (void)!cgroup_remove(w->cgroups, id); /* what there is of it */
-        return -1;
-    }
-    w->spare[w->spares++] = id;
-    return 0;
-}
-
-static int take_cgroup(struct warden *w, const struct box_plan *plan, uint64_t *ret, struct err *e)
-{
-    if (w->spares == 0 && make_spare(w, e) < 0)
-        return -1;
-    *ret = w->spare[--w->spares];
-    return cgroup_limit(w->cgroups, *ret, plan, e);
-}
-
-static int ask_fork(struct warden *w, struct zygote *z, struct box_entry *b,
-                    const struct box_plan *plan, int ctl, struct err *e)
-{
-    int fds[1 + CGROUP_DOORS_MAX] = {ctl};
-    int doors = cgroup_doors(w->cgroups, b->cgroup, fds + 1, e);
-    char map[UID_MAP_TEXT];
-    struct buf body;
-    int rc;
-
-    if (doors < 0)
-        return -1;
-    uid_map_text(w, b->slot, map);
-    buf_init(&body, 4 * KiB);
-    wire_put(&body, TAG_BLOB, (struct str){(const char *)plan, sizeof(*plan)});
-    wire_put(&body, TAG_UID_MAP, str_of(map));
-    rc = wire_send(z->sock, MSG_FORK, b->id, buf_str(&body), fds, 1 + (size_t)doors);
-    buf_done(&body);
-    for (int i = 1; i <= doors; i++)
-        fd_closep(&fds[i]);
-    return rc < 0 ? err_sys(e, "ask the zygote") : 0;
-}
-
-static void linger(struct warden *w, struct box_entry *b)
-{
-    if (cgroup_remove(w->cgroups, b->cgroup) < 0 && errno == EBUSY) {
-        w->lingering += !b->gone;
-        b->gone = true;
-        return;
-    }
-    w->lingering -= b->gone;
-    tell(w, MSG_GONE, b->id, (struct str){0});
-    box_forget(w, b);
-}
-
-static void spawn_failed(struct warden *w, struct box_entry *b, const char *why)
-{
-    tell_text(w, MSG_SPAWN_FAIL, b->id, why);
-    if (b->cgroup)
-        (void)!cgroup_remove(w->cgroups, b->cgroup);
-    box_forget(w, b);
-}
-
-static void on_spawn(struct warden *w, uint64_t id, struct str body, int ctl)
-{
-    struct box_entry *b;
-    struct zygote *z = w->zygotes;
-    struct box_plan plan;
-    struct str blob = {0};
-    struct err e;
-    uint64_t zygote_id = 0;
-    unsigned slot = 0;
-
-    if (!wire_find(body, TAG_BLOB, &blob) || blob.n != sizeof(plan) ||
-        !wire_find_num(body, TAG_ZYGOTE, &zygote_id) || ctl < 0 || box_find(w, id))
-        return tell_text(w, MSG_SPAWN_FAIL, id, "malformed spawn request");
-    while (z && z->id != zygote_id)
-        z = z->next;
-    if (!z || !z->up || z->retired)
-        return tell_text(w, MSG_SPAWN_FAIL, id, "no such zygote");
-    if (slot_take(w, &slot) < 0)
-        return tell_text(w, MSG_SPAWN_FAIL, id, "every user id is in use");
-
-    memcpy(&plan, blob.p, sizeof(plan));
-    plan.init_uid = w->uid_base ? 0 : BOX_USER;
-    plan.in_cgroup = (uint32_t)cgroups_mode(w->cgroups);
-    b = mem_zalloc(sizeof(*b));
-    *b = (struct box_entry){.next = w->boxes, .id = id, .zygote = z, .pidfd = -1, .slot = slot};
-    w->boxes = b;
-    if (take_cgroup(w, &plan, &b->cgroup, &e) < 0 || ask_fork(w, z, b, &plan, ctl, &e) < 0)
-        return spawn_failed(w, b, e.text);
-    z->boxes++;
-}
-
-static void zygote_release(struct zygote *z)
+void zygote_release(struct zygote *z)
 {
     if (z->retired && z->boxes == 0)
         syscall(SYS_pidfd_send_signal, z->pidfd, SIGKILL, NULL, 0);
 }
-
-static void on_box_gone(struct warden *w, struct box_entry *b)
-{
-    epoll_ctl(w->epoll, EPOLL_CTL_DEL, b->pidfd, NULL);
-    if (b->zygote) {
-        b->zygote->boxes--;
-        zygote_release(b->zygote);
-        b->zygote = NULL;
-    }
-    linger(w, b);
-}
-
-/* The box that a zygote speaks of: one it was asked for and has not answered. */
-static struct box_entry *box_due(struct warden *w, struct zygote *z, uint64_t id)
-{
-    struct box_entry *b = box_find(w, id);
-
-    return b && b->zygote == z && b->pidfd < 0 ? b : NULL;
-}
-
-static void on_forked(struct warden *w, struct zygote *z, uint64_t id, int *pidfd)
-{
-    struct box_entry *b = box_due(w, z, id);
-    struct buf body;
-
-    if (!b || *pidfd < 0)
-        return;
-    b->pidfd = take_fd(pidfd);
-    b->from_pidfd = (struct source){BOX_GONE, b};
-    if (watch(w, b->pidfd, &b->from_pidfd) < 0) {
-        syscall(SYS_pidfd_send_signal, b->pidfd, SIGKILL, NULL, 0);
-        return on_box_gone(w, b);
-    }
-    buf_init(&body, KiB);
-    wire_put_num(&body, TAG_UID,
-                 w->uid_base ? w->uid_base + UID_SLOT * (b->slot + 1) + 1 : (uint64_t)geteuid());
-    wire_put_num(&body, TAG_FLAGS, cgroups_mode(w->cgroups) != CGROUP_NONE);
-    tell(w, MSG_SPAWNED, id, buf_str(&body));
-    buf_done(&body);
-}
-
-static void on_usage(struct warden *w, uint64_t id)
-{
-    struct box_entry *b = box_find(w, id);
-    struct box_usage u = {0};
-    struct buf body;
-
-    if (b)
-        cgroup_usage(w->cgroups, b->cgroup, &u);
-    buf_init(&body, KiB);
-    wire_put_num(&body, TAG_MEMORY, u.memory_peak_bytes);
-    wire_put_num(&body, TAG_CPU_US, u.cpu_us);
-    wire_put_num(&body, TAG_OOM_KILLS, u.oom_kills);
-    wire_put_num(&body, TAG_PID_HITS, u.pid_hits);
-    tell(w, MSG_USED, id, buf_str(&body));
-    buf_done(&body);
-}
-
-static void on_kill(struct warden *w, uint64_t id)
-{
-    struct box_entry *b = box_find(w, id);
-
-    if (b && b->pidfd >= 0)
-        syscall(SYS_pidfd_send_signal, b->pidfd, SIGKILL, NULL, 0);
-}
-
-/* --- zygotes --- */
 
 /* A cache belongs to the zygote's uid: instances with other blocks of uids have their own. */
 static void own_cache_name(struct zygote_spec *spec, unsigned block)
@@ -348,20 +99,20 @@ static void on_pool_start(struct warden *w, uint64_t id, struct str body)
     if (spec.cache_dir && w->uid_base > UID_BASE)
         own_cache_name(&spec, (w->uid_base - UID_BASE) / UID_COUNT);
     if (!spec.python || !spec.preload || !spec.guest_dir) {
-        tell_text(w, MSG_POOL_DOWN, id, "malformed pool request");
+        warden_tell_text(w, MSG_POOL_DOWN, id, "malformed pool request");
         zygote_spec_done(&spec);
         return;
     }
     pidfd = keeper_start(&spec, &sock, &log, &e);
     zygote_spec_done(&spec);
     if (pidfd < 0)
-        return tell_text(w, MSG_POOL_DOWN, id, e.text);
+        return warden_tell_text(w, MSG_POOL_DOWN, id, e.text);
     z = mem_zalloc(sizeof(*z));
     *z = (struct zygote){.next = w->zygotes, .id = id, .sock = sock, .pidfd = pidfd, .log = log};
     z->from_sock = (struct source){FROM_ZYGOTE, z};
     z->from_pidfd = (struct source){KEEPER_GONE, z};
     w->zygotes = z;
-    if (watch(w, sock, &z->from_sock) < 0 || watch(w, pidfd, &z->from_pidfd) < 0)
+    if (warden_watch(w, sock, &z->from_sock) < 0 || warden_watch(w, pidfd, &z->from_pidfd) < 0)
         syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
 }
 
@@ -410,7 +161,7 @@ static void on_keeper_gone(struct warden *w, struct zygote *z)
     buf_init(&body, 4 * KiB);
     wire_put(&body, TAG_TEXT, str_of(why));
     wire_put_num(&body, TAG_STATUS, z->refused);
-    tell(w, MSG_POOL_DOWN, z->id, buf_str(&body));
+    warden_tell(w, MSG_POOL_DOWN, z->id, buf_str(&body));
     buf_done(&body);
     /* Boxes it had asked for and not forked will never come; those it had are dying with it. */
     for (struct box_entry *b = w->boxes, *next; b; b = next) {
@@ -419,7 +170,7 @@ static void on_keeper_gone(struct warden *w, struct zygote *z)
             continue;
         b->zygote = NULL;
         if (b->pidfd < 0)
-            spawn_failed(w, b, "the zygote died");
+            box_failed(w, b, "the zygote died");
     }
     while (*at != z)
         at = &(*at)->next;
@@ -469,20 +220,20 @@ static void on_zygote(struct warden *w, struct zygote *z)
         if (z->up || send_filters(w, z) < 0)
             break;
         z->up = true;
-        tell(w, MSG_POOL_UP, z->id, (struct str){0});
+        warden_tell(w, MSG_POOL_UP, z->id, (struct str){0});
         break;
     case MSG_ZYGOTE_FAIL:
         z->refused = true;
         dprintf(z->log, "\n%s\n", why);
         break;
     case MSG_FORKED:
-        on_forked(w, z, head.id, &fd);
+        box_on_forked(w, z, head.id, &fd);
         break;
     case MSG_FORK_FAIL: {
         struct box_entry *b = box_due(w, z, head.id);
         if (b) {
             z->boxes--;
-            spawn_failed(w, b, why);
+            box_failed(w, b, why);
             zygote_release(z);
         }
         break;
@@ -515,28 +266,19 @@ static bool on_server(struct warden *w)
         on_pool_stop(w, head.id);
         break;
     case MSG_SPAWN:
-        on_spawn(w, head.id, body, fd);
+        box_spawn(w, head.id, body, fd);
         break;
     case MSG_USAGE:
-        on_usage(w, head.id);
+        box_tell_usage(w, head.id);
         break;
     case MSG_KILL:
-        on_kill(w, head.id);
+        box_kill(w, head.id);
         break;
     default:
         log_warn("warden: unexpected message %u", head.type);
     }
     fd_closep(&fd);
     return true;
-}
-
-static void retry_lingering(struct warden *w)
-{
-    for (struct box_entry *b = w->boxes, *next; b && w->lingering > 0; b = next) {
-        next = b->next;
-        if (b->gone)
-            linger(w, b);
-    }
 }
 
 static void run(struct warden *w)
@@ -546,8 +288,8 @@ static void run(struct warden *w)
         struct err e;
         bool wants_spare = w->spares < SPARES && w->zygotes && !w->no_spares;
         int n = epoll_wait(w->epoll, ev, 1, wants_spare ? 0 : w->lingering ? RETRY_MS : -1);
-        retry_lingering(w);
-        if (n == 0 && wants_spare && make_spare(w, &e) < 0) {
+        boxes_linger(w);
+        if (n == 0 && wants_spare && cgroup_spare_make(w, &e) < 0) {
             log_debug("warden: %s", e.text);
             w->no_spares = true; /* or this loop would do nothing else */
         }
@@ -566,7 +308,7 @@ static void run(struct warden *w)
             on_keeper_gone(w, s.of);
             break;
         case BOX_GONE:
-            on_box_gone(w, s.of);
+            box_on_gone(w, s.of);
             break;
         }
     }
@@ -630,7 +372,7 @@ static _Noreturn void warden_main(int server)
     drop_rights(w.uid_base != 0);
     buf_init(&w.base, 256 * KiB);
     buf_init(&w.user, 64 * KiB);
-    if (seccomp_compile(&w.base, &w.user, &e) < 0 || watch(&w, server, &from_server) < 0) {
+    if (seccomp_compile(&w.base, &w.user, &e) < 0 || warden_watch(&w, server, &from_server) < 0) {
         log_error("warden: %s", e.text);
         _exit(1);
     }

@@ -4,11 +4,13 @@
 #include "warden/warden.h"
 
 #include "sandbox/box.h"
+#include "wire/wire.h"
 
 #define UID_SLOT     2u /* uids per box */
 #define SLOTS        ((UID_COUNT / UID_SLOT) - 1)
 #define DIRS_MAX     16
 #define UID_MAP_TEXT 96
+#define SPARES       8
 
 struct zygote_spec {
     uint32_t uid_base; /* of a range of UID_COUNT; 0: there is one uid, the caller's */
@@ -22,3 +24,68 @@ void zygote_spec_done(struct zygote_spec *spec);
  * output goes to the file *ret_log. Returns the keeper's pidfd. */
 int keeper_start(const struct zygote_spec *spec, int *ret_sock, int *ret_log,
                  struct err *e) MUST_CHECK;
+
+/* --- who is waited for --- */
+
+enum source_kind { FROM_SERVER, FROM_ZYGOTE, KEEPER_GONE, BOX_GONE };
+
+struct source {
+    enum source_kind kind;
+    void *of; /* borrowed: struct zygote or struct box_entry */
+};
+
+struct zygote {
+    struct zygote *next;
+    uint64_t id;
+    int sock, pidfd, log;      /* owned */
+    bool up, retired, refused; /* refused: the interpreter itself said that it will not do */
+    unsigned boxes;
+    struct source from_sock, from_pidfd;
+};
+
+struct box_entry {
+    struct box_entry *next;
+    uint64_t id;
+    struct zygote *zygote; /* borrowed: outlives its boxes; NULL once the zygote is gone */
+    int pidfd;             /* owned; -1 until forked */
+    unsigned slot;
+    uint64_t cgroup;
+    bool gone; /* processes are gone, the cgroup not yet */
+    struct source from_pidfd;
+};
+
+struct warden {
+    int server, epoll;
+    uint32_t uid_base; /* 0: there is one uid */
+    int uid_lock;      /* owned: holds our block of uids */
+    struct cgroups *cgroups;
+    struct buf base, user; /* seccomp programs */
+    struct zygote *zygotes;
+    struct box_entry *boxes;
+    unsigned char slot_used[SLOTS];
+    unsigned slot_hint;
+    unsigned lingering; /* boxes that are gone but for their cgroup */
+    uint64_t next_cgroup;
+    uint64_t spare[SPARES]; /* cgroups made while there was nothing else to do */
+    unsigned spares;
+    bool no_spares; /* making one failed: only when there is need */
+};
+
+void warden_tell(struct warden *w, uint16_t type, uint64_t id, struct str body);
+void warden_tell_text(struct warden *w, uint16_t type, uint64_t id, const char *text);
+int warden_watch(struct warden *w, int fd, struct source *s);
+/* Ends one that has been told to stop, once it has no boxes. */
+void zygote_release(struct zygote *z);
+
+/* --- boxes.c --- */
+
+void box_spawn(struct warden *w, uint64_t id, struct str body, int ctl);
+void box_kill(struct warden *w, uint64_t id);
+void box_tell_usage(struct warden *w, uint64_t id);
+/* The box that a zygote speaks of: one it was asked for and has not answered; or NULL. */
+struct box_entry *box_due(struct warden *w, struct zygote *z, uint64_t id);
+void box_on_forked(struct warden *w, struct zygote *z, uint64_t id, int *pidfd);
+void box_on_gone(struct warden *w, struct box_entry *b);
+void box_failed(struct warden *w, struct box_entry *b, const char *why); /* frees b */
+void boxes_linger(struct warden *w); /* looks again for those that are gone but for their cgroup */
+int cgroup_spare_make(struct warden *w, struct err *e) MUST_CHECK;

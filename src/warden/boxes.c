@@ -1,0 +1,227 @@
+/*
+ * Boxes, from the server's wish to the last of their cgroup: a slot of user ids, a cgroup, a
+ * fork by the zygote, and the undoing of each. A cgroup outlives its processes by moments, so
+ * a box that is gone lingers until that is, too.
+ */
+#include "warden/warden_int.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static struct box_entry *box_find(struct warden *w, uint64_t id)
+{
+    for (struct box_entry *b = w->boxes; b; b = b->next)
+        if (b->id == id)
+            return b;
+    return NULL;
+}
+
+static int slot_take(struct warden *w, unsigned *ret)
+{
+    for (unsigned n = 0; n < SLOTS; n++) {
+        unsigned i = (w->slot_hint + n) % SLOTS;
+        if (!w->slot_used[i]) {
+            w->slot_used[i] = 1;
+            w->slot_hint =
+                i + 1; /* the longest-unused first: a stray file finds no new owner soon */
+            *ret = i;
+            return 0;
+        }
+    }
+    return -1;
+}
+
+static void box_forget(struct warden *w, struct box_entry *b)
+{
+    struct box_entry **at = &w->boxes;
+
+    while (*at != b)
+        at = &(*at)->next;
+    *at = b->next;
+    w->slot_used[b->slot] = 0;
+    fd_closep(&b->pidfd);
+    free(b);
+}
+
+/* Uids as the zygote's namespace numbers them. Slot 0's pair starts after the zygote's own. */
+static void uid_map_text(struct warden *w, unsigned slot, char ret[UID_MAP_TEXT])
+{
+    unsigned first = UID_SLOT * (slot + 1);
+
+    if (w->uid_base)
+        snprintf(ret, UID_MAP_TEXT, "0 %u 1\n%d %u 1\n", first, BOX_USER, first + 1);
+    else
+        snprintf(ret, UID_MAP_TEXT, "%d 0 1\n", BOX_USER);
+}
+
+int cgroup_spare_make(struct warden *w, struct err *e)
+{
+    uint64_t id = ++w->next_cgroup;
+
+    if (cgroup_make(w->cgroups, id, e) < 0) {
+        (void)!cgroup_remove(w->cgroups, id); /* what there is of it */
+        return -1;
+    }
+    w->spare[w->spares++] = id;
+    return 0;
+}
+
+static int take_cgroup(struct warden *w, const struct box_plan *plan, uint64_t *ret, struct err *e)
+{
+    if (w->spares == 0 && cgroup_spare_make(w, e) < 0)
+        return -1;
+    *ret = w->spare[--w->spares];
+    return cgroup_limit(w->cgroups, *ret, plan, e);
+}
+
+static int ask_fork(struct warden *w, struct zygote *z, struct box_entry *b,
+                    const struct box_plan *plan, int ctl, struct err *e)
+{
+    int fds[1 + CGROUP_DOORS_MAX] = {ctl};
+    int doors = cgroup_doors(w->cgroups, b->cgroup, fds + 1, e);
+    char map[UID_MAP_TEXT];
+    struct buf body;
+    int rc;
+
+    if (doors < 0)
+        return -1;
+    uid_map_text(w, b->slot, map);
+    buf_init(&body, 4 * KiB);
+    wire_put(&body, TAG_BLOB, (struct str){(const char *)plan, sizeof(*plan)});
+    wire_put(&body, TAG_UID_MAP, str_of(map));
+    rc = wire_send(z->sock, MSG_FORK, b->id, buf_str(&body), fds, 1 + (size_t)doors);
+    buf_done(&body);
+    for (int i = 1; i <= doors; i++)
+        fd_closep(&fds[i]);
+    return rc < 0 ? err_sys(e, "ask the zygote") : 0;
+}
+
+static void linger(struct warden *w, struct box_entry *b)
+{
+    if (cgroup_remove(w->cgroups, b->cgroup) < 0 && errno == EBUSY) {
+        w->lingering += !b->gone;
+        b->gone = true;
+        return;
+    }
+    w->lingering -= b->gone;
+    warden_tell(w, MSG_GONE, b->id, (struct str){0});
+    box_forget(w, b);
+}
+
+void box_failed(struct warden *w, struct box_entry *b, const char *why)
+{
+    warden_tell_text(w, MSG_SPAWN_FAIL, b->id, why);
+    if (b->cgroup)
+        (void)!cgroup_remove(w->cgroups, b->cgroup);
+    box_forget(w, b);
+}
+
+void box_spawn(struct warden *w, uint64_t id, struct str body, int ctl)
+{
+    struct box_entry *b;
+    struct zygote *z = w->zygotes;
+    struct box_plan plan;
+    struct str blob = {0};
+    struct err e;
+    uint64_t zygote_id = 0;
+    unsigned slot = 0;
+
+    if (!wire_find(body, TAG_BLOB, &blob) || blob.n != sizeof(plan) ||
+        !wire_find_num(body, TAG_ZYGOTE, &zygote_id) || ctl < 0 || box_find(w, id))
+        return warden_tell_text(w, MSG_SPAWN_FAIL, id, "malformed spawn request");
+    while (z && z->id != zygote_id)
+        z = z->next;
+    if (!z || !z->up || z->retired)
+        return warden_tell_text(w, MSG_SPAWN_FAIL, id, "no such zygote");
+    if (slot_take(w, &slot) < 0)
+        return warden_tell_text(w, MSG_SPAWN_FAIL, id, "every user id is in use");
+
+    memcpy(&plan, blob.p, sizeof(plan));
+    plan.init_uid = w->uid_base ? 0 : BOX_USER;
+    plan.in_cgroup = (uint32_t)cgroups_mode(w->cgroups);
+    b = mem_zalloc(sizeof(*b));
+    *b = (struct box_entry){.next = w->boxes, .id = id, .zygote = z, .pidfd = -1, .slot = slot};
+    w->boxes = b;
+    if (take_cgroup(w, &plan, &b->cgroup, &e) < 0 || ask_fork(w, z, b, &plan, ctl, &e) < 0)
+        return box_failed(w, b, e.text);
+    z->boxes++;
+}
+
+void box_on_gone(struct warden *w, struct box_entry *b)
+{
+    epoll_ctl(w->epoll, EPOLL_CTL_DEL, b->pidfd, NULL);
+    if (b->zygote) {
+        b->zygote->boxes--;
+        zygote_release(b->zygote);
+        b->zygote = NULL;
+    }
+    linger(w, b);
+}
+
+/* The box that a zygote speaks of: one it was asked for and has not answered. */
+struct box_entry *box_due(struct warden *w, struct zygote *z, uint64_t id)
+{
+    struct box_entry *b = box_find(w, id);
+
+    return b && b->zygote == z && b->pidfd < 0 ? b : NULL;
+}
+
+void box_on_forked(struct warden *w, struct zygote *z, uint64_t id, int *pidfd)
+{
+    struct box_entry *b = box_due(w, z, id);
+    struct buf body;
+
+    if (!b || *pidfd < 0)
+        return;
+    b->pidfd = take_fd(pidfd);
+    b->from_pidfd = (struct source){BOX_GONE, b};
+    if (warden_watch(w, b->pidfd, &b->from_pidfd) < 0) {
+        syscall(SYS_pidfd_send_signal, b->pidfd, SIGKILL, NULL, 0);
+        return box_on_gone(w, b);
+    }
+    buf_init(&body, KiB);
+    wire_put_num(&body, TAG_UID,
+                 w->uid_base ? w->uid_base + UID_SLOT * (b->slot + 1) + 1 : (uint64_t)geteuid());
+    wire_put_num(&body, TAG_FLAGS, cgroups_mode(w->cgroups) != CGROUP_NONE);
+    warden_tell(w, MSG_SPAWNED, id, buf_str(&body));
+    buf_done(&body);
+}
+
+void box_tell_usage(struct warden *w, uint64_t id)
+{
+    struct box_entry *b = box_find(w, id);
+    struct box_usage u = {0};
+    struct buf body;
+
+    if (b)
+        cgroup_usage(w->cgroups, b->cgroup, &u);
+    buf_init(&body, KiB);
+    wire_put_num(&body, TAG_MEMORY, u.memory_peak_bytes);
+    wire_put_num(&body, TAG_CPU_US, u.cpu_us);
+    wire_put_num(&body, TAG_OOM_KILLS, u.oom_kills);
+    wire_put_num(&body, TAG_PID_HITS, u.pid_hits);
+    warden_tell(w, MSG_USED, id, buf_str(&body));
+    buf_done(&body);
+}
+
+void box_kill(struct warden *w, uint64_t id)
+{
+    struct box_entry *b = box_find(w, id);
+
+    if (b && b->pidfd >= 0)
+        syscall(SYS_pidfd_send_signal, b->pidfd, SIGKILL, NULL, 0);
+}
+
+void boxes_linger(struct warden *w)
+{
+    for (struct box_entry *b = w->boxes, *next; b && w->lingering > 0; b = next) {
+        next = b->next;
+        if (b->gone)
+            linger(w, b);
+    }
+}
