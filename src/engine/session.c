@@ -1,9 +1,6 @@
 /*
  * Sessions and executions. A session owns one guest; cells go to its kernel one
- * after the other, commands run beside them. An execution ends once, by one of:
- * the kernel's word, the kernel's death, the command's exit, the sandbox's end.
- * Time and CPU limits and the caller's interrupt all take the same road: SIGINT
- * first, SIGKILL after the grace, and the end tells which it was.
+ * after the other, commands run beside them. How one ends is in ending.c.
  */
 #include "engine/session_int.h"
 
@@ -14,200 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define COMMAND_MAX   (32 * KiB)
-#define USAGE_FROM_US 100000 /* shorter executions are not worth a question to the warden */
-#define KILL_MS       5000   /* what SIGKILL has not ended by then is beyond init's reach */
-
-static void next_cell(struct session *s);
-
-/* --- the end of an execution --- */
-
-static void exec_free(struct exec *x)
-{
-    if (x->timer)
-        timer_free(x->timer);
-    exec_unscan(x);
-    stream_free(x->out);
-    stream_free(x->err);
-    engine_let_go(pool_engine(x->session->pool), x->held_bytes);
-    free(x->tail[0].p);
-    free(x->tail[1].p);
-    free(x->code);
-    buf_done(&x->env);
-    free(x);
-}
-
-static void unlink_exec(struct exec *x)
-{
-    struct session *s = x->session;
-    struct exec **at = x->kind == EXEC_CELL ? &s->cells : &s->commands;
-
-    while (*at != x)
-        at = &(*at)->next;
-    *at = x->next;
-}
-
-void exec_conclude(struct exec *x)
-{
-    struct session *s = x->session;
-
-    outcome_say(&x->outcome, &x->limits, x->status, "");
-    x->outcome.state_lost |= x->fresh;
-    unlink_exec(x);
-    exec_tell_outcome(x);
-    exec_free(x);
-    next_cell(s);
-}
-
-static uint64_t ran_us(const struct exec *x)
-{
-    return x->started_us ? (uint64_t)(time_mono_us() - x->started_us) : 0;
-}
-
-static void finish(struct exec *x, const struct box_usage *now)
-{
-    struct outcome *o = &x->outcome;
-
-    exec_tell_tails(x);
-    exec_judge(x, now);
-    o->wall_us = ran_us(x);
-    o->cpu_us = now->cpu_us > x->before.cpu_us ? now->cpu_us - x->before.cpu_us : 0;
-    o->memory_peak_bytes = now->memory_peak_bytes;
-    exec_scan(x);
-}
-
-/* Asks the warden what the box has used, where the answer matters; the rest is finish(). */
-static void end(struct exec *x)
-{
-    bool plain =
-        !x->raised && !x->interrupted && !x->kernel_died && x->status == 0 && x->stop == STOP_NONE;
-    struct session *s = x->session;
-
-    if (x->ending)
-        return;
-    x->ending = true;
-    timer_clear(x->timer);
-    if (plain && time_mono_us() - x->started_us < USAGE_FROM_US) {
-        struct box_usage unknown = x->before;
-        unknown.memory_peak_bytes = 0;
-        finish(x, &unknown);
-        return;
-    }
-    guest_ask_usage(s->guest);
-}
-
-static void tell_lost(struct exec *x, const char *why)
-{
-    if (x->over)
-        return;
-    x->ending = true;
-    exec_tell_tails(x);
-    x->outcome.status = OUTCOME_SESSION_LOST;
-    x->outcome.state_lost = true;
-    x->outcome.wall_us = ran_us(x);
-    outcome_say(&x->outcome, &x->limits, 0, why);
-    exec_tell_outcome(x);
-}
-
-/* An execution stays in its list until its outcome is told, so that a session_close() from the
- * callback finds it there. */
-static void lose_all(struct exec **list, const char *why)
-{
-    for (struct exec *x; (x = *list);) {
-        tell_lost(x, why);
-        assert(*list == x);
-        *list = x->next;
-        exec_free(x);
-    }
-}
-
-/* A cell that was given up while it still waited for its turn. */
-static void cancel(struct exec *x)
-{
-    struct session *s = x->session;
-
-    x->outcome.status = OUTCOME_INTERRUPTED;
-    outcome_say(&x->outcome, &x->limits, 0, "");
-    unlink_exec(x);
-    exec_tell_outcome(x);
-    exec_free(x);
-    next_cell(s);
-}
-
-/* --- stopping --- */
-
-static uint64_t target(const struct exec *x)
-{
-    return x->kind == EXEC_CELL ? 0 : x->id;
-}
-
-static void kill_now(struct exec *x)
-{
-    x->killed = true;
-    guest_signal(x->session->guest, target(x), SIGKILL);
-    timer_set(x->timer, KILL_MS);
-}
-
-static void stop(struct exec *x, enum stop why)
-{
-    if (x->stop != STOP_NONE || x->ending)
-        return;
-    x->stop = why;
-    exec_hold(x, false);
-    if (why == STOP_MEMORY)
-        return kill_now(x);
-    guest_signal(x->session->guest, target(x), SIGINT);
-    timer_set(x->timer, x->limits.grace_ms / 2);
-}
-
-/* The first SIGINT may have come an instant before the code began, and then it was nobody's. */
-static void ask_again(struct exec *x)
-{
-    x->asked_again = true;
-    guest_signal(x->session->guest, target(x), SIGINT);
-    timer_set(x->timer, x->limits.grace_ms - x->limits.grace_ms / 2);
-}
-
-static void on_timer(void *arg)
-{
-    struct exec *x = arg;
-
-    if (x->over)
-        return;
-    if (!x->started_us)
-        cancel(x);
-    else if (x->stop == STOP_NONE)
-        stop(x, STOP_WALL);
-    else if (!x->asked_again)
-        ask_again(x);
-    else if (!x->killed)
-        kill_now(x);
-    else
-        guest_end(x->session->guest, "it does not end when it is killed");
-}
-
-void exec_interrupt(struct exec *x)
-{
-    if (x->started_us)
-        return stop(x, STOP_ASKED);
-    if (x->over)
-        return;
-    x->stop = STOP_ASKED; /* nothing to stop yet, and another cell may be running */
-    timer_set(x->timer, 0);
-}
-
-void exec_hold(struct exec *x, bool hold)
-{
-    struct session *s = x->session;
-
-    if (x->held == hold || x->over || x->ending || (hold && x->stop != STOP_NONE))
-        return;
-    x->held = hold;
-    stream_hold(x->out, hold);
-    stream_hold(x->err, hold);
-    if (x->kind == EXEC_CELL && x->started_us && s->cells == x)
-        guest_hold(s->guest, hold);
-}
+#define COMMAND_MAX (32 * KiB)
 
 /* --- the guest's word --- */
 
@@ -220,7 +24,7 @@ static void on_idle(void *arg)
 {
     struct session *s = arg;
 
-    next_cell(s);
+    session_next_cell(s);
 }
 
 static void on_text(void *arg, enum event_kind kind, struct str text)
@@ -266,7 +70,7 @@ static void on_done(void *arg, uint64_t status)
     x->interrupted = status == 2;
     /* A kill on its way must find this cell still here, not the next one. */
     if (!x->killed)
-        end(x);
+        exec_end(x);
 }
 
 static void on_kernel_exit(void *arg, int status)
@@ -281,7 +85,7 @@ static void on_kernel_exit(void *arg, int status)
     }
     x->kernel_died = true;
     x->status = status;
-    end(x);
+    exec_end(x);
 }
 
 static struct exec *find_command(struct session *s, uint64_t id)
@@ -304,7 +108,7 @@ static void on_command_exit(void *arg, uint64_t id, int status)
     stream_drain(x->err);
     stream_flush(x->out);
     stream_flush(x->err);
-    end(x);
+    exec_end(x);
 }
 
 static void on_trip(void *arg, enum wire_trip which)
@@ -320,7 +124,7 @@ static void on_trip(void *arg, enum wire_trip which)
     if (which == TRIP_PIDS)
         x->outcome.limits_hit |= IN(LIMIT_PIDS);
     else
-        stop(x, which == TRIP_CPU ? STOP_CPU : STOP_MEMORY);
+        exec_stop(x, which == TRIP_CPU ? STOP_CPU : STOP_MEMORY);
 }
 
 /* Everything that waits for this answer, however many asked. */
@@ -331,11 +135,11 @@ static void on_usage(void *arg, const struct box_usage *u)
 
     s->used = *u;
     if (cell && cell->ending && !cell->scan)
-        finish(cell, u);
+        exec_finish(cell, u);
     for (struct exec *x = s->commands, *next; x; x = next) {
         next = x->next;
         if (x->ending && !x->scan)
-            finish(x, u);
+            exec_finish(x, u);
     }
 }
 
@@ -345,8 +149,8 @@ static void on_dead(void *arg, const char *why)
 
     s->dead = true;
     snprintf(s->why, sizeof(s->why), "%s", why);
-    lose_all(&s->cells, why);
-    lose_all(&s->commands, why);
+    execs_lose(&s->cells, why);
+    execs_lose(&s->commands, why);
     if (!s->closed && s->on_lost)
         s->on_lost(s->lost_arg, s->why);
 }
@@ -398,7 +202,7 @@ static void tell_restart(struct session *s, struct exec *x)
         exec_tell_text(x, EVENT_STATUS, str_of(note), false);
 }
 
-static void next_cell(struct session *s)
+void session_next_cell(struct session *s)
 {
     struct exec *x = s->cells;
 
@@ -498,7 +302,7 @@ static void start_later(void *arg)
     struct session *s = arg;
 
     if (s->guest) /* not closed meanwhile */
-        next_cell(s);
+        session_next_cell(s);
 }
 
 struct exec *exec_start(struct session *s, const struct exec_config *config,
@@ -522,7 +326,7 @@ struct exec *exec_start(struct session *s, const struct exec_config *config,
         .arg = arg,
     };
     put_env(&x->env, config);
-    x->timer = timer_new(en->loop, on_timer, x);
+    x->timer = timer_new(en->loop, exec_on_timer, x);
     if (config->wall_ms)
         x->limits.wall_ms = config->wall_ms;
     while (*at)
@@ -531,7 +335,7 @@ struct exec *exec_start(struct session *s, const struct exec_config *config,
     if (config->kind == EXEC_CELL) {
         loop_later(en->loop, start_later, s);
     } else if (start_command(x) < 0) {
-        unlink_exec(x);
+        exec_unlink(x);
         exec_free(x);
         err_set(e, ERR_HOST, "the command could not be started");
         return NULL;
@@ -584,9 +388,9 @@ void session_close(struct session *s)
     s->closed = s->dead = true;
     snprintf(s->why, sizeof(s->why), "%s", why);
     for (struct exec *x = s->cells; x; x = x->next)
-        tell_lost(x, why);
+        exec_tell_lost(x, why);
     for (struct exec *x = s->commands; x; x = x->next)
-        tell_lost(x, why);
+        exec_tell_lost(x, why);
     if (s->telling > 0)
         loop_later(pool_engine(s->pool)->loop, dispose, s);
     else

@@ -1,5 +1,5 @@
-/* One execution and its session, for the three files that make them: session.c (who runs when),
- * output.c (what is told of it), verdict.c (how it ended). */
+/* One execution and its session, for the files that make them: session.c (who runs when), ending.c
+ * (how it stops), output.c and scan.c (what is told of it), verdict.c (what came of it). */
 #pragma once
 
 #include "engine/engine_int.h"
@@ -95,8 +95,27 @@ void session_tell_late(struct session *s, struct exec *x); /* x NULL: forgets it
  * there are many. */
 void exec_scan(struct exec *x);
 void exec_unscan(struct exec *x); /* it goes away */
-/* session.c: it has been told everything, and ends. */
+
+/* --- session.c --- */
+
+/* The first that waits begins, where one can. */
+void session_next_cell(struct session *s);
+
+/* --- ending.c --- */
+
+void exec_on_timer(void *arg); /* an exec's: the limit or the grace is over */
+void exec_stop(struct exec *x, enum stop why);
+/* It has ended. Asks the warden what the box has used, where the answer matters; the rest is
+ * exec_finish(). */
+void exec_end(struct exec *x);
+void exec_finish(struct exec *x, const struct box_usage *now);
+/* It has been told everything, and goes. */
 void exec_conclude(struct exec *x);
+/* The session is lost: its outcome is told, unless it was before. */
+void exec_tell_lost(struct exec *x, const char *why);
+void execs_lose(struct exec **list, const char *why); /* and frees them all */
+void exec_unlink(struct exec *x);
+void exec_free(struct exec *x);
 
 /* --- verdict.c --- */
 

@@ -1,0 +1,199 @@
+/*
+ * How an execution ends. Once, by one of: the kernel's word, the kernel's death, the command's
+ * exit, the sandbox's end. Time and CPU limits and the caller's interrupt all take the same
+ * road there: SIGINT first, SIGKILL after the grace, and the end tells which it was.
+ */
+#include "engine/session_int.h"
+
+#include <signal.h>
+#include <stdlib.h>
+
+#define USAGE_FROM_US 100000 /* shorter executions are not worth a question to the warden */
+#define KILL_MS       5000   /* what SIGKILL has not ended by then is beyond init's reach */
+
+void exec_free(struct exec *x)
+{
+    if (x->timer)
+        timer_free(x->timer);
+    exec_unscan(x);
+    stream_free(x->out);
+    stream_free(x->err);
+    engine_let_go(pool_engine(x->session->pool), x->held_bytes);
+    free(x->tail[0].p);
+    free(x->tail[1].p);
+    free(x->code);
+    buf_done(&x->env);
+    free(x);
+}
+
+void exec_unlink(struct exec *x)
+{
+    struct session *s = x->session;
+    struct exec **at = x->kind == EXEC_CELL ? &s->cells : &s->commands;
+
+    while (*at != x)
+        at = &(*at)->next;
+    *at = x->next;
+}
+
+void exec_conclude(struct exec *x)
+{
+    struct session *s = x->session;
+
+    outcome_say(&x->outcome, &x->limits, x->status, "");
+    x->outcome.state_lost |= x->fresh;
+    exec_unlink(x);
+    exec_tell_outcome(x);
+    exec_free(x);
+    session_next_cell(s);
+}
+
+static uint64_t ran_us(const struct exec *x)
+{
+    return x->started_us ? (uint64_t)(time_mono_us() - x->started_us) : 0;
+}
+
+void exec_finish(struct exec *x, const struct box_usage *now)
+{
+    struct outcome *o = &x->outcome;
+
+    exec_tell_tails(x);
+    exec_judge(x, now);
+    o->wall_us = ran_us(x);
+    o->cpu_us = now->cpu_us > x->before.cpu_us ? now->cpu_us - x->before.cpu_us : 0;
+    o->memory_peak_bytes = now->memory_peak_bytes;
+    exec_scan(x);
+}
+
+/* Asks the warden what the box has used, where the answer matters; the rest is exec_finish(). */
+void exec_end(struct exec *x)
+{
+    bool plain =
+        !x->raised && !x->interrupted && !x->kernel_died && x->status == 0 && x->stop == STOP_NONE;
+    struct session *s = x->session;
+
+    if (x->ending)
+        return;
+    x->ending = true;
+    timer_clear(x->timer);
+    if (plain && time_mono_us() - x->started_us < USAGE_FROM_US) {
+        struct box_usage unknown = x->before;
+        unknown.memory_peak_bytes = 0;
+        exec_finish(x, &unknown);
+        return;
+    }
+    guest_ask_usage(s->guest);
+}
+
+void exec_tell_lost(struct exec *x, const char *why)
+{
+    if (x->over)
+        return;
+    x->ending = true;
+    exec_tell_tails(x);
+    x->outcome.status = OUTCOME_SESSION_LOST;
+    x->outcome.state_lost = true;
+    x->outcome.wall_us = ran_us(x);
+    outcome_say(&x->outcome, &x->limits, 0, why);
+    exec_tell_outcome(x);
+}
+
+/* An execution stays in its list until its outcome is told, so that a session_close() from the
+ * callback finds it there. */
+void execs_lose(struct exec **list, const char *why)
+{
+    for (struct exec *x; (x = *list);) {
+        exec_tell_lost(x, why);
+        assert(*list == x);
+        *list = x->next;
+        exec_free(x);
+    }
+}
+
+/* A cell that was given up while it still waited for its turn. */
+static void cancel(struct exec *x)
+{
+    struct session *s = x->session;
+
+    x->outcome.status = OUTCOME_INTERRUPTED;
+    outcome_say(&x->outcome, &x->limits, 0, "");
+    exec_unlink(x);
+    exec_tell_outcome(x);
+    exec_free(x);
+    session_next_cell(s);
+}
+
+/* --- stopping --- */
+
+static uint64_t target(const struct exec *x)
+{
+    return x->kind == EXEC_CELL ? 0 : x->id;
+}
+
+static void kill_now(struct exec *x)
+{
+    x->killed = true;
+    guest_signal(x->session->guest, target(x), SIGKILL);
+    timer_set(x->timer, KILL_MS);
+}
+
+void exec_stop(struct exec *x, enum stop why)
+{
+    if (x->stop != STOP_NONE || x->ending)
+        return;
+    x->stop = why;
+    exec_hold(x, false);
+    if (why == STOP_MEMORY)
+        return kill_now(x);
+    guest_signal(x->session->guest, target(x), SIGINT);
+    timer_set(x->timer, x->limits.grace_ms / 2);
+}
+
+/* The first SIGINT may have come an instant before the code began, and then it was nobody's. */
+static void ask_again(struct exec *x)
+{
+    x->asked_again = true;
+    guest_signal(x->session->guest, target(x), SIGINT);
+    timer_set(x->timer, x->limits.grace_ms - x->limits.grace_ms / 2);
+}
+
+void exec_on_timer(void *arg)
+{
+    struct exec *x = arg;
+
+    if (x->over)
+        return;
+    if (!x->started_us)
+        cancel(x);
+    else if (x->stop == STOP_NONE)
+        exec_stop(x, STOP_WALL);
+    else if (!x->asked_again)
+        ask_again(x);
+    else if (!x->killed)
+        kill_now(x);
+    else
+        guest_end(x->session->guest, "it does not end when it is killed");
+}
+
+void exec_interrupt(struct exec *x)
+{
+    if (x->started_us)
+        return exec_stop(x, STOP_ASKED);
+    if (x->over)
+        return;
+    x->stop = STOP_ASKED; /* nothing to stop yet, and another cell may be running */
+    timer_set(x->timer, 0);
+}
+
+void exec_hold(struct exec *x, bool hold)
+{
+    struct session *s = x->session;
+
+    if (x->held == hold || x->over || x->ending || (hold && x->stop != STOP_NONE))
+        return;
+    x->held = hold;
+    stream_hold(x->out, hold);
+    stream_hold(x->err, hold);
+    if (x->kind == EXEC_CELL && x->started_us && s->cells == x)
+        guest_hold(s->guest, hold);
+}
