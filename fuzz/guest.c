@@ -5,7 +5,8 @@
  * and of all that an execution printed, what was told and what was left out make
  * the sum that its outcome gives.
  *
- * links: src/engine/ending.c src/engine/engine.c src/engine/event.c src/engine/guest.c src/engine/limits.c
+ * links: src/engine/ending.c src/engine/engine.c src/engine/event.c src/engine/guest.c
+ * links: src/engine/heard.c src/engine/limits.c
  * links: src/engine/outcome.c src/engine/output.c src/engine/pool.c src/engine/session.c
  * links: src/engine/scan.c src/engine/stream.c src/engine/tree.c
  * links: src/engine/verdict.c

@@ -84,7 +84,7 @@ bool guest_in_cgroup(const struct guest *g);
 /* From the warden, by box id. */
 void guest_on_warden(struct guest *g, uint16_t type, struct str body);
 
-/* Parses a kernel message into ev; -1 when it is not one. For guest.c and its fuzzer. */
+/* Parses a kernel message into ev; -1 when it is not one. For heard.c and its fuzzer. */
 int event_parse(uint16_t type, struct str body, struct event *ret, int *ret_errno) MUST_CHECK;
 
 /* --- engine --- */
