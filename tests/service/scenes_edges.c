@@ -1,6 +1,7 @@
 /* What comes between two steps of something else: who leaves, deletes, closes or dies there. */
 #include "stage.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -96,14 +97,16 @@ void scene_many_wait_for_one(void)
 
 static pid_t first_child(void)
 {
-    char path[64];
-    int pid = 0;
+    char path[64], text[64] = "";
+    long pid;
 
     snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
     FILE *f = fopen(path, "re");
-    CHECK(f && fscanf(f, "%d", &pid) == 1 && pid > 1);
+    CHECK(f && fgets(text, sizeof(text), f));
     fclose(f);
-    return pid;
+    pid = strtol(text, NULL, 10);
+    CHECK(pid > 1);
+    return (pid_t)pid;
 }
 
 /* The sandbox dies while the files are put back, and the server closes at the same time. */
@@ -164,7 +167,7 @@ static void take_descriptors(size_t spare)
     CHECK(getrlimit(RLIMIT_NOFILE, &descriptors) == 0);
     few = (struct rlimit){.rlim_cur = COUNT(taken), .rlim_max = descriptors.rlim_max};
     CHECK(setrlimit(RLIMIT_NOFILE, &few) == 0);
-    for (taken_count = 0; (fd = dup(STDERR_FILENO)) >= 0; taken_count++)
+    for (taken_count = 0; (fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0)) >= 0; taken_count++)
         taken[taken_count] = fd;
     while (spare-- > 0)
         close(taken[--taken_count]);

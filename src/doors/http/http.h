@@ -166,8 +166,9 @@ const char *request_scheme(struct request *r);                  /* "http" or "ht
 /* Over a Unix socket: whose process the client is, as the host calls the user. False: it cannot be
  * told. */
 bool request_peer(struct request *r, uid_t *ret);
-/* Over TLS: the subject of the client's certificate. 1: one of an authority of tls_ca, valid now, and
- * for clients; 0: it has shown none, or none is asked for; -1: it has shown one that is not good. */
+/* Over TLS: the subject of the client's certificate. 1: one of an authority of tls_ca, valid now,
+ * and for clients; 0: it has shown none, or none is asked for; -1: it has shown one that is not
+ * good. */
 struct subject {
     char cn[128]; /* its one common name, or "" */
     char dn[512]; /* as RFC 4514 writes it: "CN=storage,O=Example" */

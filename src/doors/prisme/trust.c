@@ -40,28 +40,60 @@ static bool is_source_name(const char *s)
     return n > 0 && n < 64 && strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789-_.") == n;
 }
 
-/* Which of them it is; the name is checked by the caller. */
+static bool take_name(struct source *ret, enum proof proof, const char *name)
+{
+    ret->proof = proof;
+    return is_source_name(name) && str_to_cstr(str_of(name), ret->name, sizeof(ret->name));
+}
+
+/* UID=NAME */
+static bool read_unix(const char *s, struct source *ret)
+{
+    size_t digits = strspn(s, "0123456789");
+    unsigned long long uid;
+
+    if (digits == 0 || digits > 10 || s[digits] != '=')
+        return false;
+    uid = strtoull(s, NULL, 10);
+    ret->uid = (uid_t)uid;
+    return uid < (uid_t)-1 && take_name(ret, PROOF_UNIX, s + digits + 1);
+}
+
+static bool read_token(const char *s, struct source *ret)
+{
+    return take_name(ret, PROOF_TOKEN, s);
+}
+
+/* NAME, or "SUBJECT"=NAME */
+static bool read_mtls(const char *s, struct source *ret)
+{
+    const char *quote = *s == '"' ? strchr(s + 1, '"') : NULL;
+
+    if (*s != '"')
+        return take_name(ret, PROOF_COMMON_NAME, s);
+    return quote && quote[1] == '=' && quote > s + 1 &&
+           str_to_cstr((struct str){s + 1, (size_t)(quote - s - 1)}, ret->subject,
+                       sizeof(ret->subject)) &&
+           take_name(ret, PROOF_SUBJECT, quote + 2);
+}
+
 static bool read_source(const char *word, struct source *ret)
 {
-    unsigned uid;
-    int end = 0;
+    static const struct {
+        const char *prefix;
+        bool (*read)(const char *s, struct source *ret);
+    } kinds[] = {
+        {"unix:",  read_unix },
+        {"token:", read_token},
+        {"mtls:",  read_mtls },
+    };
 
-    if (sscanf(word, "unix:%u=%63s%n", &uid, ret->name, &end) == 2 && word[end] == '\0') {
-        ret->proof = PROOF_UNIX;
-        ret->uid = uid;
-        return true;
+    for (size_t i = 0; i < COUNT(kinds); i++) {
+        size_t n = strlen(kinds[i].prefix);
+        if (strncmp(word, kinds[i].prefix, n) == 0)
+            return kinds[i].read(word + n, ret);
     }
-    if (sscanf(word, "token:%63s%n", ret->name, &end) == 1 && word[end] == '\0') {
-        ret->proof = PROOF_TOKEN;
-        return true;
-    }
-    if (sscanf(word, "mtls:\"%511[^\"]\"=%63s%n", ret->subject, ret->name, &end) == 2 &&
-        word[end] == '\0') {
-        ret->proof = PROOF_SUBJECT;
-        return true;
-    }
-    ret->proof = PROOF_COMMON_NAME;
-    return sscanf(word, "mtls:%63s%n", ret->name, &end) == 1 && word[end] == '\0';
+    return false;
 }
 
 static int add(struct source_list *l, const char *word, bool certificates, struct err *e)
@@ -70,7 +102,7 @@ static int add(struct source_list *l, const char *word, bool certificates, struc
 
     if (l->count == SOURCES_MAX_)
         return err_set(e, ERR_CALLER, "more than %d sources", SOURCES_MAX_);
-    if (!read_source(word, &s) || !is_source_name(s.name))
+    if (!read_source(word, &s))
         return err_set(e, ERR_CALLER,
                        "%s is no source: write unix:UID=NAME, token:NAME, mtls:NAME or "
                        "mtls:\"SUBJECT\"=NAME",

@@ -391,7 +391,7 @@ static void test_a_blind_look_says_nothing(void **state)
     assert_int_equal(scan(s), 2);
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
     for (rlim_t spare = 0; spare < 2; spare++) { /* not even the top, then not the folder below */
-        int next = dup(s->dir.fd);
+        int next = fcntl(s->dir.fd, F_DUPFD_CLOEXEC, 0);
         assert_true(next >= 0);
         close(next);
         none = (struct rlimit){(rlim_t)next + spare, before.rlim_max};

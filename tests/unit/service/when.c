@@ -112,7 +112,7 @@ static void test_no_more_than_so_many(void **state)
     struct when *w;
 
     (void)state;
-    for (int i = 0; i < 65; i++) {
+    for (size_t i = 0; i < 65; i++) {
         memcpy(tests + i * 4, i < 64 ? "a=b," : "a=b", i < 64 ? 4 : 3);
         memcpy(words + 2 + i * 2, i < 64 ? "x|" : "x", i < 64 ? 2 : 1);
     }

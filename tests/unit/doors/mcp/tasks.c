@@ -97,7 +97,7 @@ static struct call *begin(struct scene *s, const struct caller *who, char ret[ID
     assert_string_equal(told_text("status"), "working");
     assert_string_equal(told_text("statusMessage"), "begun");
     assert_true(id_is(str_of(told_text("taskId")), "task_"));
-    strcpy(ret, told_text("taskId"));
+    snprintf(ret, ID_MAX, "%s", told_text("taskId"));
     return c;
 }
 

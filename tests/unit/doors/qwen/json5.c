@@ -60,20 +60,21 @@ static void test_values(void **state)
 
 static void test_depth_has_an_end(void **state)
 {
-    char text[2 * JSON5_DEPTH + 3] = "";
+    enum { BOTH = 2 * JSON5_DEPTH };
+    char text[BOTH + 3] = "";
 
     (void)state;
     for (size_t n = 0; n < JSON5_DEPTH; n++) {
         text[n] = '[';
-        text[2 * JSON5_DEPTH - 1 - n] = ']';
+        text[BOTH - 1 - n] = ']';
     }
-    json_t *v = json5_read((struct str){text, 2 * JSON5_DEPTH});
+    json_t *v = json5_read((struct str){text, BOTH});
     assert_non_null(v);
     json_decref(v);
-    memmove(text + 1, text, 2 * JSON5_DEPTH);
+    memmove(text + 1, text, BOTH);
     text[0] = '[';
-    text[2 * JSON5_DEPTH + 1] = ']';
-    assert_null(json5_read((struct str){text, 2 * JSON5_DEPTH + 2}));
+    text[BOTH + 1] = ']';
+    assert_null(json5_read((struct str){text, BOTH + 2}));
 }
 
 int main(void)
