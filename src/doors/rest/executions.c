@@ -108,16 +108,11 @@ static void on_list(void *arg, const struct exec_info *infos, size_t count, bool
                     const struct err *failed)
 {
     struct search *s = arg;
-    json_t *data;
+    json_t *data = json_array();
 
-    if (failed) {
-        answer_error(s->r, failed, NULL);
-        return;
-    }
-    data = json_array();
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; !failed && i < count; i++)
         json_array_append_new(data, render_exec_brief(&infos[i]));
-    answer_json(s->r, 200, render_list(data, more, count ? infos[count - 1].row->id : NULL));
+    answer_page(s->r, data, more, failed);
 }
 
 static void list(struct search *s)

@@ -107,17 +107,11 @@ void handle_get_file(struct request *r)
 static void on_files(void *arg, const struct file_row *files, size_t count, bool more,
                      const struct err *failed)
 {
-    struct request *r = arg;
-    json_t *data;
+    json_t *data = json_array();
 
-    if (failed) {
-        answer_error(r, failed, NULL);
-        return;
-    }
-    data = json_array();
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; !failed && i < count; i++)
         json_array_append_new(data, render_file(&files[i]));
-    answer_json(r, 200, render_list(data, more, count ? files[count - 1].id : NULL));
+    answer_page(arg, data, more, failed);
 }
 
 void handle_list_files(struct request *r)

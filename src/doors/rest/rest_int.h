@@ -63,6 +63,9 @@ void handle_get_openapi(struct request *r);
 
 /* For whatever takes away: a done_fn whose arg is the request. */
 void on_deleted(void *arg, const struct err *failed);
+/* page.c: answers with a page of a list, or with what failed. The last one's id is where the next
+ * page begins. Takes data. */
+void answer_page(struct request *r, json_t *data, bool more, const struct err *failed);
 
 /* --- render.c: what the service has, as JSON; all return an owned value --- */
 

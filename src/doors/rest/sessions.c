@@ -16,17 +16,11 @@ static void on_session(void *arg, const struct session_info *info, const struct 
 static void on_sessions(void *arg, const struct session_info *infos, size_t count, bool more,
                         const struct err *failed)
 {
-    struct request *r = arg;
-    json_t *data;
+    json_t *data = json_array();
 
-    if (failed) {
-        answer_error(r, failed, NULL);
-        return;
-    }
-    data = json_array();
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; !failed && i < count; i++)
         json_array_append_new(data, render_session(&infos[i]));
-    answer_json(r, 200, render_list(data, more, count ? infos[count - 1].row->id : NULL));
+    answer_page(arg, data, more, failed);
 }
 
 /* --- create --- */
