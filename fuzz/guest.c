@@ -79,12 +79,18 @@ int warden_start(int *ret_pidfd, struct err *e)
     return take_fd(&warden_end);
 }
 
-int python_probe(const char *python, struct python_info *ret, struct err *e)
+int python_known(struct engine *en, const char *python, struct python_info *ret, struct err *e)
 {
+    (void)en;
     *ret = (struct python_info){.executable = "/usr/bin/python3", .version = "3.11.2"};
     if (python && *python == '!')
         return err_set(e, ERR_CALLER, "no such Python");
     return 0;
+}
+
+void pythons_forget(struct engine *en)
+{
+    (void)en;
 }
 
 static struct far_box *far_box(uint64_t id)

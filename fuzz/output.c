@@ -52,12 +52,18 @@ int warden_start(int *ret_pidfd, struct err *e)
     return pair[0];
 }
 
-int python_probe(const char *python, struct python_info *ret, struct err *e)
+int python_known(struct engine *en, const char *python, struct python_info *ret, struct err *e)
 {
+    (void)en;
     (void)python;
     (void)e;
     *ret = (struct python_info){.executable = "/usr/bin/python3"};
     return 0;
+}
+
+void pythons_forget(struct engine *en)
+{
+    (void)en;
 }
 
 /* Lets the server work, then takes its next message of this type. */
