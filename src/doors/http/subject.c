@@ -10,8 +10,6 @@
 #include "doors/http/http_mhd.h"
 
 #include <gnutls/x509.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 static bool is_verified(gnutls_session_t session)
 {

@@ -12,6 +12,7 @@ struct batch {
     json_t *codes;     /* borrowed from the request */
     json_t *pairs;     /* owned: null where there is none yet */
     size_t next, done;
+    size_t bytes; /* of the pairs */
     struct seat {
         struct batch *batch;
         size_t at;             /* whose turn it is */
@@ -43,14 +44,18 @@ static void on_gone(void *arg)
 static void go_on(struct batch *b);
 
 /* What could not be run has its reason for a report. */
-static json_t *pair_in(const struct reply *reply)
+static json_t *pair_in(struct batch *b, const struct reply *reply)
 {
+    struct str report = reply->text.n ? reply->text : STR("Done");
     json_t *pair = NULL;
     struct err e;
 
-    if (!reply->is_error && reply->text.n && json_read_any(reply->text, &pair, &e) == 0)
+    b->bytes += reply->text.n;
+    if (b->bytes > SNIPPETS_BYTES)
+        report = STR("It has run, but the answers of this batch are too long together");
+    else if (!reply->is_error && reply->text.n && json_read_any(reply->text, &pair, &e) == 0)
         return pair;
-    return json_pack("[s, o]", "", record_text(reply->text.n ? reply->text : STR("Done")));
+    return json_pack("[s, o]", "", record_text(report));
 }
 
 static void on_reply(void *arg, const struct reply *reply)
@@ -59,7 +64,7 @@ static void on_reply(void *arg, const struct reply *reply)
     struct batch *b = s->batch;
 
     s->errand = NULL;
-    json_array_set_new(b->pairs, s->at, pair_in(reply));
+    json_array_set_new(b->pairs, s->at, pair_in(b, reply));
     b->done++;
     if (b->done == json_array_size(b->codes))
         answer_json(take_ptr(&b->r), 200, json_incref(b->pairs));

@@ -19,6 +19,7 @@
 #define LARGE_BODY       (256 * KiB) /* read on a worker */
 #define SNIPPETS_MAX     256         /* snippets of one batch */
 #define SNIPPETS_AT_ONCE 8           /* of these, at a time */
+#define SNIPPETS_BYTES   (64 * MiB)  /* of all their pairs */
 
 /* --- order.c: a call as its client made it --- */
 
