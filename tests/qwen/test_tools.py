@@ -5,6 +5,7 @@ import json
 import pytest
 import retort
 from client import Legacy, Modern, text_of
+from server import Server
 
 FENCE = "```"
 SCHEMA = {"type": "object", "required": ["code"],
@@ -129,3 +130,10 @@ def test_q36_batch_leaves_nothing(client, server):
                       b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
         retort.wait_until(lambda: sessions() > before, "the first of them")
     retort.wait_until(lambda: sessions() <= before, "the end of all of them", 10)
+
+
+def test_q36_batch_has_an_end():
+    with Server("--qwen-executor-chars", "0", "--output", "8M") as server, server.client() as client:
+        pairs = batch(client, *["print('x' * 7_900_000)"] * 10)
+    told = [report == "Done" and len(out) == 7_900_000 for out, report in pairs]
+    assert told.count(True) == 8 and all("too long" in report for _, report in pairs if report != "Done")
