@@ -156,6 +156,9 @@ def test_p28_each_is_a_tenant_of_its_own(ask, server, ours, place):
 
 @pytest.mark.parametrize("flags, said", [
     (["--prisme-sources", "mtls:a"], "tls-client-ca"),
+    *((["--prisme-sources", word], "no source")
+      for word in ("unix:x=a", "unix:99999999999=a", "unix:4294967295=a", "unix:1=", "unix:1=A b", "token:",
+                   "token:" + "a" * 64, "other:a", 'mtls:""=a')),
     (["--tls-client-ca", "CA"], "tls-cert"),
     (["--tls-client-ca", "/nonexistent", *"--tls-cert CERT --tls-key KEY".split()], "/nonexistent"),
     (["--tls-client-ca", "KEY", *"--tls-cert CERT --tls-key KEY".split()], "no certificate"),
