@@ -13,7 +13,7 @@ SERVE = ["listen", "socket-mode", "config", "check-config", "state", "user", "is
          "drain", "log-level", "log-format", "conformance-fixtures", "tls-cert", "tls-key",
          "plain-http", "hosts", "origins", "public-url", "oauth-servers", "max-connections",
          "max-per-address", "header-timeout", "tenant-sessions", "retention", "records",
-         "file-size", "fetch-size", "fetch-timeout", "fetch-private", "fetch-allow", "mcp-answer",
+         "file-size", "tenant-files", "fetch-size", "fetch-timeout", "fetch-private", "fetch-allow", "mcp-answer",
          "description", "ready", "max-sessions", "idle-timeout", "lifetime", "recycle", "egress",
          "egress-hosts", "approval", "approval-by", "approval-when", "approval-timeout",
          "approval-wait", "python", "preload", "images", *LIMITS, "qwen-pool", "qwen-timeout",
