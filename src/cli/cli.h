@@ -76,6 +76,10 @@ struct prisme_settings {
     uint64_t timeout_ms, parallel;
 };
 
+struct anthropic_settings {
+    bool download_uploads;
+};
+
 /* Whom the doors ask that have a model behind them. */
 struct model_settings {
     char *script; /* owned, or NULL */
@@ -98,6 +102,7 @@ struct settings {
     struct keys_settings keys;
     struct qwen_settings qwen;
     struct prisme_settings prisme;
+    struct anthropic_settings anthropic;
     struct model_settings model;
     struct service_pool pool;   /* of run: the one; of serve: what every pool has at first */
     struct service_pool *pools; /* owned: the [pool NAME] sections, each of them complete */

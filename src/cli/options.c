@@ -248,6 +248,10 @@ const struct option options[] = {
     {"prisme-source-key", 0, OPTION_PATH, GROUP_PRISME, SERVE, AT(prisme.source_key), .metavar = "FILE",
      .unset = "none", .text = "The secret by which the tokens of such callers are signed."},
 
+    {"anthropic-download-uploads", 0, OPTION_BOOL, GROUP_ANTHROPIC, SERVE,
+     AT(anthropic.download_uploads),
+     .text = "Let clients download what they have uploaded, which Anthropic does not."},
+
     {"model-script",    0, OPTION_PATH, GROUP_MODEL, SERVE | MCP, AT(model.script), .metavar = "FILE",
      .unset = "none", .text = "Play this script in place of a model; - for those in requests alone."},
 

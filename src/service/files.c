@@ -61,7 +61,8 @@ static void answer(struct file_op *op, const struct err *failed)
     else if (op->open_fn)
         op->open_fn(op->arg, &op->fd, failed ? NULL : &op->row, failed);
     else if (op->list_fn)
-        op->list_fn(op->arg, op->rows, failed ? 0 : n, op->count > n, failed);
+        op->list_fn(op->arg, failed ? NULL : op->rows + (op->page.newer ? op->count - n : 0),
+                    failed ? 0 : n, op->count > n, failed);
     else
         op->done_fn(op->arg, failed);
     op_free(op);

@@ -18,6 +18,27 @@ json_t *body_object(struct request *r);
 /* A time as text, null for 0. */
 json_t *stamp_value(int64_t ms);
 
+/* --- names.c: names of files, from clients and to them --- */
+
+#define FILE_NAME_MAX 255
+/* The name a file is kept by: the last part of the one given; where there is none, one made from
+ * its type. ERR_CALLER: it cannot be used. */
+int file_name_take(struct str given, struct str mime, char ret[FILE_NAME_MAX + 1],
+                   struct err *e) MUST_CHECK;
+/* Without parameters, and empty where it says nothing or is no type: then the name tells. */
+struct str file_mime_take(struct str given);
+/* attachment; filename*=utf-8''...: RFC 6266 in the one form that these clients have seen. */
+#define DISPOSITION_MAX (3 * FILE_NAME_MAX + 64)
+void disposition_print(struct str name, char ret[DISPOSITION_MAX]);
+
+/* --- files.c --- */
+
+void handle_file_upload(struct request *r);
+void handle_files(struct request *r);
+void handle_file(struct request *r);
+void handle_file_content(struct request *r);
+void handle_file_delete(struct request *r);
+
 /* --- listing.c: lists in both shapes that clients have known --- */
 
 struct listing {
