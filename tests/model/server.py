@@ -17,7 +17,7 @@ script, is turn n; after the last turn the reply is empty. A turn is a list of s
     {"text": t}                       {"thinking": t}   (Anthropic: a signed block; else reasoning_content)
     {"python": code}  {"bash": cmd}   {"edit": input}   as calls of the tool that was offered for it
     {"tool": {"name", "input"}}       any call
-    {"raw_call": {"name", "raw"}}     a call whose arguments are this text (openai alone)
+    {"raw_call": {"name", "raw"}}     a call whose arguments are this text
     {"stop": "length" | "refusal"}    how the reply ends
     {"usage": {"input_tokens", "output_tokens"}}        {"sleep_ms": n}
 
@@ -173,8 +173,8 @@ class OpenAI:
 
     @staticmethod
     def error(status, message, code=None):
-        return {"error": {"message": message, "type": "invalid_request_error", "param": None,
-                          "code": code}}
+        kind = "server_error" if status >= 500 else "invalid_request_error"
+        return {"error": {"message": message, "type": kind, "param": None, "code": code}}
 
 
 # --- Messages ---
@@ -199,7 +199,11 @@ class Anthropic:
             return {"type": "text", "text": rest[0]}
         if kind == "thinking":
             return {"type": "thinking", "thinking": rest[0], "signature": SIGNATURE}
-        return {"type": "tool_use", "id": rest[0], "name": rest[1], "input": json.loads(rest[2])}
+        try:
+            arguments = json.loads(rest[2])
+        except ValueError:
+            arguments = rest[2]
+        return {"type": "tool_use", "id": rest[0], "name": rest[1], "input": arguments}
 
     @classmethod
     def whole(cls, reply, body):
@@ -398,7 +402,7 @@ def answer_refusal(h, wire, body):
 
 
 def answer_doubled(h, wire, body):
-    """The same arguments twice, one after the other (openai alone)."""
+    """The same arguments twice, one after the other."""
     once = json.dumps({"code": "print(1)"})
     h.send_reply(wire, body, Reply([{"raw_call": {"name": "run_python", "raw": once + once}}], []))
 
