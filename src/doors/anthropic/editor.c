@@ -98,8 +98,9 @@ static void end(struct edit *d, const struct err *failed)
 static void end_later(void *arg)
 {
     struct edit *d = arg;
+    const struct err failed = d->failed;
 
-    end(d, &d->failed);
+    end(d, &failed);
 }
 
 /* --- writing --- */
