@@ -54,7 +54,7 @@ struct serve_settings {
     char *public_url, *oauth_servers; /* owned, or NULL */
     uint64_t max_connections, max_per_address, header_ms;
 
-    uint64_t tenant_sessions, retention_ms, record_ms, file_bytes;
+    uint64_t tenant_sessions, retention_ms, record_ms, file_bytes, tenant_bytes;
     uint64_t fetch_bytes, fetch_ms;
     bool fetch_private;
     char *fetch_allow; /* owned, or NULL */
@@ -78,9 +78,25 @@ struct prisme_settings {
     uint64_t timeout_ms, parallel;
 };
 
+struct anthropic_settings {
+    bool download_uploads;
+};
+
 /* Whom the doors ask that have a model behind them. */
+struct endpoint_settings {
+    char *label;                            /* owned: NAME of [model NAME] */
+    enum { API_OPENAI, API_ANTHROPIC } api; /* as enum model_api */
+    char *url, *name, *proxy, *ca_file;     /* owned, or NULL */
+    char *key, *key_file;                   /* owned, or NULL; the first is shown to nobody */
+    uint64_t timeout_ms, max_tokens;
+    bool images, text_only;
+};
+
 struct model_settings {
-    char *script; /* owned, or NULL */
+    char *script, *standard, *tenants; /* owned, or NULL */
+    struct endpoint_settings one;      /* what every model has at first */
+    struct endpoint_settings *all;     /* owned: the [model NAME] sections, each of them complete */
+    size_t count;
 };
 
 /* What only `keys` has. */
@@ -100,6 +116,7 @@ struct settings {
     struct keys_settings keys;
     struct qwen_settings qwen;
     struct prisme_settings prisme;
+    struct anthropic_settings anthropic;
     struct model_settings model;
     struct service_pool pool;   /* of run: the one; of serve: what every pool has at first */
     struct service_pool *pools; /* owned: the [pool NAME] sections, each of them complete */

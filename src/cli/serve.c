@@ -13,13 +13,13 @@
  */
 #include "cli/serve_int.h"
 #include "cli/state.h"
+#include "doors/anthropic/anthropic.h"
 #include "doors/azure/azure.h"
 #include "doors/http/http.h"
 #include "doors/mcp/mcp.h"
 #include "doors/operator/operator.h"
 #include "doors/rest/rest.h"
 #include "loop/loop.h"
-#include "model/model.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -39,6 +39,7 @@ struct server {
     int notify; /* owned, or -1 */
     bool keys;  /* there were some at start */
     struct listeners listeners;
+    struct model_set model_set;
     struct {
         int fd; /* owned, or -1 */
         char path[KEPT_PATH_MAX];
@@ -52,7 +53,8 @@ struct server {
     struct http *http;
     struct mcp *mcp;
     struct azure *azure;
-    struct door rest, operator, mcp_door, azure_door;
+    struct anthropic *anthropic;
+    struct door rest, operator, mcp_door, azure_door, anthropic_door;
     struct seeds seeds;
     char address[ADDRESS_SHOWN]; /* of the first listener on TCP, or "" */
     struct timer *tick;          /* until a pool is up; then until nobody is left */
@@ -76,7 +78,7 @@ static int prepare(struct server *sv, struct err *e)
         return -1;
     sv->lock = state_lock(sv->s->state, &sv->user, e);
     if (sv->lock < 0 || listeners_open(&sv->listeners, sv->s, e) < 0 ||
-        access_check(sv->s, &sv->listeners, e) < 0)
+        access_check(sv->s, &sv->listeners, e) < 0 || model_set_open(&sv->model_set, sv->s, e) < 0)
         return -1;
     if (s->tls_cert) {
         sv->cert.fd = file_keep("--tls-cert", s->tls_cert, sv->cert.path, e);
@@ -110,12 +112,11 @@ static int settle(struct server *sv, struct err *e)
 static int build_service(struct server *sv, struct err *e)
 {
     const struct store_config store = {.dir = sv->s->state};
-    const struct models_config models = {.loop = sv->loop, .script = sv->s->model.script};
 
     sv->store = store_open(sv->loop, &store, e);
     if (!sv->store)
         return -1;
-    sv->models = models_new(&models, e);
+    sv->models = model_set_start(&sv->model_set, sv->loop, e);
     if (!sv->models)
         return -1;
     sv->service =
@@ -142,6 +143,19 @@ static int build_seeds(struct server *sv, const struct mcp_config *mcp, struct e
         return -1;
     seeds_add(&sv->seeds, sv->http);
     return 0;
+}
+
+static void build_anthropic(struct server *sv)
+{
+    const struct anthropic_config config = {
+        .loop = sv->loop,
+        .models = sv->models,
+        .download_uploads = sv->s->anthropic.download_uploads,
+    };
+
+    sv->anthropic = anthropic_new(&config);
+    anthropic_door_init(&sv->anthropic_door, sv->anthropic);
+    http_add(sv->http, &sv->anthropic_door);
 }
 
 static int build_doors(struct server *sv, struct err *e)
@@ -183,6 +197,7 @@ static int build_doors(struct server *sv, struct err *e)
     sv->azure = azure_new(sv->mcp);
     azure_door_init(&sv->azure_door, sv->azure);
     http_add(sv->http, &sv->azure_door);
+    build_anthropic(sv);
     if (build_seeds(sv, &mcp, e) < 0)
         return -1;
     for (size_t i = 0; i < sv->listeners.count; i++) {
@@ -340,8 +355,10 @@ static void take_down(struct server *sv)
         loop_run(sv->loop);
     }
     azure_free(sv->azure); /* a request may outlive the listeners */
+    anthropic_free(sv->anthropic);
     seeds_free(&sv->seeds);
     models_free(sv->models);
+    model_set_done(&sv->model_set);
     engine_free(sv->engine);
     if (sv->loop)
         loop_free(sv->loop);
@@ -395,7 +412,8 @@ int serve_main(const struct settings *s)
         .s = s, .lock = -1, .notify = -1, .cert.fd = -1, .key.fd = -1, .client_ca.fd = -1};
     struct err e = {0};
 
-    if (egress_check(s, &e) < 0 || approval_rules_check(s, &e) < 0)
+    if (egress_check(s, &e) < 0 || approval_rules_check(s, &e) < 0 ||
+        models_settings_check(s, &e) < 0)
         return fail(&e);
     if (s->serve.check_config)
         return check_config(s);

@@ -54,9 +54,12 @@ static void add_headers(struct request *r, struct MHD_Response *resp)
     if (origin.p) {
         add(resp, "access-control-allow-origin", origin.p);
         add(resp, "access-control-expose-headers",
-            "x-request-id, content-disposition, etag, content-range, retry-after, mcp-session-id, "
+            "x-request-id, request-id, content-disposition, etag, content-range, retry-after, "
+            "mcp-session-id, "
             "www-authenticate");
     }
+    if (r->door && r->door->id_header)
+        add(resp, r->door->id_header, r->caller.request);
     add_correlation(r, resp);
     for (size_t i = 0; i < r->answer_header_count; i++)
         add(resp, r->answer_headers[i].name.p, r->answer_headers[i].value.p);
@@ -92,6 +95,7 @@ static void send_past(struct request *r, int status, struct str text)
 {
     const union MHD_ConnectionInfo *tls =
         MHD_get_connection_info(r->mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+    const char *also = r->door ? r->door->id_header : NULL;
     struct buf b;
     struct err e;
 
@@ -100,11 +104,13 @@ static void send_past(struct request *r, int status, struct str text)
     r->refused = true;
     r->conn->linger = true;
     buf_init(&b, 8 * KiB);
-    if (buf_printf(&b, &e,
-                   "HTTP/1.1 %d %s\r\nx-request-id: %s\r\ncontent-type: application/json\r\n"
-                   "content-length: %zu\r\nconnection: close\r\n\r\n%.*s",
-                   status, MHD_get_reason_phrase_for((unsigned)status), r->caller.request, text.n,
-                   (int)text.n, text.p) == 0) {
+    if (buf_printf(&b, &e, "HTTP/1.1 %d %s\r\nx-request-id: %s\r\n", status,
+                   MHD_get_reason_phrase_for((unsigned)status), r->caller.request) == 0 &&
+        (!also || buf_printf(&b, &e, "%s: %s\r\n", also, r->caller.request) == 0) &&
+        buf_printf(&b, &e,
+                   "content-type: application/json\r\ncontent-length: %zu\r\n"
+                   "connection: close\r\n\r\n%.*s",
+                   text.n, (int)text.n, text.p) == 0) {
         if (tls)
             (void)!gnutls_record_send(tls->tls_session, b.p, b.n);
         else
