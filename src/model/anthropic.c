@@ -221,9 +221,9 @@ static int take_input(struct draft *d, size_t at, const json_t *block)
         return -1;
     if (json_is_string(input))
         return draft_args(d, at, (struct str){json_string_value(input), json_string_length(input)});
-    if (json_object_size(input) == 0)
+    if (!input || json_is_null(input) || (json_is_object(input) && json_object_size(input) == 0))
         return 0; /* it comes in pieces, or there is none */
-    text = json_dumps(input, JSON_COMPACT);
+    text = json_dumps(input, JSON_COMPACT | JSON_ENCODE_ANY);
     rc = text ? draft_args(d, at, str_of(text)) : -1;
     mem_freep(&text);
     return rc;
