@@ -127,6 +127,8 @@ struct adapter {
 
 extern const struct adapter adapter_openai, adapter_anthropic;
 
+/* --- parts.c: pieces of our own messages --- */
+
 /* What stands for an image where none can be seen. */
 json_t *image_note(const json_t *image);
 /* The arguments of a call as an object, owned by the caller, whatever the model wrote. */
