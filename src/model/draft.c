@@ -10,6 +10,8 @@
 #define PIECE_MAX  (32 * MiB)
 #define ID_BYTES   12
 #define MORE_MAX   2
+#define ID_MAX     (64 * KiB) /* some have more in it than a name */
+#define CALLED_MAX 1024
 
 enum piece_kind { PIECE_TEXT, PIECE_CALL, PIECE_KEPT };
 
@@ -126,6 +128,8 @@ int draft_call(struct draft *d, size_t at, const char *id, const char *name)
 {
     struct piece *p = find(d, at);
 
+    if ((id && strlen(id) > ID_MAX) || (name && strlen(name) > CALLED_MAX))
+        return -1;
     if (!p || (p->id && id && *id && strcmp(p->id, id) != 0))
         p = add(d, PIECE_CALL, at);
     if (!p || p->kind != PIECE_CALL)
@@ -187,7 +191,7 @@ void draft_trouble(struct draft *d, json_t *error)
 
 void draft_name(struct draft *d, const json_t *name)
 {
-    if (!d->name && json_is_string(name))
+    if (!d->name && json_is_string(name) && json_string_length(name) <= CALLED_MAX)
         d->name = mem_strdup(json_string_value(name));
 }
 

@@ -78,7 +78,8 @@ static void give(struct asking *a)
         .name = a->draft.name,
     };
 
-    a->endpoint->bends = a->bends;
+    if (a->tried)
+        a->endpoint->bends = a->bends;
     reply.parts = draft_parts(&a->draft, &reply.stop);
     a->reading = true; /* a cancel from on_end() is one too many, and does no harm */
     a->watcher.on_end(a->arg, &reply, NULL);

@@ -8,8 +8,8 @@
 struct web;
 struct post;
 
-struct web *web_new(struct loop *l, struct err *e);
-void web_free(struct web *w); /* after the last post; NULL is none */
+struct web *web_new(struct loop *l); /* opens nothing before the first post */
+void web_free(struct web *w);        /* after the last post; NULL is none */
 
 struct post_spec {
     const char *url;

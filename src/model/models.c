@@ -14,7 +14,7 @@ struct tenant_model {
 };
 
 struct models {
-    struct web *web;      /* owned; NULL where there is no endpoint */
+    struct web *web;      /* owned */
     struct model **model; /* owned, and each of them; the scripted one is the last */
     size_t count;
     size_t standard;
@@ -145,9 +145,7 @@ int models_check(const struct models_config *c, struct err *e)
 static int add_all(struct models *ms, const struct models_config *c, struct err *e)
 {
     ms->model = mem_zalloc((c->count + 1) * sizeof(struct model *));
-    ms->web = c->count > 0 ? web_new(c->loop, e) : NULL;
-    if (c->count > 0 && !ms->web)
-        return -1;
+    ms->web = web_new(c->loop);
     for (; ms->count < c->count; ms->count++)
         ms->model[ms->count] = endpoint_new(c->loop, ms->web, &c->models[ms->count]);
     if (c->script) {

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import HELLO, TOOLS, drive
+from driver import HELLO, TOOLS, drive
 from server import ModelServer
 
 CERTIFICATE = Path(__file__).parents[1] / "fetch" / "self-signed.pem"
