@@ -205,6 +205,9 @@ static void read_whole(struct asking *a)
 /* All of it is there, or as much as there will be; why: what cut it off. */
 static void judge(struct asking *a, int status, const char *why)
 {
+    static const char cut[] = "hung up before the end of its answer";
+    bool begun = a->form == FORM_UNKNOWN || (a->form == FORM_STREAM && sse_is_one(&a->sse));
+
     if (!why && a->form == FORM_WHOLE && !a->nonsense)
         read_whole(a);
     if (a->cancelled) {
@@ -217,14 +220,10 @@ static void judge(struct asking *a, int status, const char *why)
         plaint_of_json(&p, a->draft.trouble);
         judge_plaint(a, p.status, 0, &p);
         plaint_done(&p); /* the call is gone, these are ours */
-    } else if (a->nonsense) {
-        fail_with(a, MODEL_NONSENSE, status, "answered something that is no reply");
-    } else if (a->draft.ended || (a->draft.has_stop && !why)) {
+    } else if (!a->nonsense && (a->draft.ended || (a->draft.has_stop && !why))) {
         give(a);
-    } else if (why) {
-        fail_with(a, MODEL_BUSY, status, why);
-    } else if (a->events) {
-        fail_with(a, MODEL_BUSY, status, "hung up before the end of its answer");
+    } else if (!a->nonsense && (why || begun)) {
+        fail_with(a, MODEL_BUSY, status, why ? why : cut);
     } else {
         fail_with(a, MODEL_NONSENSE, status, "answered something that is no reply");
     }
@@ -244,7 +243,7 @@ static bool bend(struct asking *a, const struct plaint *p)
         if (!value || (a->tried & IN(i)) || !plaint_mentions(p, b->key))
             continue;
         a->tried |= IN(i);
-        a->bends = b->back ? a->bends & ~IN(i - 1) : a->bends | IN(i);
+        a->bends = b->back ? a->bends & ~(IN(i) >> 1) : a->bends | IN(i);
         if (b->to)
             json_object_set(a->request, b->to, value);
         json_object_del(a->request, b->key);
@@ -422,10 +421,10 @@ static char *copy(const char *text)
 
 static char *join(const char *a, size_t n, const char *b)
 {
-    char *text = mem_zalloc(n + strlen(b) + 1);
+    size_t size = n + strlen(b) + 1;
+    char *text = mem_zalloc(size);
 
-    memcpy(text, a, n);
-    memcpy(text + n, b, strlen(b));
+    snprintf(text, size, "%.*s%s", (int)n, a, b);
     return text;
 }
 

@@ -46,6 +46,7 @@ struct sse {
     struct buf line, data;
     bool after_cr; /* a line feed now belongs to the end of the line before */
     bool begun;    /* past the byte order mark */
+    bool known;    /* there was a line such as events have */
 };
 
 /* An event's data; -1 ends the reading. */
@@ -55,6 +56,8 @@ void sse_init(struct sse *s, size_t max);
 void sse_done(struct sse *s);
 /* -1: fn said so, with e->kind ERR_NONE, or a line is too long. */
 int sse_feed(struct sse *s, struct str bytes, sse_fn *fn, void *arg, struct err *e) MUST_CHECK;
+/* Whether this is a stream of events, if only the beginning of one. */
+bool sse_is_one(const struct sse *s);
 /* There are no more bytes: what whole lines said counts, half a line does not. */
 void sse_finish(struct sse *s, sse_fn *fn, void *arg);
 

@@ -23,7 +23,7 @@
 #define ERROR_MAX   (64 * KiB) /* of an answer that is none; the rest is not waited for */
 #define CONNECT_MS  15000
 #define LINGER_MS   1000
-#define RETRY_MAX_S 3600
+#define RETRY_MAX_S 3600ull
 #define IDLE_MAX    16  /* connections that are kept for later */
 #define TOTAL_MAX   512 /* connections; more posts wait, while their time runs */
 #define EVENTS      64
@@ -151,10 +151,10 @@ static uint64_t retry_of(const struct post *p)
         double v = strtod(ms->value, NULL);
 
         if (v > 0)
-            return v < RETRY_MAX_S * 1000.0 ? (uint64_t)v + 1 : RETRY_MAX_S * 1000;
+            return v < (double)RETRY_MAX_S * 1000 ? (uint64_t)v + 1 : RETRY_MAX_S * 1000;
     }
     (void)curl_easy_getinfo(p->easy, CURLINFO_RETRY_AFTER, &s);
-    return s <= 0 ? 0 : (uint64_t)(s < RETRY_MAX_S ? s : RETRY_MAX_S) * 1000;
+    return s <= 0 ? 0 : ((uint64_t)s < RETRY_MAX_S ? (uint64_t)s : RETRY_MAX_S) * 1000;
 }
 
 static void end(struct post *p)
@@ -208,7 +208,7 @@ static void tell_all(struct web *w)
         make_ready(p);
     }
     while (w->ready)
-        tell(w->ready);
+        tell(w->ready); /* NOLINT(clang-analyzer-unix.Malloc): who is told is ready no more */
 }
 
 /* --- what the loop and libcurl call --- */
@@ -461,7 +461,7 @@ void web_free(struct web *w)
     if (!w)
         return;
     while (w->all)
-        post_free(w->all);
+        post_free(w->all); /* NOLINT(clang-analyzer-unix.Malloc): who is freed is not in it */
     if (w->multi)
         (void)curl_multi_cleanup(w->multi); /* calls on_interest() and on_deadline() */
     watch_free(w->watch);

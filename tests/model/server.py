@@ -386,6 +386,12 @@ def answer_redirect(h, wire, body, location="http://127.0.0.1:1/"):
     h.send_bytes(307, b"", location=location)
 
 
+def answer_say(h, wire, body, steps, plain=False):
+    """{"fault": "say", "steps": [...]}: this turn, whatever the script says."""
+    h.send_reply(wire, {**body, "stream": body.get("stream") and not plain},
+                 Reply(steps, wire.tools(body)))
+
+
 def answer_text_call(h, wire, body, code="print(6*7)"):
     """A model that writes its calls as text."""
     text = '<tool_call>{"name": "run_python", "arguments": {"code": %s}}</tool_call>'
