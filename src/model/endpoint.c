@@ -32,6 +32,7 @@ struct endpoint {
     char *name, *key_header, *proxy, *ca_file; /* owned, or NULL */
     const char *key;                           /* within key_header, or NULL */
     uint64_t wall_ms, max_tokens;
+    bool no_tools;  /* it is said to know none, and is offered none */
     unsigned bends; /* IN(row of the adapter's): what it is known to refuse */
 };
 
@@ -337,15 +338,20 @@ static json_t *build_request(struct asking *a, const struct model_ask *ask)
     const struct adapter *ad = ep->adapter;
     AUTO_FREE char *name = ask->name.n > 0 ? mem_strndup(ask->name) : NULL;
     uint64_t most = ask->max_tokens ? ask->max_tokens : ep->max_tokens;
+    struct model_ask asked = *ask;
     const struct question q = {
-        .ask = ask,
+        .ask = &asked,
         .name = ep->name ? ep->name
                 : name   ? name
                          : ep->label,
         .max_tokens = most ? most : ad->max_tokens,
         .sees_images = ep->model.sees_images,
     };
-    json_t *request = ad->request(&q);
+    json_t *request;
+
+    if (ep->no_tools)
+        asked.tools = NULL;
+    request = ad->request(&q);
 
     for (size_t i = 0; i < ad->bend_count; i++) {
         json_t *value = ep->bends & IN(i) ? json_object_get(request, ad->bends[i].key) : NULL;
@@ -371,7 +377,7 @@ static struct model_call *endpoint_ask(struct model *m, const struct model_ask *
         .arg = arg,
         .endpoint = ep,
         .bends = ep->bends,
-        .with_tools = json_array_size(ask->tools) > 0,
+        .with_tools = !ep->no_tools && json_array_size(ask->tools) > 0,
         .own_name = ep->name || ask->name.n == 0,
         .deadline_us = time_mono_us() + (int64_t)wall_ms * 1000,
     };
@@ -459,6 +465,7 @@ struct model *endpoint_new(struct loop *l, struct web *w, const struct model_con
         .ca_file = copy(config->ca_file),
         .wall_ms = config->timeout_ms ? config->timeout_ms : WALL_MS,
         .max_tokens = config->max_tokens,
+        .no_tools = config->text_only,
     };
     if (config->key && *config->key) {
         ep->key_header = join(ad->key_header, strlen(ad->key_header), config->key);

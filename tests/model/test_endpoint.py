@@ -321,6 +321,13 @@ def test_one_name_of_many_without_tools_is_not_all_of_them(server, ask, api):
     assert answers[0]["trouble"] == "no_tools" and not answers.end["text_only"]
 
 
+def test_text_only_is_never_offered_tools(server, ask, api):
+    desk = server.desk([TURN])
+    answers = ask(desk, api, {"one_at_a_time": True}, {"text_only": True})
+    assert not {"tools", "tool_choice", "parallel_tool_calls"} & set(desk.bodies()[0])
+    assert answers.end["text_only"]
+
+
 def test_a_key_that_is_repeated_is_not_told(server, ask, api):
     [failed] = ask(server.desk(faults=["bad-key"]), api)
     assert failed["trouble"] == "denied" and "sk-secret" not in json.dumps(failed)
