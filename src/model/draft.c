@@ -7,7 +7,7 @@
 #include <sys/random.h>
 
 #define PIECES_MAX 256
-#define PIECE_MAX  (32 * MiB)
+#define PIECE_MAX  (16 * MiB)
 #define ID_BYTES   12
 #define MORE_MAX   2
 #define ID_MAX     (64 * KiB) /* some have more in it than a name */
@@ -71,9 +71,13 @@ static struct piece *add(struct draft *d, enum piece_kind kind, size_t at)
     return p;
 }
 
-bool draft_has(const struct draft *d, size_t at)
+size_t draft_calls(const struct draft *d)
 {
-    return find(d, at) != NULL;
+    size_t n = 0;
+
+    for (size_t i = 0; i < d->count; i++)
+        n += d->piece[i].kind == PIECE_CALL;
+    return n;
 }
 
 const char *draft_id(const struct draft *d, size_t at)

@@ -19,8 +19,8 @@
 
 #define WALL_MS     120000
 #define REQUEST_MAX (64 * MiB)
-#define WHOLE_MAX   (32 * MiB)
-#define EVENT_MAX   (16 * MiB)
+#define WHOLE_MAX   (8 * MiB) /* as JSON it takes a multiple in memory */
+#define EVENT_MAX   (4 * MiB)
 #define ERROR_MAX   (64 * KiB)
 
 struct endpoint {
@@ -369,7 +369,8 @@ static struct model_call *endpoint_ask(struct model *m, const struct model_ask *
 {
     struct endpoint *ep = (struct endpoint *)m;
     struct asking *a = mem_zalloc(sizeof(*a));
-    uint64_t wall_ms = ask->wall_ms ? ask->wall_ms : ep->wall_ms;
+    uint64_t wanted_ms = ask->wall_ms ? ask->wall_ms : ep->wall_ms;
+    uint64_t wall_ms = wanted_ms < INT32_MAX ? wanted_ms : INT32_MAX;
 
     *a = (struct asking){
         .call.model = m,

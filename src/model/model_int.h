@@ -90,7 +90,7 @@ int draft_args(struct draft *d, size_t at, struct str json) MUST_CHECK;
 int draft_kept(struct draft *d, size_t at, const char *api, const json_t *block) MUST_CHECK;
 /* More of a string in it; key is a literal. */
 int draft_kept_more(struct draft *d, size_t at, const char *key, const json_t *text) MUST_CHECK;
-bool draft_has(const struct draft *d, size_t at);
+size_t draft_calls(const struct draft *d);              /* how many */
 const char *draft_id(const struct draft *d, size_t at); /* of a call, or NULL */
 void draft_stop(struct draft *d, enum model_stop stop);
 void draft_trouble(struct draft *d, json_t *error);
@@ -134,6 +134,8 @@ extern const struct adapter adapter_openai, adapter_anthropic;
 
 /* What stands for an image where none can be seen. */
 json_t *image_note(const json_t *image);
+/* The schema of a tool, owned by the caller; there always is one. */
+json_t *tool_schema(const json_t *tool);
 /* The arguments of a call as an object, owned by the caller, whatever the model wrote. */
 json_t *call_args(const json_t *call);
 /* "" where there is none; the second is the caller's own. */

@@ -31,3 +31,10 @@ json_t *call_args(const json_t *call)
     return json_is_object(args) ? json_incref(args)
                                 : json_pack("{s:o}", "raw", text_in(call, "raw"));
 }
+
+json_t *tool_schema(const json_t *tool)
+{
+    json_t *schema = json_object_get(tool, "schema");
+
+    return json_is_object(schema) ? json_incref(schema) : json_pack("{s:s}", "type", "object");
+}

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #define HEAD_MAX    (64 * KiB)
-#define BODY_MAX    (64 * MiB)
+#define BODY_MAX    (32 * MiB)
 #define ERROR_MAX   (64 * KiB) /* of an answer that is none; the rest is not waited for */
 #define CONNECT_MS  15000
 #define LINGER_MS   1000
