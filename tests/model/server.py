@@ -14,7 +14,7 @@ What is played, as with --model-script: the last text of the user that begins wi
 the turns of the desk. Reply number n of the conversation, counted from the message that has the
 script, is turn n; after the last turn the reply is empty. A turn is a list of steps:
 
-    {"text": t}                       {"thinking": t}   (Anthropic: a signed block; else reasoning_content)
+    {"text": t}    {"thinking": t}    (the latter is signed, or reasoning_content)
     {"python": code}  {"bash": cmd}   {"edit": input}   as calls of the tool that was offered for it
     {"tool": {"name", "input"}}       any call
     {"raw_call": {"name", "raw"}}     a call whose arguments are this text
