@@ -13,6 +13,7 @@
  */
 #include "cli/serve_int.h"
 #include "cli/state.h"
+#include "doors/anthropic/anthropic.h"
 #include "doors/azure/azure.h"
 #include "doors/http/http.h"
 #include "doors/mcp/mcp.h"
@@ -52,7 +53,8 @@ struct server {
     struct http *http;
     struct mcp *mcp;
     struct azure *azure;
-    struct door rest, operator, mcp_door, azure_door;
+    struct anthropic *anthropic;
+    struct door rest, operator, mcp_door, azure_door, anthropic_door;
     struct seeds seeds;
     char address[ADDRESS_SHOWN]; /* of the first listener on TCP, or "" */
     struct timer *tick;          /* until a pool is up; then until nobody is left */
@@ -139,6 +141,15 @@ static int build_seeds(struct server *sv, const struct mcp_config *mcp, struct e
     return 0;
 }
 
+static void build_anthropic(struct server *sv)
+{
+    const struct anthropic_config config = {.loop = sv->loop, .models = sv->models};
+
+    sv->anthropic = anthropic_new(&config);
+    anthropic_door_init(&sv->anthropic_door, sv->anthropic);
+    http_add(sv->http, &sv->anthropic_door);
+}
+
 static int build_doors(struct server *sv, struct err *e)
 {
     const struct serve_settings *s = &sv->s->serve;
@@ -177,6 +188,7 @@ static int build_doors(struct server *sv, struct err *e)
     sv->azure = azure_new(sv->mcp);
     azure_door_init(&sv->azure_door, sv->azure);
     http_add(sv->http, &sv->azure_door);
+    build_anthropic(sv);
     if (build_seeds(sv, &mcp, e) < 0)
         return -1;
     for (size_t i = 0; i < sv->listeners.count; i++) {
@@ -334,6 +346,7 @@ static void take_down(struct server *sv)
         loop_run(sv->loop);
     }
     azure_free(sv->azure); /* a request may outlive the listeners */
+    anthropic_free(sv->anthropic);
     seeds_free(&sv->seeds);
     models_free(sv->models);
     engine_free(sv->engine);

@@ -54,9 +54,12 @@ static void add_headers(struct request *r, struct MHD_Response *resp)
     if (origin.p) {
         add(resp, "access-control-allow-origin", origin.p);
         add(resp, "access-control-expose-headers",
-            "x-request-id, content-disposition, etag, content-range, retry-after, mcp-session-id, "
+            "x-request-id, request-id, content-disposition, etag, content-range, retry-after, "
+            "mcp-session-id, "
             "www-authenticate");
     }
+    if (r->door && r->door->id_header)
+        add(resp, r->door->id_header, r->caller.request);
     add_correlation(r, resp);
     for (size_t i = 0; i < r->answer_header_count; i++)
         add(resp, r->answer_headers[i].name.p, r->answer_headers[i].value.p);
@@ -100,11 +103,12 @@ static void send_past(struct request *r, int status, struct str text)
     r->refused = true;
     r->conn->linger = true;
     buf_init(&b, 8 * KiB);
+    const char *id = r->door && r->door->id_header ? r->door->id_header : "x-request-id";
     if (buf_printf(&b, &e,
-                   "HTTP/1.1 %d %s\r\nx-request-id: %s\r\ncontent-type: application/json\r\n"
+                   "HTTP/1.1 %d %s\r\n%s: %s\r\ncontent-type: application/json\r\n"
                    "content-length: %zu\r\nconnection: close\r\n\r\n%.*s",
-                   status, MHD_get_reason_phrase_for((unsigned)status), r->caller.request, text.n,
-                   (int)text.n, text.p) == 0) {
+                   status, MHD_get_reason_phrase_for((unsigned)status), id, r->caller.request,
+                   text.n, (int)text.n, text.p) == 0) {
         if (tls)
             (void)!gnutls_record_send(tls->tls_session, b.p, b.n);
         else

@@ -199,7 +199,7 @@ static struct str secret(struct request *r)
             bearer.p++, bearer.n--;
         return bearer;
     }
-    return key.p ? key : request_header(r, "x-ms-apikey");
+    return key.n ? key : request_header(r, "x-ms-apikey"); /* an empty one is none */
 }
 
 /* The one place where a request gets its tenant. */

@@ -88,6 +88,20 @@ static bool decode_path(struct request *r)
     return true;
 }
 
+/* Whose way of saying what is wrong it is before a route is found, and when there is none. */
+static void claim(struct request *r)
+{
+    const struct tables *t = &r->http->tables;
+
+    for (size_t d = 0; d < t->count; d++) {
+        const char *prefix = t->doors[d]->prefix;
+        size_t n = prefix ? strlen(prefix) : 0;
+        if (n > 0 && r->path.n >= n && memcmp(r->path.p, prefix, n) == 0 &&
+            (r->path.n == n || r->path.p[n] == '/'))
+            r->door = t->doors[d];
+    }
+}
+
 static bool route(struct request *r)
 {
     unsigned others;
@@ -171,6 +185,7 @@ enum MHD_Result http_on_request(void *arg, struct MHD_Connection *mhd, const cha
         r->body_us = time_mono_us();
         if (!request_head(r, method, url, version) || !guard_head(r))
             return MHD_YES;
+        claim(r);
         if (r->has_body)
             (void)!admit(r);
         return MHD_YES;

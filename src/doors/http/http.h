@@ -119,6 +119,10 @@ struct door {
     int (*identify)(struct request *r, void *arg, struct caller *ret);
     void *identify_arg; /* borrowed */
     bool correlates;    /* every answer has x-correlation-id: the client's, else the request's id */
+    const char *prefix; /* "/theirs": what is below it and nowhere in a table is this door's, too:
+                           its errors are said in the door's way. Or NULL */
+    const char
+        *id_header; /* a further header that every answer says the request's id in, or NULL */
 };
 
 /* --- the server --- */

@@ -1,0 +1,61 @@
+/* The room and its door. */
+#include "doors/anthropic/anthropic_int.h"
+
+#include "doors/values/values.h"
+
+#include <stdlib.h>
+
+struct anthropic *anthropic_new(const struct anthropic_config *config)
+{
+    struct anthropic *a = mem_zalloc(sizeof(*a));
+
+    a->config = *config;
+    return a;
+}
+
+void anthropic_free(struct anthropic *a)
+{
+    free(a);
+}
+
+json_t *stamp_value(int64_t ms)
+{
+    char text[TIME_TEXT];
+
+    if (ms == 0)
+        return json_null();
+    time_print(ms, text);
+    return json_string(text);
+}
+
+static void drop(void *p)
+{
+    json_decref(p);
+}
+
+json_t *body_object(struct request *r)
+{
+    json_t *body = NULL;
+    struct err e;
+
+    if (json_read_any(request_body(r), &body, &e) < 0) {
+        answer_fail(r, 400, CODE_INVALID, NULL, "%s", e.text);
+        return NULL;
+    }
+    request_keep(r, drop, body);
+    if (json_is_object(body))
+        return body;
+    answer_fail(r, 400, CODE_INVALID, NULL, "the body is no JSON object");
+    return NULL;
+}
+
+void anthropic_door_init(struct door *ret, struct anthropic *a)
+{
+    *ret = (struct door){.name = "anthropic",
+                         .routes = anthropic_routes,
+                         .route_count = anthropic_route_count,
+                         .ctx = a,
+                         .error = anthropic_error,
+                         .prefix = "/anthropic",
+                         .id_header = "request-id"};
+}

@@ -1,0 +1,105 @@
+/* The models there are, and what they can do: code execution, that is. */
+#include "doors/anthropic/anthropic_int.h"
+
+#include "model/model.h"
+#include "record/record.h"
+
+/* --- what a client may ask for --- */
+
+enum can { CANNOT, CAN, CAN_SEE };
+
+/* In the order of a client's own types: a group stands above its members. */
+static const struct {
+    const char *group, *name; /* group NULL: of the model itself */
+    enum can can;
+} capabilities[] = {
+    {NULL,                 "batch",                    CANNOT },
+    {NULL,                 "citations",                CANNOT },
+    {NULL,                 "code_execution",           CAN    },
+    {NULL,                 "context_management",       CANNOT },
+    {"context_management", "clear_thinking_20251015",  CANNOT },
+    {"context_management", "clear_tool_uses_20250919", CANNOT },
+    {"context_management", "compact_20260112",         CANNOT },
+    {NULL,                 "effort",                   CANNOT },
+    {"effort",             "low",                      CANNOT },
+    {"effort",             "medium",                   CANNOT },
+    {"effort",             "high",                     CANNOT },
+    {"effort",             "xhigh",                    CANNOT },
+    {"effort",             "max",                      CANNOT },
+    {NULL,                 "image_input",              CAN_SEE},
+    {NULL,                 "pdf_input",                CANNOT },
+    {NULL,                 "server_tools",             CAN    },
+    {"server_tools",       "code_execution",           CAN    },
+    {"server_tools",       "web_search",               CANNOT },
+    {NULL,                 "structured_outputs",       CANNOT },
+    {NULL,                 "thinking",                 CANNOT },
+};
+
+/* Of thinking, one level further down. */
+static const char *const thinking_types[] = {"adaptive", "between_tools", "disabled", "enabled"};
+
+static json_t *support(bool supported)
+{
+    return json_pack("{s:b}", "supported", (int)supported);
+}
+
+static json_t *capabilities_of(const struct model *m)
+{
+    json_t *v = json_object(), *types = json_object();
+
+    for (size_t i = 0; i < COUNT(capabilities); i++) {
+        const char *group = capabilities[i].group;
+        enum can can = capabilities[i].can;
+        json_object_set_new(group ? json_object_get(v, group) : v, capabilities[i].name,
+                            support(can == CAN || (can == CAN_SEE && m->sees_images)));
+    }
+    for (size_t i = 0; i < COUNT(thinking_types); i++)
+        json_object_set_new(types, thinking_types[i], support(false));
+    json_object_set_new(json_object_get(v, "thinking"), "types", types);
+    return v;
+}
+
+/* Nobody here knows when a model was made: their epoch stands for that. */
+static json_t *model_value(const struct model *m)
+{
+    json_t *name = record_text(str_of(m->label));
+
+    return json_pack("{s:O, s:s, s:o, s:s, s:s, s:n, s:n, s:n, s:n, s:n, s:o}", "id", name, "type",
+                     "model", "display_name", name, "created_at", "1970-01-01T00:00:00Z",
+                     "lifecycle", "active", "line", "max_input_tokens", "max_tokens",
+                     "deprecated_at", "retires_at", "capabilities", capabilities_of(m));
+}
+
+/* --- routes --- */
+
+static struct model *model_of(struct request *r, struct str wanted)
+{
+    const struct anthropic *a = request_ctx(r);
+
+    return models_find(a->config.models, request_caller(r)->tenant, wanted);
+}
+
+void handle_models(struct request *r)
+{
+    const struct model *m = model_of(r, (struct str){0});
+    json_t *data = json_array();
+    const char *id = m ? m->label : NULL;
+
+    if (m)
+        json_array_append_new(data, model_value(m));
+    answer_json(r, 200,
+                json_pack("{s:o, s:b, s:s?, s:s?}", "data", data, "has_more", 0, "first_id", id,
+                          "last_id", id));
+}
+
+void handle_model(struct request *r)
+{
+    struct str id = request_path(r, "model");
+    const struct model *m = model_of(r, id);
+    char shown[NAME_SHOWN];
+
+    if (m && str_is(id, m->label))
+        answer_json(r, 200, model_value(m));
+    else
+        answer_fail(r, 404, CODE_MISSING, NULL, "model: %s", name_show(shown, id));
+}
