@@ -1,0 +1,704 @@
+/*
+ * One call of a tool of ours, from the model's order to its result.
+ *
+ * Theory of operation: a command or a cell runs as any execution does, with a folder of its
+ * own for what the user shall have. Code may call tools of the client: what it says then is
+ * a display of a type of its own (guest/py/retort_guest/profile_anthropic.py). The message
+ * ends with these calls and the call is parked: its code waits, its time stands still. The
+ * next request brings the answers, which are put into the workspace where the code looks
+ * for them. If no request comes, the code is told that time is up; when it has ended its
+ * result is kept for a while. A call that is not there any more has no result but an error.
+ */
+#include "doors/anthropic/messages_int.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define CALLS_MIME    "application/vnd.retort.calls+json"
+#define CALLS_FOLDER  ".calls"
+#define CALLS_BYTES   (1 * MiB) /* of calls shown together */
+#define PENDING_MAX   256
+#define IDENT_CHARS   24
+#define ANSWER_MS     270000  /* for the client to come back; then it is a TimeoutError */
+#define STANDS_MS     1800000 /* of one call in all, as its code has no other limit meanwhile */
+#define KEPT_MS       600000  /* the result of a call whose client has not come back */
+#define PARKED_MAX    256
+#define COMMAND_SHORT (24 * KiB) /* a longer one is a script in the workspace */
+#define PLACE         "/workspace/"
+#define VALUE_MAX     (8 * KiB)
+
+/* A call that the code has made and that has no answer. */
+struct pending {
+    char ident[IDENT_CHARS + 1]; /* the code's own name for it */
+    char id[TOOL_ID_MAX];
+};
+
+struct call {
+    struct call *next, **link; /* parked */
+    struct anthropic *anthropic;
+    struct service *service;
+    struct caller caller;
+    enum sub sub;
+    bool repl;
+    char id[TOOL_ID_MAX], session[ID_MAX], job_id[ID_MAX];
+    unsigned number;
+    json_t *input, *callable; /* owned */
+    struct call_watcher watcher;
+    void *arg;
+    bool watched, left;
+    unsigned waits; /* callbacks that will come and cannot be taken back */
+    struct timer *timer; /* owned: for an approval, for answers, for whoever wants the result */
+    struct clearance clearance;
+    struct approval_watch *approval;
+    bool asking;
+    struct job *job; /* borrowed: while it runs */
+    struct capture capture;
+    struct pending *pending; /* owned */
+    size_t pending_count;
+    json_t *fresh; /* owned: calls that nobody has been told of */
+    int64_t stands_us, stood_us; /* since when its time stands still, or 0; how long before */
+    json_t *content;   /* owned: when it is over */
+    const char *text;  /* for the model in place of it, or NULL */
+    bool telling;
+};
+
+static void call_free(struct call *c)
+{
+    approval_unwatch(c->approval);
+    timer_free(c->timer);
+    capture_done(&c->capture);
+    json_decref(c->input);
+    json_decref(c->callable);
+    json_decref(c->fresh);
+    json_decref(c->content);
+    free(c->pending);
+    free(c);
+}
+
+/* A callback has come. True: nobody wants what it brings. */
+static bool is_gone(struct call *c)
+{
+    c->waits--;
+    if (c->left && c->waits == 0)
+        call_free(c);
+    else if (!c->left)
+        return false;
+    return true;
+}
+
+static void unpark(struct call *c)
+{
+    *c->link = c->next;
+    if (c->next)
+        c->next->link = c->link;
+    c->link = NULL;
+    c->anthropic->parked_count--;
+}
+
+void call_leave(struct call *c)
+{
+    if (c->link)
+        unpark(c);
+    c->watched = false;
+    c->left = true;
+    if (c->job)
+        job_leave(take_ptr(&c->job));
+    timer_clear(c->timer);
+    if (c->waits == 0)
+        call_free(c);
+}
+
+/* --- telling --- */
+
+static void tell(void *arg)
+{
+    struct call *c = arg;
+    json_t *fresh;
+
+    c->telling = false;
+    if (is_gone(c) || !c->watched)
+        return;
+    if (c->content) {
+        c->watched = false;
+        c->left = true;
+        c->watcher.on_over(c->arg, c->content, c->capture.listed, c->capture.images, c->text);
+        if (c->waits == 0)
+            call_free(c);
+    } else if (json_array_size(c->fresh) > 0) {
+        fresh = c->fresh;
+        c->fresh = json_array();
+        c->watcher.on_calls(c->arg, fresh);
+        json_decref(fresh);
+    }
+}
+
+static void tell_later(struct call *c)
+{
+    if (c->telling)
+        return;
+    c->telling = true;
+    c->waits++;
+    loop_later(c->anthropic->config.loop, tell, c);
+}
+
+/* Takes content. */
+static void end(struct call *c, json_t *content)
+{
+    c->content = content;
+    timer_clear(c->timer);
+    if (!c->watched)
+        timer_set(c->timer, KEPT_MS);
+    tell_later(c);
+}
+
+static void end_error(struct call *c, const char *code, const char *text)
+{
+    c->text = text;
+    end(c, content_error(c->sub, code));
+}
+
+static void end_failed(struct call *c, const struct err *failed)
+{
+    static const char *const codes[] = {
+        [ERR_NONE] = "unavailable",      [ERR_CALLER] = "invalid_tool_input",
+        [ERR_LIMIT] = "invalid_tool_input", [ERR_MISSING] = "unavailable",
+        [ERR_CONFLICT] = "unavailable",  [ERR_BUSY] = "too_many_requests",
+        [ERR_DENIED] = "unavailable",    [ERR_HOST] = "unavailable",
+    };
+
+    if (failed->kind == ERR_HOST)
+        log_error("%s: %s", c->caller.request, failed->text);
+    end_error(c, codes[failed->kind], NULL);
+}
+
+/* --- time that stands still --- */
+
+static void stand(struct call *c, bool stands)
+{
+    int64_t now = time_mono_us();
+
+    if (!c->job || stands == (c->stands_us != 0))
+        return;
+    if (stands && c->stood_us / 1000 >= STANDS_MS)
+        return; /* its own time goes on, and ends it */
+    if (!stands)
+        c->stood_us += now - c->stands_us;
+    c->stands_us = stands ? now : 0;
+    job_stop_clock(c->job, stands);
+}
+
+/* --- answers --- */
+
+static void on_answered(void *arg, const struct space_file *files, size_t count,
+                        const struct err *failed)
+{
+    struct call *c = arg;
+
+    (void)files, (void)count;
+    if (failed && failed->kind != ERR_MISSING)
+        log_warn("%s: an answer did not reach the code: %s", c->caller.request, failed->text);
+    (void)!is_gone(c);
+}
+
+/* Takes value. */
+static void put_answer(struct call *c, const struct pending *p, json_t *value)
+{
+    AUTO_FREE char *text = record_dump(value, false, NULL);
+    char path[sizeof(CALLS_FOLDER) + IDENT_CHARS + 2];
+    struct blob *blob;
+    struct err e;
+
+    json_decref(value);
+    snprintf(path, sizeof(path), CALLS_FOLDER "/%s", p->ident);
+    blob = service_blob_new(c->service, &c->caller, &e);
+    if (!blob || !text || blob_write(blob, str_of(text), &e) < 0) {
+        blob_free(blob);
+        log_warn("%s: an answer did not reach the code: %s", c->caller.request, e.text);
+        return;
+    }
+    c->waits++;
+    service_space_put(c->service, &c->caller, str_of(c->session), str_of(path), blob, on_answered,
+                      c);
+}
+
+static void time_is_up(struct call *c)
+{
+    for (size_t i = 0; i < c->pending_count; i++)
+        put_answer(c, &c->pending[i],
+                   json_pack("{s:s, s:s}", "error", "timeout", "text",
+                             "the client has not answered within 270 seconds"));
+    c->pending_count = 0;
+    stand(c, false);
+}
+
+static json_t *answer_of(const json_t *result)
+{
+    const json_t *content = json_object_get(result, "content"), *one;
+    json_t *v;
+    struct buf b;
+    struct err e;
+    size_t i;
+
+    buf_init(&b, MESSAGES_BODY_MAX);
+    (void)!buf_put(&b, json_view(content), &e);
+    json_array_foreach((json_t *)content, i, one)
+        (void)!buf_put(&b, json_view(json_object_get(one, "text")), &e);
+    v = json_pack("{s:o}", "text", record_text(buf_str(&b)));
+    if (json_is_true(json_object_get(result, "is_error")))
+        json_object_set_new(v, "error", json_string("failed"));
+    buf_done(&b);
+    return v;
+}
+
+/* --- calls of the code --- */
+
+static bool is_ident(const char *s)
+{
+    return s && strlen(s) == IDENT_CHARS && strspn(s, "0123456789abcdef") == IDENT_CHARS;
+}
+
+static bool is_callable(const struct call *c, const char *name)
+{
+    const json_t *one;
+    size_t i;
+
+    json_array_foreach(c->callable, i, one)
+    {
+        if (name && strcmp(json_string_value(json_object_get(one, "name")), name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void take_call(struct call *c, const json_t *shown)
+{
+    const char *ident = json_string_value(json_object_get(shown, "id"));
+    const char *name = json_string_value(json_object_get(shown, "name"));
+    json_t *input = json_object_get(shown, "input");
+    struct pending *p;
+
+    if (!is_ident(ident) || !is_callable(c, name) || !json_is_object(input) ||
+        c->pending_count == PENDING_MAX)
+        return; /* code that makes up what our own would never say */
+    if (!c->pending)
+        c->pending = mem_zalloc(PENDING_MAX * sizeof(*c->pending));
+    p = &c->pending[c->pending_count++];
+    memcpy(p->ident, ident, sizeof(p->ident));
+    tool_id_make(p->id, "toolu_", c->session);
+    json_array_append_new(c->fresh, json_pack("{s:s, s:s, s:O}", "id", p->id, "name", name, "input",
+                                              input));
+}
+
+static bool takes_calls(struct call *c, const struct event *ev)
+{
+    json_t *shown, *one;
+    size_t i;
+
+    if (ev->kind != EVENT_DISPLAY || ev->bundle.count == 0 ||
+        !str_is(ev->bundle.part[0].mime, CALLS_MIME))
+        return false;
+    if (ev->bundle.part[0].data.n > CALLS_BYTES)
+        return true;
+    shown = json_loadb(ev->bundle.part[0].data.p, ev->bundle.part[0].data.n, 0, NULL);
+    json_array_foreach(json_object_get(shown, "calls"), i, one) take_call(c, one);
+    json_decref(shown);
+    if (c->pending_count > 0) {
+        stand(c, true);
+        timer_set(c->timer, ANSWER_MS);
+        tell_later(c);
+    }
+    return true;
+}
+
+/* --- how it ends --- */
+
+static const char *wants_text(enum sub sub)
+{
+    return sub == SUB_BASH ? "command" : "code";
+}
+
+static void conclude(struct call *c, const struct outcome *o)
+{
+    struct capture *p = &c->capture;
+    int code = o->exit_code;
+
+    if (p->too_large) {
+        end_error(c, "output_file_too_large", NULL);
+        return;
+    }
+    if (o->status == OUTCOME_RAISED && c->sub == SUB_PYTHON)
+        code = 1;
+    end(c, content_ran(c->sub, buf_str(&p->out), buf_str(&p->err), code,
+                       json_incref(p->outputs), o->output_dropped));
+}
+
+/* The outcome while files are kept; it is small, and so is copied. */
+struct ending {
+    struct call *call;
+    struct outcome outcome;
+};
+
+static void on_files(void *arg)
+{
+    struct ending *n = arg;
+    struct call *c = n->call;
+
+    if (!is_gone(c))
+        conclude(c, &n->outcome);
+    free(n);
+}
+
+static void keep_files(struct call *c, const struct outcome *o)
+{
+    struct ending *n;
+
+    if (c->capture.count == 0 || c->capture.too_large) {
+        conclude(c, o);
+        return;
+    }
+    n = mem_zalloc(sizeof(*n));
+    *n = (struct ending){c, *o};
+    c->waits++;
+    capture_keep(&c->capture, on_files, n);
+}
+
+static void on_end(void *arg, const struct exec_info *info, const struct err *failed)
+{
+    struct call *c = arg;
+    struct outcome o;
+
+    c->job = NULL;
+    if (failed) {
+        end_failed(c, failed);
+        return;
+    }
+    o = *info->how;
+    switch (o.status) {
+    case OUTCOME_OK:
+    case OUTCOME_RAISED:
+        break;
+    case OUTCOME_SESSION_LOST:
+        end_error(c, "unavailable", NULL);
+        return;
+    case OUTCOME_TIMEOUT:
+        if (c->sub == SUB_BASH || !c->repl) {
+            end_error(c, "execution_time_exceeded", NULL);
+            return;
+        }
+        capture_note(&c->capture, "detection_timeout: the cell took longer than it may");
+        o.exit_code = 1;
+        break;
+    case OUTCOME_MEMORY:
+        o.exit_code = 137;
+        capture_note(&c->capture, o.line);
+        break;
+    case OUTCOME_INTERRUPTED:
+        o.exit_code = 130;
+        capture_note(&c->capture, o.line);
+        break;
+    case OUTCOME_DIED:
+        o.exit_code = o.exit_code ? o.exit_code : 1;
+        capture_note(&c->capture, o.line);
+        break;
+    }
+    keep_files(c, &o);
+}
+
+/* --- running --- */
+
+static void on_queued(void *arg, const struct exec_info *info)
+{
+    (void)arg, (void)info;
+}
+
+static void on_event(void *arg, const struct event *ev)
+{
+    struct call *c = arg;
+
+    if (!takes_calls(c, ev))
+        capture_event(&c->capture, ev);
+}
+
+/* "/workspace/.calls,name,name" */
+static void name_tools(const struct call *c, char *ret, size_t size)
+{
+    size_t n = (size_t)snprintf(ret, size, "%s", PLACE CALLS_FOLDER);
+    const json_t *one;
+    size_t i;
+
+    json_array_foreach(c->callable, i, one)
+    {
+        const char *name = json_string_value(json_object_get(one, "name"));
+        if (n + strlen(name) + 2 < size)
+            n += (size_t)snprintf(ret + n, size - n, ",%s", name);
+    }
+}
+
+static void execute(struct call *c)
+{
+    static const struct exec_watcher watcher = {on_queued, on_event, on_end};
+    struct str text = json_view(json_object_get(c->input, wants_text(c->sub)));
+    char output[SPACE_PATH_MAX + sizeof(PLACE)], script[SPACE_PATH_MAX], command[SPACE_PATH_MAX + 32];
+    char tools[VALUE_MAX];
+    const struct anthropic_config *config = &c->anthropic->config;
+    struct env_var env[] = {
+        {STR("INPUT_DIR"),      STR(PLACE INPUT_DIR)},
+        {STR("OUTPUT_DIR"),     {output, 0}         },
+        {STR("RETORT_PROFILE"), STR("anthropic")    },
+        {STR("RETORT_TOOLS"),   {tools, 0}          },
+    };
+    struct file_input files[] = {
+        {.path = str_of(c->capture.folder), .is_folder = true},
+        {.path = STR(INPUT_DIR), .is_folder = true},
+        {.has_content = true, .content = text},
+    };
+    struct exec_spec spec = {
+        .session = str_of(c->session),
+        .kind = c->sub == SUB_BASH ? EXEC_COMMAND : EXEC_CELL,
+        .code = text,
+        .wall_ms = c->sub == SUB_PYTHON && c->repl ? config->cell_ms : config->timeout_ms,
+        .env = env,
+        .env_count = c->sub == SUB_BASH ? 2 : COUNT(env),
+        .files = files,
+        .file_count = 2,
+        .clearance = &c->clearance,
+    };
+
+    snprintf(output, sizeof(output), PLACE "%s", c->capture.folder);
+    env[1].value = str_of(output);
+    name_tools(c, tools, sizeof(tools));
+    env[3].value = str_of(tools);
+    if (c->sub == SUB_BASH && text.n > COMMAND_SHORT) {
+        snprintf(script, sizeof(script), "%s.sh", c->capture.folder);
+        snprintf(command, sizeof(command), ". " PLACE "%s", script);
+        files[spec.file_count++].path = str_of(script);
+        spec.code = str_of(command);
+    }
+    c->job = service_execute(c->service, &c->caller, &spec, &watcher, c);
+}
+
+/* --- whoever must agree --- */
+
+static void ask(struct call *c);
+
+static void on_decided(void *arg)
+{
+    ask(arg);
+}
+
+static void wait_for(struct call *c, const struct approval_row *row)
+{
+    if (c->approval)
+        return;
+    c->approval = service_approval_watch(c->service, row->id, on_decided, c);
+    timer_set(c->timer, c->anthropic->config.approval_ms);
+}
+
+/* Once more, as it may have been decided in between; and then it is told of. */
+static void on_waited_enough(void *arg, const struct approval_info *info, const struct err *failed)
+{
+    struct call *c = arg;
+
+    c->asking = false;
+    if (is_gone(c))
+        return;
+    if (failed) {
+        end_failed(c, failed);
+    } else if (info->verdict == APPROVAL_CLEAR) {
+        c->clearance = info->clearance;
+        execute(c);
+    } else if (info->verdict == APPROVAL_WAIT && info->row) {
+        c->left = true;
+        c->watcher.on_approval(c->arg, info->row);
+        if (c->waits == 0)
+            call_free(c);
+    } else {
+        end_error(c, "unavailable",
+                  "Error: it was not run: the person who must agree has not agreed.");
+    }
+}
+
+static void on_verdict(void *arg, const struct approval_info *info, const struct err *failed)
+{
+    struct call *c = arg;
+
+    if (!failed && info->verdict == APPROVAL_WAIT && info->row) {
+        c->asking = false;
+        if (!is_gone(c))
+            wait_for(c, info->row);
+        return;
+    }
+    on_waited_enough(arg, info, failed);
+}
+
+static void request(struct call *c, approval_fn *fn)
+{
+    const struct approval_spec spec = {
+        .tool = str_of(sub_tools[c->sub].name),
+        .language = c->sub == SUB_BASH ? STR("shell") : STR("python"),
+        .code = json_view(json_object_get(c->input, wants_text(c->sub))),
+        .args = c->input,
+        .session = str_of(c->session),
+    };
+
+    c->asking = true;
+    c->waits++;
+    service_approval_request(c->service, &c->caller, &spec, fn, c);
+}
+
+static void ask(struct call *c)
+{
+    if (!c->asking && !c->job && !c->content)
+        request(c, on_verdict);
+}
+
+static void on_timer(void *arg)
+{
+    struct call *c = arg;
+
+    if (c->content)
+        call_leave(c); /* nobody has come for it */
+    else if (c->job)
+        time_is_up(c);
+    else if (!c->asking)
+        request(c, on_waited_enough);
+}
+
+/* --- the whole --- */
+
+static void on_edited(void *arg, json_t *content)
+{
+    struct call *c = arg;
+
+    if (!is_gone(c))
+        end(c, json_incref(content));
+}
+
+static void begin(struct call *c)
+{
+    const struct editor_dirs dirs = {.input = INPUT_DIR, .output = c->capture.folder};
+
+    if (c->sub == SUB_EDITOR) {
+        c->waits++;
+        editor_run(c->service, &c->caller, str_of(c->session), &dirs, c->input, on_edited, c);
+    } else if (!json_is_string(json_object_get(c->input, wants_text(c->sub)))) {
+        end_error(c, "invalid_tool_input", NULL);
+    } else if (service_asks(c->service)) {
+        ask(c);
+    } else {
+        execute(c);
+    }
+}
+
+struct call *call_start(const struct call_spec *spec, const struct call_watcher *w, void *arg)
+{
+    struct call *c = mem_zalloc(sizeof(*c));
+
+    *c = (struct call){.anthropic = spec->anthropic,
+                       .service = spec->service,
+                       .caller = *spec->caller,
+                       .sub = spec->sub,
+                       .repl = spec->repl,
+                       .number = spec->number,
+                       .input = json_is_object(spec->input) ? json_incref(spec->input)
+                                                            : json_object(),
+                       .callable = spec->callable ? json_incref((json_t *)spec->callable)
+                                                  : json_array(),
+                       .watcher = *w,
+                       .arg = arg,
+                       .watched = true,
+                       .fresh = json_array()};
+    snprintf(c->id, sizeof(c->id), "%s", spec->id);
+    snprintf(c->session, sizeof(c->session), "%s", spec->session);
+    capture_init(&c->capture, c->sub);
+    snprintf(c->capture.folder, sizeof(c->capture.folder), "%s/%u", spec->job, spec->number);
+    c->capture.cwd = spec->anthropic->config.capture_cwd;
+    c->capture.service = c->service;
+    c->capture.caller = &c->caller;
+    c->capture.session = c->session;
+    c->timer = timer_new(spec->anthropic->config.loop, on_timer, c);
+    begin(c);
+    return c;
+}
+
+/* --- parked --- */
+
+static void drop_oldest(struct anthropic *a)
+{
+    struct call *c = a->parked;
+
+    while (c->next)
+        c = c->next;
+    call_leave(c);
+}
+
+void call_park(struct call *c)
+{
+    struct anthropic *a = c->anthropic;
+
+    c->watched = false;
+    if (a->parked_count == PARKED_MAX)
+        drop_oldest(a);
+    c->next = a->parked;
+    c->link = &a->parked;
+    if (c->next)
+        c->next->link = &c->next;
+    a->parked = c;
+    a->parked_count++;
+}
+
+struct call *call_find(struct anthropic *a, const char *tenant, const char *id)
+{
+    for (struct call *c = a->parked; c; c = c->next)
+        if (strcmp(c->id, id) == 0 && strcmp(c->caller.tenant, tenant) == 0 && !c->left)
+            return c;
+    return NULL;
+}
+
+static bool is_fresh(const struct call *c, const char *id)
+{
+    const json_t *one;
+    size_t i;
+
+    json_array_foreach(c->fresh, i, one)
+    {
+        if (strcmp(json_string_value(json_object_get(one, "id")), id) == 0)
+            return true;
+    }
+    return false;
+}
+
+bool call_resume(struct call *c, const json_t *answers, const struct call_watcher *w, void *arg)
+{
+    size_t left = 0;
+
+    for (size_t i = 0; i < c->pending_count; i++)
+        if (!json_object_get(answers, c->pending[i].id) && !is_fresh(c, c->pending[i].id))
+            return false;
+    unpark(c);
+    c->watcher = *w;
+    c->arg = arg;
+    c->watched = true;
+    for (size_t i = 0; i < c->pending_count; i++) {
+        const json_t *answer = json_object_get(answers, c->pending[i].id);
+        if (answer)
+            put_answer(c, &c->pending[i], answer_of(answer));
+        else
+            c->pending[left++] = c->pending[i];
+    }
+    c->pending_count = left;
+    if (left == 0) {
+        if (c->job)
+            timer_clear(c->timer);
+        stand(c, false);
+    }
+    if (c->content || json_array_size(c->fresh) > 0)
+        tell_later(c);
+    return true;
+}
+
+void calls_leave(struct anthropic *a)
+{
+    while (a->parked)
+        call_leave(a->parked);
+}

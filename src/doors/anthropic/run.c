@@ -1,0 +1,732 @@
+/*
+ * From a request to the message that answers it.
+ *
+ * Theory of operation: the container is found first, as the first event of a stream names
+ * it. What an earlier message has left open is done next: calls that were put off, code
+ * that waits for answers. Then the model is asked, the calls of its reply are made in their
+ * order, one at a time, and it is asked again with their results. It ends when the model
+ * has nothing to call; when it calls a tool of the client, which calls of ours wait for;
+ * when code does; or it pauses, as what was said and done so far is best kept: the client
+ * sends it back, and nothing is done twice.
+ */
+#include "doors/anthropic/messages_int.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* A call of the reply in hand. */
+struct todo {
+    char id[TOOL_ID_MAX];
+    char inner[24];
+    enum sub sub;
+    json_t *input;   /* owned */
+    json_t *answers; /* owned, or NULL */
+    bool broken;     /* what the model wrote is no JSON object */
+};
+
+struct run {
+    struct anthropic *anthropic;
+    struct service *service;
+    struct caller caller;
+    struct ask ask;
+    struct history history;
+    struct message message;
+    struct run_failure failure;
+    loop_fn *on_news; /* NULL: nobody listens */
+    void *arg;
+    bool over, left;
+    unsigned waits;
+    char session[ID_MAX]; /* "" without code execution */
+    struct model *model;  /* borrowed */
+    struct model_call *asking;
+    struct call *call;
+    struct todo *todo; /* owned */
+    size_t todo_count, todo_at;
+    bool replied;       /* the model has, in this run */
+    size_t turns;
+    unsigned calls;     /* made in this run */
+    int64_t begun_us;
+    size_t text_part, text_bytes; /* of the reply that comes: what has been told of its text */
+    bool text_told;
+    size_t bytes;    /* of the message, about */
+    json_t *outputs; /* owned: for the manifest */
+    json_t *log;     /* owned: calls, for the manifest */
+    const char *stop;
+};
+
+static void ask_model(struct run *r);
+static void work(struct run *r);
+
+static void todo_clear(struct run *r)
+{
+    for (size_t i = 0; i < r->todo_count; i++) {
+        json_decref(r->todo[i].input);
+        json_decref(r->todo[i].answers);
+    }
+    free(take_ptr(&r->todo));
+    r->todo_count = r->todo_at = 0;
+}
+
+static void run_free(struct run *r)
+{
+    todo_clear(r);
+    message_done(&r->message);
+    history_done(&r->history);
+    ask_done(&r->ask);
+    json_decref(r->outputs);
+    json_decref(r->log);
+    free(r);
+}
+
+/* A callback has come. True: nobody wants what it brings. */
+static bool is_gone(struct run *r)
+{
+    r->waits--;
+    if (r->left && r->waits == 0)
+        run_free(r);
+    else if (!r->left)
+        return false;
+    return true;
+}
+
+void run_leave(struct run *r)
+{
+    r->on_news = NULL;
+    r->left = true;
+    if (r->asking)
+        model_call_cancel(take_ptr(&r->asking));
+    if (r->call)
+        call_leave(take_ptr(&r->call));
+    if (r->waits == 0)
+        run_free(r);
+}
+
+const struct message *run_message(const struct run *r)
+{
+    return &r->message;
+}
+
+const struct run_failure *run_failure(const struct run *r)
+{
+    return r->failure.status ? &r->failure : NULL;
+}
+
+bool run_is_over(const struct run *r)
+{
+    return r->over;
+}
+
+void run_greet(struct run *r)
+{
+    if (r->ask.stream && !r->over && r->model && (*r->session || !r->ask.version))
+        message_begin(&r->message);
+}
+
+size_t run_settle(struct run *r)
+{
+    assert(r->over);
+    todo_clear(r);
+    history_done(&r->history);
+    ask_done(&r->ask);
+    if (r->message.stream)
+        json_array_clear(r->message.content);
+    return r->bytes + r->message.log.n;
+}
+
+static void tell(struct run *r)
+{
+    if (r->on_news)
+        r->on_news(r->arg);
+}
+
+/* --- ends --- */
+
+static void end(struct run *r)
+{
+    r->over = true;
+    tell(r);
+}
+
+static void fail(struct run *r, int status, const char *code, const char *text)
+{
+    r->failure.status = status;
+    r->failure.code = code ? code : CODE_INVALID;
+    snprintf(r->failure.text, sizeof(r->failure.text), "%s", text);
+    end(r);
+}
+
+static void fail_err(struct run *r, const struct err *e, const char *code)
+{
+    int status = http_status_of(e);
+
+    r->failure.retry_s = e->retry_s;
+    if (e->kind == ERR_HOST)
+        log_error("%s: %s", r->caller.request, e->text);
+    if (e->kind == ERR_BUSY)
+        status = 529;
+    fail(r, status, code, e->kind == ERR_HOST ? "Internal server error" : e->text);
+}
+
+static void set_container(struct run *r, const struct session_row *row)
+{
+    json_decref(r->message.container);
+    r->message.container = container_value(row);
+    if (json_array_size(r->ask.skills) > 0)
+        json_object_set(r->message.container, "skills", (json_t *)r->ask.skills);
+}
+
+static void on_session_now(void *arg, const struct session_info *info, const struct err *failed)
+{
+    struct run *r = arg;
+
+    if (is_gone(r))
+        return;
+    if (!failed)
+        set_container(r, info->row);
+    message_end(&r->message, r->stop);
+    end(r);
+}
+
+/* Its deadline moves with each use, so it is asked for at the end. */
+static void finish_container(struct run *r)
+{
+    if (!*r->session) {
+        message_end(&r->message, r->stop);
+        end(r);
+        return;
+    }
+    r->waits++;
+    service_session_get(r->service, &r->caller, str_of(r->session), on_session_now, r);
+}
+
+static void on_manifest(void *arg, const struct space_file *files, size_t count,
+                        const struct err *failed)
+{
+    struct run *r = arg;
+
+    (void)files, (void)count;
+    if (failed)
+        log_warn("%s: no manifest: %s", r->caller.request, failed->text);
+    if (!is_gone(r))
+        finish_container(r);
+}
+
+/* What the user has been given, where code finds it again: <job>/manifest.json. */
+static bool write_manifest(struct run *r)
+{
+    char path[ID_MAX + 32], container[ID_MAX];
+    struct blob *blob;
+    struct err e;
+    json_t *v;
+
+    container_of_session(r->session, container);
+    v = json_pack("{s:s, s:s, s:O, s:O}", "job", r->message.id, "container", container, "calls",
+                  r->log, "outputs", r->outputs);
+    AUTO_FREE char *text = json_dumps(v, JSON_INDENT(2));
+    json_decref(v);
+    blob = service_blob_new(r->service, &r->caller, &e);
+    if (!text || !blob || blob_write(blob, str_of(text), &e) < 0) {
+        blob_free(blob);
+        return false;
+    }
+    snprintf(path, sizeof(path), "%s/manifest.json", r->message.id);
+    r->waits++;
+    service_space_put(r->service, &r->caller, str_of(r->session), str_of(path), blob, on_manifest,
+                      r);
+    return true;
+}
+
+/* stop: static. */
+static void finish(struct run *r, const char *stop)
+{
+    r->stop = stop;
+    if (json_array_size(r->outputs) == 0 || !write_manifest(r))
+        finish_container(r);
+}
+
+/* --- calls --- */
+
+static void put_block(struct run *r, json_t *block)
+{
+    r->bytes += 4 * tokens_of(block);
+    message_block(&r->message, block);
+}
+
+/* For the manifest: what was run, and how it ended. */
+static void log_call(struct run *r, const struct todo *t, const json_t *content)
+{
+    json_t *code = json_object_get(content, "return_code");
+    json_t *error = json_object_get(content, "error_code");
+
+    json_array_append_new(r->log,
+                          json_pack("{s:s, s:s, s:O, s:O*, s:O*}", "id", t->id, "tool",
+                                    sub_tools[t->sub].name, "input", t->input, "return_code", code,
+                                    "error_code", error));
+}
+
+/* content, images: borrowed; text: for the model in place of the content's, or NULL. */
+static void take_result(struct run *r, struct todo *t, json_t *content, json_t *images,
+                        const char *text)
+{
+    json_t *said = text ? json_string(text) : content_text(content);
+
+    log_call(r, t, content);
+    put_block(r, block_result(t->sub, t->id, json_incref(content)));
+    history_answer(&r->history, t->inner, said, r->model->sees_images ? images : NULL);
+    json_decref(said);
+    r->todo_at++;
+    tell(r);
+    work(r);
+}
+
+static void on_over(void *arg, json_t *content, json_t *outputs, json_t *images, const char *text)
+{
+    struct run *r = arg;
+
+    r->call = NULL;
+    json_array_extend(r->outputs, outputs);
+    take_result(r, &r->todo[r->todo_at], content, images, text);
+}
+
+/* The message ends with what its code has called, and the code waits. */
+static void on_calls(void *arg, json_t *calls)
+{
+    struct run *r = arg;
+    json_t *caller = json_pack("{s:s, s:s}", "type", r->ask.version->caller, "tool_id",
+                               r->todo[r->todo_at].id);
+    json_t *one;
+    size_t i;
+
+    json_array_foreach(calls, i, one)
+        put_block(r, block_client_use(json_string_value(json_object_get(one, "id")),
+                                      json_string_value(json_object_get(one, "name")),
+                                      json_object_get(one, "input"), caller));
+    json_decref(caller);
+    call_park(take_ptr(&r->call));
+    finish(r, "tool_use");
+}
+
+static void on_approval(void *arg, const struct approval_row *row)
+{
+    struct run *r = arg;
+
+    r->call = NULL;
+    r->message.approval = json_pack("{s:s, s:s, s:o}", "id", row->id, "tool_use_id",
+                                    r->todo[r->todo_at].id, "expires_at",
+                                    stamp_value(row->expires_ms));
+    finish(r, "pause_turn");
+}
+
+static const struct call_watcher call_watcher = {on_over, on_calls, on_approval};
+
+static void start_call(struct run *r, struct todo *t)
+{
+    const struct call_spec spec = {.anthropic = r->anthropic,
+                                   .service = r->service,
+                                   .caller = &r->caller,
+                                   .sub = t->sub,
+                                   .repl = r->ask.version->repl,
+                                   .id = t->id,
+                                   .session = r->session,
+                                   .job = r->message.id,
+                                   .number = ++r->calls,
+                                   .input = t->input,
+                                   .callable = r->ask.callable};
+
+    r->message.runs++;
+    r->call = call_start(&spec, &call_watcher, r);
+}
+
+/* Gone: too long ago, or the server was started anew, or another node's. */
+static void resume_call(struct run *r, struct todo *t)
+{
+    static const char text[] = "Error: the interpreter that ran this has not waited for its tools "
+                               "to answer, or the server was restarted; its variables are lost, "
+                               "files are kept. Run it again if it is still needed.";
+    struct call *c = call_find(r->anthropic, r->caller.tenant, t->id);
+    json_t *lost;
+
+    if (!c) {
+        lost = content_error(t->sub, "unavailable");
+        take_result(r, t, lost, NULL, text);
+        json_decref(lost);
+        return;
+    }
+    if (!call_resume(c, t->answers, &call_watcher, r)) {
+        fail(r, 400, NULL,
+             "messages: `tool_use` ids were found without `tool_result` blocks immediately after: "
+             "all calls of the code are answered together");
+        return;
+    }
+    r->call = c;
+}
+
+static bool has_time(const struct run *r)
+{
+    return (uint64_t)(time_mono_us() - r->begun_us) / 1000 < r->anthropic->config.wall_ms;
+}
+
+/* The next call, or the model. */
+static void work(struct run *r)
+{
+    struct todo *t;
+    json_t *bad;
+
+    if (r->todo_at == r->todo_count) {
+        todo_clear(r);
+        ask_model(r);
+        return;
+    }
+    t = &r->todo[r->todo_at];
+    if (r->bytes > MESSAGE_BYTES || (r->todo_at > 0 && !has_time(r))) {
+        finish(r, "pause_turn");
+    } else if (t->broken) {
+        bad = content_error(t->sub, "invalid_tool_input");
+        take_result(r, t, bad, NULL, NULL);
+        json_decref(bad);
+    } else if (t->answers) {
+        resume_call(r, t);
+    } else {
+        start_call(r, t);
+    }
+}
+
+/* --- replies --- */
+
+static void put_call(struct run *r, json_t *part)
+{
+    const char *name = json_string_value(json_object_get(part, "name"));
+    json_t *args = json_object_get(part, "args"), *raw = json_object_get(part, "raw");
+    int sub = *r->session ? sub_find(name) : -1;
+    char id[TOOL_ID_MAX], inner[24];
+    json_t *input;
+
+    if (json_is_object(args))
+        input = json_incref(args);
+    else
+        input = raw ? json_pack("{s:O}", "raw", raw) : json_object();
+    tool_id_make(id, sub >= 0 ? "srvtoolu_" : "toolu_", r->session);
+    history_call_id(&r->history, inner);
+    json_object_set_new(part, "id", json_string(inner));
+    if (sub < 0) {
+        put_block(r, block_client_use(id, name ? name : "", input, NULL));
+        json_decref(input);
+        return;
+    }
+    put_block(r, block_use((enum sub)sub, id, input));
+    r->todo[r->todo_count] = (struct todo){.sub = (enum sub)sub,
+                                           .input = input,
+                                           .broken = !json_is_object(args)};
+    memcpy(r->todo[r->todo_count].id, id, sizeof(id));
+    memcpy(r->todo[r->todo_count++].inner, inner, sizeof(inner));
+}
+
+/* What has not been told of it yet. */
+static void put_text(struct run *r, size_t i, struct str text)
+{
+    size_t told = r->text_told && r->text_part == i ? r->text_bytes : 0;
+
+    if (r->text_told && i < r->text_part)
+        return;
+    if (told == 0)
+        message_text_end(&r->message);
+    if (told < text.n)
+        message_text(&r->message, (struct str){text.p + told, text.n - told});
+    message_text_end(&r->message);
+    r->bytes += text.n;
+}
+
+/* Returns how many calls are the client's. */
+static size_t put_reply(struct run *r, json_t *parts)
+{
+    size_t i, client = 0, calls = 0;
+    json_t *part;
+
+    r->todo = mem_zalloc(REPLY_CALLS * sizeof(*r->todo));
+    json_array_foreach(parts, i, part)
+    {
+        const char *type = json_string_value(json_object_get(part, "type"));
+        const char *api = json_string_value(json_object_get(part, "api"));
+
+        if (strcmp(type, "text") == 0) {
+            put_text(r, i, json_view(json_object_get(part, "text")));
+        } else if (strcmp(type, "kept") == 0 && api && strcmp(api, "anthropic") == 0 &&
+                   json_object_get(json_object_get(part, "block"), "type")) {
+            put_block(r, json_incref(json_object_get(part, "block")));
+        } else if (strcmp(type, "call") == 0 && calls++ < REPLY_CALLS) {
+            size_t before = r->todo_count;
+            put_call(r, part);
+            client += r->todo_count == before;
+        }
+    }
+    message_text_end(&r->message);
+    return client;
+}
+
+static const char *const stops[] = {
+    [MODEL_DONE] = "end_turn",   [MODEL_CALLS] = "end_turn", [MODEL_LENGTH] = "max_tokens",
+    [MODEL_REFUSAL] = "refusal", [MODEL_PAUSE] = "end_turn",
+};
+
+/* Calls past the most are not made, so the model is not to see that it made them. */
+static json_t *parts_copy(const json_t *parts)
+{
+    json_t *v = json_array(), *part;
+    size_t i, calls = 0;
+
+    json_array_foreach((json_t *)parts, i, part)
+    {
+        const char *type = json_string_value(json_object_get(part, "type"));
+        if (strcmp(type, "call") != 0 || calls++ < REPLY_CALLS)
+            json_array_append_new(v, json_copy(part));
+    }
+    return v;
+}
+
+static void take_reply(struct run *r, const struct model_reply *reply)
+{
+    json_t *parts = parts_copy(reply->parts);
+    size_t client = put_reply(r, parts);
+
+    r->message.input_tokens += reply->input_tokens;
+    r->message.output_tokens += reply->output_tokens;
+    r->replied = true;
+    history_reply(&r->history, parts);
+    tell(r);
+    if (reply->stop == MODEL_LENGTH || reply->stop == MODEL_REFUSAL)
+        finish(r, stops[reply->stop]);
+    else if (client > 0)
+        finish(r, "tool_use");
+    else if (r->todo_count > 0 || reply->stop == MODEL_PAUSE)
+        work(r);
+    else
+        finish(r, stops[reply->stop]);
+}
+
+/* --- a model that does not reply --- */
+
+static void fail_model(struct run *r, const struct model_failure *f)
+{
+    switch (f->trouble) {
+    case MODEL_BUSY:
+        r->failure.retry_s = (int)(f->retry_ms / 1000) + (f->retry_ms % 1000 != 0);
+        fail(r, f->status == 429 ? 429 : 529, NULL, "The model is busy. Try again later.");
+        break;
+    case MODEL_TOO_LONG:
+        fail(r, 400, NULL, "prompt is too long: it is more than the model takes");
+        break;
+    case MODEL_NO_TOOLS:
+        fail(r, 400, NULL, "tools: the model of this server knows no tools");
+        break;
+    case MODEL_DENIED:
+        r->failure.final = true;
+        if (f->err.kind == ERR_CALLER)
+            fail(r, 400, NULL, f->err.text);
+        else
+            fail(r, 500, NULL, "The model refuses this server. Its log says more.");
+        break;
+    case MODEL_NONSENSE:
+        fail(r, 502, NULL, "The model has not given an answer that can be read.");
+        break;
+    }
+}
+
+/* What was done so far is worth more than an error: the client comes back with it. */
+static void on_failure(struct run *r, const struct model_failure *f)
+{
+    log_warn("%s: the model has not replied: %s", r->caller.request, f->err.text);
+    if (r->text_told || json_array_size(r->message.content) == 0)
+        fail_model(r, f);
+    else
+        finish(r, f->trouble == MODEL_TOO_LONG ? "model_context_window_exceeded" : "pause_turn");
+}
+
+/* --- asking --- */
+
+static void on_text(void *arg, size_t part, struct str piece)
+{
+    struct run *r = arg;
+
+    if (!r->ask.stream || piece.n == 0)
+        return;
+    if (r->text_told && part != r->text_part)
+        message_text_end(&r->message);
+    if (!r->text_told || part != r->text_part)
+        r->text_bytes = 0;
+    r->text_told = true;
+    r->text_part = part;
+    r->text_bytes += piece.n;
+    message_text(&r->message, piece);
+    tell(r);
+}
+
+static void on_reply(void *arg, const struct model_reply *reply, const struct model_failure *failed)
+{
+    struct run *r = arg;
+
+    r->asking = NULL;
+    if (failed)
+        on_failure(r, failed);
+    else
+        take_reply(r, reply);
+}
+
+static uint64_t tell_seconds(uint64_t ms, uint64_t most)
+{
+    return (ms && ms < most ? ms : most) / 1000;
+}
+
+static json_t *tools_of(struct run *r)
+{
+    const struct anthropic_config *config = &r->anthropic->config;
+    json_t *tools = r->ask.forced_sub && !r->replied ? json_array() : json_copy(r->ask.tools);
+    struct pool_info pool = {0};
+    struct tool_limits limits;
+
+    if (!r->ask.version)
+        return tools;
+    for (size_t i = 0; i < service_pool_count(r->service); i++) {
+        service_pool_get(r->service, i, &pool);
+        if (!config->pool || strcmp(pool.pool->name, config->pool) == 0)
+            break;
+    }
+    limits = (struct tool_limits){
+        .call_s = tell_seconds(config->timeout_ms, pool.pool->limits.wall_ms),
+        .cell_s = tell_seconds(r->ask.version->repl ? config->cell_ms : config->timeout_ms,
+                               pool.pool->limits.wall_ms),
+        .outside = pool.pool->egress == EGRESS_ALLOW_LIST};
+    tools_offer(tools, r->ask.subs, r->ask.callable, &limits);
+    return tools;
+}
+
+static void ask_model(struct run *r)
+{
+    static const struct model_watcher watcher = {on_text, on_reply};
+    json_t *tools;
+
+    history_close(&r->history);
+    if (r->turns > 0 && (r->turns >= r->anthropic->config.turns || !has_time(r) ||
+                         r->bytes > MESSAGE_BYTES || r->anthropic->draining)) {
+        finish(r, "pause_turn");
+        return;
+    }
+    r->turns++;
+    tools = tools_of(r);
+    const struct model_ask ask = {
+        .system = buf_str(&r->ask.system),
+        .messages = r->history.messages,
+        .tools = json_array_size(tools) > 0 ? tools : NULL,
+        .choice = r->replied && r->ask.choice == MODEL_MUST_CALL ? MODEL_AUTO : r->ask.choice,
+        .tool = r->replied ? (struct str){0} : str_of(r->ask.forced),
+        .one_at_a_time = r->ask.one_at_a_time,
+        .stop = r->ask.stop,
+        .max_tokens = r->ask.max_tokens,
+        .name = str_of(r->ask.model),
+        .turn = r->history.replies,
+    };
+
+    r->text_told = false;
+    r->asking = model_ask(r->model, &ask, &watcher, r);
+    json_decref(tools);
+}
+
+/* --- the beginning --- */
+
+static void take_waiting(struct run *r)
+{
+    struct history *h = &r->history;
+
+    r->todo = mem_zalloc((h->waiting_count + 1) * sizeof(*r->todo));
+    for (size_t i = 0; i < h->waiting_count; i++) {
+        struct todo *t = &r->todo[r->todo_count++];
+        *t = (struct todo){.sub = h->waiting[i].sub,
+                           .input = json_is_object(h->waiting[i].input)
+                                        ? json_incref(h->waiting[i].input)
+                                        : json_object(),
+                           .answers = take_ptr(&h->waiting[i].answers)};
+        snprintf(t->id, sizeof(t->id), "%s", h->waiting[i].id);
+        memcpy(t->inner, h->waiting[i].inner, sizeof(t->inner));
+    }
+    work(r);
+}
+
+static void on_lodged(void *arg, const struct session_row *row, const struct err *failed,
+                      const char *code)
+{
+    struct run *r = arg;
+
+    if (is_gone(r))
+        return;
+    if (failed) {
+        fail_err(r, failed, code);
+        return;
+    }
+    memcpy(r->session, row->id, sizeof(r->session));
+    set_container(r, row);
+    take_waiting(r);
+}
+
+static const char no_model[] =
+    "NoModelConfigured: this server has no model that could answer. Its operator names one with "
+    "--model-url. Without a model code can be run directly: POST /v1/sessions and "
+    "/v1/sessions/{session}/execute, or the tools at /mcp.";
+
+static void begin(void *arg)
+{
+    struct run *r = arg;
+    struct lodging_spec spec = {.anthropic = r->anthropic,
+                                .service = r->service,
+                                .caller = &r->caller,
+                                .container = json_view(r->ask.container),
+                                .session = r->history.session,
+                                .uploads = r->history.uploads};
+
+    struct err e;
+
+    if (is_gone(r))
+        return;
+    (void)!buf_put(&r->ask.system, buf_str(&r->history.system), &e);
+    r->model = models_find(r->anthropic->config.models, r->caller.tenant, str_of(r->ask.model));
+    if (!r->model) {
+        r->failure.final = true;
+        fail(r, 400, NULL, no_model);
+    } else if (!r->ask.version && json_array_size(r->history.uploads) > 0) {
+        fail(r, 400, NULL, "messages: container_upload needs the code_execution tool");
+    } else if (!r->ask.version && r->history.waiting_count > 0) {
+        fail(r, 400, NULL,
+             "messages: a tool use of code execution was found without a corresponding result, but "
+             "no code_execution tool was provided");
+    } else if (!r->ask.version) {
+        work(r);
+    } else if (r->history.pending_code && !spec.container.n && !*r->history.session) {
+        fail(r, 400, NULL,
+             "container_id is required when there are pending tool uses generated by code execution "
+             "with tools.");
+    } else {
+        r->waits++;
+        lodging_start(&spec, on_lodged, r);
+    }
+}
+
+struct run *run_start(const struct run_spec *spec, struct ask *ask, struct history *h,
+                      loop_fn *on_news, void *arg)
+{
+    struct run *r = mem_zalloc(sizeof(*r));
+
+    *r = (struct run){.anthropic = spec->anthropic,
+                      .service = spec->service,
+                      .caller = *spec->caller,
+                      .ask = *ask,
+                      .history = *h,
+                      .on_news = on_news,
+                      .arg = arg,
+                      .begun_us = time_mono_us(),
+                      .outputs = json_array(),
+                      .log = json_array()};
+    *ask = (struct ask){0};
+    *h = (struct history){0};
+    message_init(&r->message, r->ask.model, r->ask.stream);
+    r->waits++;
+    loop_later(spec->anthropic->config.loop, begin, r);
+    return r;
+}
