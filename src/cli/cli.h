@@ -53,7 +53,7 @@ struct serve_settings {
     char *public_url, *oauth_servers; /* owned, or NULL */
     uint64_t max_connections, max_per_address, header_ms;
 
-    uint64_t tenant_sessions, retention_ms, record_ms, file_bytes;
+    uint64_t tenant_sessions, retention_ms, record_ms, file_bytes, tenant_bytes;
     uint64_t fetch_bytes, fetch_ms;
     bool fetch_private;
     char *fetch_allow; /* owned, or NULL */
@@ -74,6 +74,10 @@ struct prisme_settings {
     char *builtins, *packages, *packages_more; /* owned; NULL: as in prisme.h */
     char *sources, *source_key;                /* owned, or NULL */
     uint64_t timeout_ms, parallel;
+};
+
+struct anthropic_settings {
+    bool download_uploads;
 };
 
 /* Whom the doors ask that have a model behind them. */
@@ -98,6 +102,7 @@ struct settings {
     struct keys_settings keys;
     struct qwen_settings qwen;
     struct prisme_settings prisme;
+    struct anthropic_settings anthropic;
     struct model_settings model;
     struct service_pool pool;   /* of run: the one; of serve: what every pool has at first */
     struct service_pool *pools; /* owned: the [pool NAME] sections, each of them complete */

@@ -69,6 +69,7 @@ struct service *service_of(const struct settings *s, struct loop *l, struct engi
         .retention_ms = s->serve.retention_ms,
         .record_ms = s->serve.record_ms,
         .file_bytes = s->serve.file_bytes,
+        .tenant_bytes = s->serve.tenant_bytes,
         .fetch_bytes = s->serve.fetch_bytes,
         .fetch_ms = s->serve.fetch_ms,
         .fetch_private = s->serve.fetch_private,

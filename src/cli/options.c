@@ -109,6 +109,9 @@ const struct option options[] = {
      0, YEARS_MS, .metavar = "TIME", .text = "How long an execution stays on record; 0 for ever."},
     {"file-size",       0, OPTION_SIZE, GROUP_HOUSE, SERVE | MCP, AT(serve.file_bytes),
      1, 64 * TiB, .metavar = "SIZE", .text = "Size of one upload."},
+    {"tenant-files",    0, OPTION_SIZE, GROUP_HOUSE, SERVE, AT(serve.tenant_bytes),
+     0, 1024 * TiB, .metavar = "SIZE",
+     .text = "Size of all files of one tenant; 0 for as much as the disk has."},
     {"fetch-size",      0, OPTION_SIZE, GROUP_HOUSE, SERVE | MCP, AT(serve.fetch_bytes),
      1, 64 * TiB, .metavar = "SIZE", .text = "Size of one file that is fetched by its URL."},
     {"fetch-timeout",   0, OPTION_SECONDS, GROUP_HOUSE, SERVE | MCP, AT(serve.fetch_ms),
@@ -244,6 +247,10 @@ const struct option options[] = {
      .unset = "none", .text = "Callers who need no key: unix:UID=NAME, token:NAME."},
     {"prisme-source-key", 0, OPTION_PATH, GROUP_PRISME, SERVE, AT(prisme.source_key), .metavar = "FILE",
      .unset = "none", .text = "The secret by which the tokens of such callers are signed."},
+
+    {"anthropic-download-uploads", 0, OPTION_BOOL, GROUP_ANTHROPIC, SERVE,
+     AT(anthropic.download_uploads),
+     .text = "Let clients download what they have uploaded, which Anthropic does not."},
 
     {"model-script",    0, OPTION_PATH, GROUP_MODEL, SERVE | MCP, AT(model.script), .metavar = "FILE",
      .unset = "none", .text = "Play this script in place of a model; - for those in requests alone."},

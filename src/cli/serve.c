@@ -143,7 +143,11 @@ static int build_seeds(struct server *sv, const struct mcp_config *mcp, struct e
 
 static void build_anthropic(struct server *sv)
 {
-    const struct anthropic_config config = {.loop = sv->loop, .models = sv->models};
+    const struct anthropic_config config = {
+        .loop = sv->loop,
+        .models = sv->models,
+        .download_uploads = sv->s->anthropic.download_uploads,
+    };
 
     sv->anthropic = anthropic_new(&config);
     anthropic_door_init(&sv->anthropic_door, sv->anthropic);

@@ -279,4 +279,5 @@ void look_walk(struct look *k, const struct space *sp);
 int space_mkdir(const struct space *sp, struct str path, struct err *e) MUST_CHECK;
 /* 1: deleted, 0: there was none. */
 int space_delete(const struct space *sp, struct str path, struct err *e) MUST_CHECK;
-const char *mime_of(struct str path); /* by its suffix; never NULL */
+const char *mime_of(struct str path);     /* by its suffix; never NULL */
+const char *mime_suffix(struct str mime); /* ".csv" of text/csv; "" where none is known */

@@ -256,48 +256,57 @@ int space_get(const struct space *sp, struct str path, struct err *e)
 
 /* --- what kind of file --- */
 
+/* The first of a type is the suffix that it gets. */
+static const char *const mimes[][2] = {
+    {".png",     "image/png"                                                                },
+    {".jpg",     "image/jpeg"                                                               },
+    {".jpeg",    "image/jpeg"                                                               },
+    {".gif",     "image/gif"                                                                },
+    {".svg",     "image/svg+xml"                                                            },
+    {".webp",    "image/webp"                                                               },
+    {".pdf",     "application/pdf"                                                          },
+    {".csv",     "text/csv"                                                                 },
+    {".tsv",     "text/tab-separated-values"                                                },
+    {".txt",     "text/plain"                                                               },
+    {".log",     "text/plain"                                                               },
+    {".md",      "text/markdown"                                                            },
+    {".py",      "text/x-python"                                                            },
+    {".html",    "text/html"                                                                },
+    {".htm",     "text/html"                                                                },
+    {".json",    "application/json"                                                         },
+    {".jsonl",   "application/x-ndjson"                                                     },
+    {".xml",     "application/xml"                                                          },
+    {".yaml",    "application/yaml"                                                         },
+    {".yml",     "application/yaml"                                                         },
+    {".zip",     "application/zip"                                                          },
+    {".gz",      "application/gzip"                                                         },
+    {".tar",     "application/x-tar"                                                        },
+    {".parquet", "application/vnd.apache.parquet"                                           },
+    {".xlsx",    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"        },
+    {".docx",    "application/vnd.openxmlformats-officedocument.wordprocessingml.document"  },
+    {".pptx",    "application/vnd.openxmlformats-officedocument.presentationml.presentation"},
+    {".mp3",     "audio/mpeg"                                                               },
+    {".wav",     "audio/x-wav"                                                              },
+    {".mp4",     "video/mp4"                                                                },
+    {".ipynb",   "application/x-ipynb+json"                                                 },
+    {".sqlite",  "application/vnd.sqlite3"                                                  },
+    {".db",      "application/vnd.sqlite3"                                                  },
+};
+
 const char *mime_of(struct str path)
 {
-    static const char *const table[][2] = {
-        {".png",     "image/png"                                                                },
-        {".jpg",     "image/jpeg"                                                               },
-        {".jpeg",    "image/jpeg"                                                               },
-        {".gif",     "image/gif"                                                                },
-        {".svg",     "image/svg+xml"                                                            },
-        {".webp",    "image/webp"                                                               },
-        {".pdf",     "application/pdf"                                                          },
-        {".csv",     "text/csv"                                                                 },
-        {".tsv",     "text/tab-separated-values"                                                },
-        {".txt",     "text/plain"                                                               },
-        {".log",     "text/plain"                                                               },
-        {".md",      "text/markdown"                                                            },
-        {".py",      "text/x-python"                                                            },
-        {".html",    "text/html"                                                                },
-        {".htm",     "text/html"                                                                },
-        {".json",    "application/json"                                                         },
-        {".jsonl",   "application/x-ndjson"                                                     },
-        {".xml",     "application/xml"                                                          },
-        {".yaml",    "application/yaml"                                                         },
-        {".yml",     "application/yaml"                                                         },
-        {".zip",     "application/zip"                                                          },
-        {".gz",      "application/gzip"                                                         },
-        {".tar",     "application/x-tar"                                                        },
-        {".parquet", "application/vnd.apache.parquet"                                           },
-        {".xlsx",    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"        },
-        {".docx",    "application/vnd.openxmlformats-officedocument.wordprocessingml.document"  },
-        {".pptx",    "application/vnd.openxmlformats-officedocument.presentationml.presentation"},
-        {".mp3",     "audio/mpeg"                                                               },
-        {".wav",     "audio/x-wav"                                                              },
-        {".mp4",     "video/mp4"                                                                },
-        {".ipynb",   "application/x-ipynb+json"                                                 },
-        {".sqlite",  "application/vnd.sqlite3"                                                  },
-        {".db",      "application/vnd.sqlite3"                                                  },
-    };
-
-    for (size_t i = 0; i < COUNT(table); i++) {
-        size_t n = strlen(table[i][0]);
-        if (path.n > n && strncasecmp(path.p + path.n - n, table[i][0], n) == 0)
-            return table[i][1];
+    for (size_t i = 0; i < COUNT(mimes); i++) {
+        size_t n = strlen(mimes[i][0]);
+        if (path.n > n && strncasecmp(path.p + path.n - n, mimes[i][0], n) == 0)
+            return mimes[i][1];
     }
     return "application/octet-stream";
+}
+
+const char *mime_suffix(struct str mime)
+{
+    for (size_t i = 0; i < COUNT(mimes); i++)
+        if (str_is(mime, mimes[i][1]))
+            return mimes[i][0];
+    return "";
 }

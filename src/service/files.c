@@ -20,6 +20,8 @@ struct file_op {
     struct page page;
     int fd; /* owned */
     bool own_name;
+    char (*ids)[ID_MAX]; /* owned: to be picked */
+    size_t id_count;
     struct err failed;
     file_fn *fn;
     file_open_fn *open_fn;
@@ -47,6 +49,7 @@ static void op_free(struct file_op *op)
     for (size_t i = 0; i < op->count; i++)
         file_row_done(&op->rows[i]);
     free(op->rows);
+    free(op->ids);
     fd_closep(&op->fd);
     free(op);
 }
@@ -60,7 +63,8 @@ static void answer(struct file_op *op, const struct err *failed)
     else if (op->open_fn)
         op->open_fn(op->arg, &op->fd, failed ? NULL : &op->row, failed);
     else if (op->list_fn)
-        op->list_fn(op->arg, op->rows, failed ? 0 : n, op->count > n, failed);
+        op->list_fn(op->arg, failed ? NULL : op->rows + (op->page.newer ? op->count - n : 0),
+                    failed ? 0 : n, op->count > n, failed);
     else
         op->done_fn(op->arg, failed);
     op_free(op);
@@ -104,9 +108,28 @@ static int keep(struct task *t, struct err *e)
     return blob_keep(take_ptr(&op->blob), true, op->row.hash, &op->row.size, e);
 }
 
+/* In the transaction that adds to it, so that two at a time cannot both have the last of it. */
+static int check_quota(struct file_op *op, struct db *db, struct err *e)
+{
+    uint64_t max = op->sv->config.tenant_bytes, sum;
+
+    if (!max)
+        return 0;
+    if (db_file_bytes(db, op->tenant, time_now_ms(), &sum, e) < 0)
+        return -1;
+    if (sum <= max && op->row.size <= max - sum)
+        return 0;
+    err_set(e, ERR_LIMIT, "the files of this tenant would take more than %llu bytes",
+            (unsigned long long)max);
+    e->sys = FILE_QUOTA;
+    return -1;
+}
+
 static int write_row(struct task *t, struct db *db, struct err *e)
 {
-    return db_file_put(db, &OWNER(t, struct file_op, task)->row, e);
+    struct file_op *op = OWNER(t, struct file_op, task);
+
+    return check_quota(op, db, e) < 0 ? -1 : db_file_put(db, &op->row, e);
 }
 
 static const struct step keeping[] = {{.work = keep}, {.store = write_row}, {0}};
@@ -115,7 +138,7 @@ static void fill(struct file_op *op)
 {
     id_make(op->row.id, "file_");
     op->row.tenant = mem_strdup(op->tenant);
-    op->row.created_ms = time_now_ms();
+    op->row.created_ms = id_ms(str_of(op->row.id)); /* so a list can go on after one that is gone */
 }
 
 static void refuse_later(void *arg)
@@ -132,15 +155,18 @@ static void refuse(struct file_op *op)
     loop_later(op->sv->loop, refuse_later, op);
 }
 
-void service_file_create(struct service *sv, const struct caller *c, struct str name,
-                         struct str mime, struct blob *bytes, file_fn *fn, void *arg)
+void service_file_create(struct service *sv, const struct caller *c, const struct file_spec *spec,
+                         struct blob *bytes, file_fn *fn, void *arg)
 {
     struct file_op *op = op_new(sv, c, (struct str){0}, arg);
 
     op->fn = fn;
     op->blob = bytes;
     fill(op);
-    if (take_names(op, name, mime, &op->failed) < 0)
+    op->row.downloadable = spec->downloadable;
+    if (spec->expires_ms)
+        op->row.expires_ms = op->row.created_ms + (int64_t)spec->expires_ms;
+    if (take_names(op, spec->name, spec->mime, &op->failed) < 0)
         refuse(op);
     else
         task_start(&op->task, sv, NULL, keeping, on_done);
@@ -227,12 +253,26 @@ void service_file_of_space(struct service *sv, const struct caller *c, struct st
 
 /* --- there --- */
 
+int file_find(struct db *db, const char *tenant, const char *id, struct file_row *ret,
+              struct err *e)
+{
+    int rc = db_file_get(db, tenant, id, ret, e);
+
+    if (rc == 0)
+        return err_set(e, ERR_MISSING, "there is no file '%s'", id);
+    if (rc < 0 || !ret->expires_ms || ret->expires_ms > time_now_ms())
+        return rc < 0 ? -1 : 0;
+    file_row_done(ret);
+    err_set(e, ERR_MISSING, "the file '%s' has expired", id);
+    e->sys = FILE_EXPIRED;
+    return -1;
+}
+
 static int read_row(struct task *t, struct db *db, struct err *e)
 {
     struct file_op *op = OWNER(t, struct file_op, task);
-    int rc = db_file_get(db, op->tenant, op->id, &op->row, e);
 
-    return rc == 0 ? err_set(e, ERR_MISSING, "there is no such file") : rc;
+    return file_find(db, op->tenant, op->id, &op->row, e);
 }
 
 void service_file_get(struct service *sv, const struct caller *c, struct str id, file_fn *fn,
@@ -269,7 +309,7 @@ static int read_list(struct task *t, struct db *db, struct err *e)
     struct page page = op->page;
 
     page.limit++;
-    return db_file_list(db, op->tenant, page, &op->rows, &op->count, e) < 0 ? -1 : 0;
+    return db_file_list(db, op->tenant, time_now_ms(), page, &op->rows, &op->count, e);
 }
 
 void service_file_list(struct service *sv, const struct caller *c, struct page page, files_fn *fn,
@@ -279,8 +319,55 @@ void service_file_list(struct service *sv, const struct caller *c, struct page p
     struct file_op *op = op_new(sv, c, str_of(page.after), arg);
 
     op->list_fn = fn;
+    op->page = page;
     op->page.after = page.after ? op->id : NULL;
     op->page.limit = page.limit && page.limit < PAGE_MAX ? page.limit : PAGE_MAX;
+    task_start_read(&op->task, sv, steps, on_done);
+}
+
+static int newest_first(const void *a, const void *b)
+{
+    return strcmp(((const struct file_row *)b)->id, ((const struct file_row *)a)->id);
+}
+
+static bool has_row(const struct file_op *op, const char *id)
+{
+    for (size_t i = 0; i < op->count; i++)
+        if (strcmp(op->rows[i].id, id) == 0)
+            return true;
+    return false;
+}
+
+static int read_picked(struct task *t, struct db *db, struct err *e)
+{
+    struct file_op *op = OWNER(t, struct file_op, task);
+
+    op->rows = mem_zalloc((op->id_count + 1) * sizeof(*op->rows));
+    for (size_t i = 0; i < op->id_count; i++) {
+        if (has_row(op, op->ids[i]))
+            continue;
+        if (file_find(db, op->tenant, op->ids[i], &op->rows[op->count], e) == 0)
+            op->count++;
+        else if (e->kind != ERR_MISSING)
+            return -1;
+    }
+    qsort(op->rows, op->count, sizeof(*op->rows), newest_first);
+    return 0;
+}
+
+void service_file_pick(struct service *sv, const struct caller *c, const struct str *ids,
+                       size_t count, files_fn *fn, void *arg)
+{
+    static const struct step steps[] = {{.store = read_picked}, {0}};
+    struct file_op *op = op_new(sv, c, (struct str){0}, arg);
+
+    assert(count <= FILE_IDS_MAX);
+    op->list_fn = fn;
+    op->page.limit = FILE_IDS_MAX;
+    op->ids = mem_zalloc((count + 1) * sizeof(*op->ids));
+    for (size_t i = 0; i < count; i++)
+        if (id_is(ids[i], "file_") && str_to_cstr(ids[i], op->ids[op->id_count], ID_MAX))
+            op->id_count++;
     task_start_read(&op->task, sv, steps, on_done);
 }
 
@@ -289,7 +376,7 @@ static int delete_row(struct task *t, struct db *db, struct err *e)
     struct file_op *op = OWNER(t, struct file_op, task);
     int rc = db_file_delete(db, op->tenant, op->id, e);
 
-    return rc == 0 ? err_set(e, ERR_MISSING, "there is no such file") : rc;
+    return rc == 0 ? err_set(e, ERR_MISSING, "there is no file '%s'", op->id) : rc;
 }
 
 void service_file_delete(struct service *sv, const struct caller *c, struct str id, done_fn *fn,

@@ -103,11 +103,9 @@ static void has_come(struct job *j, const struct err *failed)
 static int look_up_one(struct input *in, struct db *db, const char *tenant, struct err *e)
 {
     struct file_row row = {0};
-    int rc = db_file_get(db, tenant, in->file_id, &row, e);
+    int rc = file_find(db, tenant, in->file_id, &row, e);
 
     if (rc == 0)
-        rc = err_set(e, ERR_MISSING, "there is no file '%s'", in->file_id);
-    else if (rc > 0)
         rc = name_it(in, row.name, e);
     memcpy(in->hash, row.hash, sizeof(in->hash));
     in->size = row.size;

@@ -49,7 +49,7 @@ static int sweep(struct task *t, struct db *db, struct err *e)
 
     if (db_session_expired(db, now, SWEEP_ENDS, &w->rows, &w->count, e) < 0)
         return -1;
-    files = db_file_expire(db, now, SWEEP_ROWS, e);
+    files = db_file_expire(db, now, now - FILE_KNOWN_MS, SWEEP_ROWS, e);
     if (files >= 0 && c->record_ms)
         records = db_exec_forget(db, now - (int64_t)c->record_ms, SWEEP_ROWS, e);
     if (files < 0 || records < 0 || sweep_approvals(w, db, now, c->record_ms, e) < 0)

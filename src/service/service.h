@@ -65,6 +65,7 @@ struct service_config {
     uint64_t retention_ms;          /* a workspace after its last use */
     uint64_t record_ms;             /* an execution record; 0: for ever */
     uint64_t file_bytes;            /* of one upload */
+    uint64_t tenant_bytes;          /* of all files of one tenant; 0: what the disk has */
     uint64_t fetch_bytes, fetch_ms; /* of one URL */
     bool fetch_private;             /* private addresses may be fetched from ... */
     const char *fetch_allow;        /* ... or these hosts of them; borrowed, like pools */
@@ -377,11 +378,24 @@ typedef void files_fn(void *arg, const struct file_row *files, size_t count, boo
 typedef void file_open_fn(void *arg, int *fd, const struct file_row *file,
                           const struct err *failed);
 
-/* An upload on its way in: at most file_bytes, or what is left for this tenant. */
+/* Why there is no file, beside err.kind: in err.sys. */
+#define FILE_EXPIRED ESTALE  /* ERR_MISSING: its time is over; it is known for FILE_KNOWN_MS more  \
+                              */
+#define FILE_QUOTA    EDQUOT /* ERR_LIMIT: this tenant's files would take more than tenant_bytes */
+#define FILE_KNOWN_MS (7 * 86400 * INT64_C(1000))
+
+struct file_spec {
+    struct str name;
+    struct str mime;     /* empty: by its name */
+    uint64_t expires_ms; /* so long from now; 0: never */
+    bool downloadable;   /* made by code, not brought by a client */
+};
+
+/* An upload on its way in: at most file_bytes. */
 struct blob *service_blob_new(struct service *sv, const struct caller *c, struct err *e);
 /* Takes the blob in any case. */
-void service_file_create(struct service *sv, const struct caller *c, struct str name,
-                         struct str mime, struct blob *bytes, file_fn *fn, void *arg);
+void service_file_create(struct service *sv, const struct caller *c, const struct file_spec *spec,
+                         struct blob *bytes, file_fn *fn, void *arg);
 void service_file_fetch(struct service *sv, const struct caller *c, struct str url, struct str name,
                         file_fn *fn, void *arg);
 /* Of a file in a workspace, as it has been saved: it can be downloaded, whatever becomes of the
@@ -394,6 +408,10 @@ void service_file_open(struct service *sv, const struct caller *c, struct str id
                        void *arg);
 void service_file_list(struct service *sv, const struct caller *c, struct page page, files_fn *fn,
                        void *arg);
+/* Those of these ids that are there, newest first, each once. */
+#define FILE_IDS_MAX 100
+void service_file_pick(struct service *sv, const struct caller *c, const struct str *ids,
+                       size_t count, files_fn *fn, void *arg);
 void service_file_delete(struct service *sv, const struct caller *c, struct str id, done_fn *fn,
                          void *arg);
 

@@ -205,6 +205,9 @@ bool clearance_is_for(const struct clearance *c, const struct environment *env);
 /* By which execution it was used, and in which session it lasts. */
 void approval_note_use(struct job *j);
 
+/* files.c: one that is there now; 0, else -1 and ERR_MISSING. */
+int file_find(struct db *db, const char *tenant, const char *id, struct file_row *ret,
+              struct err *e) MUST_CHECK;
 /* keys.c */
 void keys_take(struct service *sv, struct key_row *keys, size_t count);
 void keys_free(struct key_row *keys, size_t count);

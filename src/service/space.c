@@ -202,6 +202,18 @@ static int take_space(struct task *t, struct err *e)
     return op->in_sandbox ? space_take(op->live, &op->space, e) : 0;
 }
 
+/* What is written over keeps its permissions: a script that could be run can still be. */
+static int find_mode(struct task *t, struct db *db, struct err *e)
+{
+    struct space_op *op = OWNER(t, struct space_op, task);
+    struct space_row old = {0};
+    int rc = db_space_get(db, op->live->row.id, str_of(op->path), &old, e);
+
+    op->row.mode = rc > 0 ? old.mode | 0600 : 0644;
+    space_row_done(&old);
+    return rc < 0 ? -1 : 0;
+}
+
 static int keep_bytes(struct task *t, struct err *e)
 {
     struct space_op *op = OWNER(t, struct space_op, task);
@@ -209,14 +221,13 @@ static int keep_bytes(struct task *t, struct err *e)
 
     if (op->blob && blob_keep(take_ptr(&op->blob), true, op->row.hash, &op->row.size, e) < 0)
         return -1;
-    op->row.mode = 0644;
     op->row.mtime_ms = time_now_ms();
     if (!op->in_sandbox)
         return 0;
     fd = blob_open(t->sv->store, op->row.hash, e);
     if (fd < 0)
         return -1;
-    if (space_put(&op->space, str_of(op->path), fd, 0, op->row.mtime_ms, e) < 0)
+    if (space_put(&op->space, str_of(op->path), fd, op->row.mode, op->row.mtime_ms, e) < 0)
         return space_blame(e, op->path);
     return 0;
 }
@@ -282,11 +293,9 @@ static void on_put(struct task *t, const struct err *failed)
 
 static void put(struct space_op *op)
 {
-    static const struct step steps[] = {{.loop = take_space},
-                                        {.work = keep_bytes},
-                                        {.loop = task_session_there},
-                                        {.store = write_put},
-                                        {0}};
+    static const struct step steps[] = {{.loop = take_space}, {.store = find_mode},
+                                        {.work = keep_bytes}, {.loop = task_session_there},
+                                        {.store = write_put}, {0}};
 
     op->task.brings = brings;
     task_start(&op->task, op->sv, op->live, steps, on_put);

@@ -141,10 +141,15 @@ int db_file_get(struct db *db, const char *tenant, const char *id, struct file_r
     return db->ops->file_get(db, tenant, id, ret, e);
 }
 
-int db_file_list(struct db *db, const char *tenant, struct page page, struct file_row **ret,
-                 size_t *ret_count, struct err *e)
+int db_file_list(struct db *db, const char *tenant, int64_t now_ms, struct page page,
+                 struct file_row **ret, size_t *ret_count, struct err *e)
 {
-    return db->ops->file_list(db, tenant, page, ret, ret_count, e);
+    return db->ops->file_list(db, tenant, now_ms, page, ret, ret_count, e);
+}
+
+int db_file_bytes(struct db *db, const char *tenant, int64_t now_ms, uint64_t *ret, struct err *e)
+{
+    return db->ops->file_bytes(db, tenant, now_ms, ret, e);
 }
 
 int db_file_delete(struct db *db, const char *tenant, const char *id, struct err *e)
@@ -152,9 +157,9 @@ int db_file_delete(struct db *db, const char *tenant, const char *id, struct err
     return db->ops->file_delete(db, tenant, id, e);
 }
 
-int db_file_expire(struct db *db, int64_t now_ms, size_t limit, struct err *e)
+int db_file_expire(struct db *db, int64_t now_ms, int64_t forget_ms, size_t limit, struct err *e)
 {
-    return db->ops->file_expire(db, now_ms, limit, e);
+    return db->ops->file_expire(db, now_ms, forget_ms, limit, e);
 }
 
 /* --- approval --- */

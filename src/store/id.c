@@ -77,6 +77,15 @@ bool id_is(struct str id, const char *prefix)
     return true;
 }
 
+int64_t id_ms(struct str id)
+{
+    uint64_t us = 0;
+
+    for (size_t i = id.n - ID_CHARS; i < id.n - RANDOM_CHARS; i++)
+        us = us << 5 | (uint64_t)((const char *)memchr(alphabet, id.p[i], 32) - alphabet);
+    return (int64_t)(us / 1000);
+}
+
 /* --- keys --- */
 
 void key_hash(struct str secret, uint8_t ret[32])

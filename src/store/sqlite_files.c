@@ -19,17 +19,45 @@ static int get(struct db *db, const char *tenant, const char *id, struct file_ro
                    ret, e);
 }
 
-static int list(struct db *db, const char *tenant, struct page page, struct file_row **ret,
-                size_t *ret_count, struct err *e)
+#define LISTED       SELECT IN_SPAN " AND tenant = ?5 AND (expires_ms = 0 OR expires_ms > ?6)"
+#define OLDEST_FIRST " ORDER BY created_ms, id"
+
+static void turn_round(struct file_row *rows, size_t count)
+{
+    for (size_t i = 0; i < count / 2; i++) {
+        struct file_row swapped = rows[i];
+        rows[i] = rows[count - 1 - i];
+        rows[count - 1 - i] = swapped;
+    }
+}
+
+static int list(struct db *db, const char *tenant, int64_t now_ms, struct page page,
+                struct file_row **ret, size_t *ret_count, struct err *e)
 {
     struct span s = SPAN_ALL;
 
     *ret = NULL;
-    if (span_go_on(db, &s, MADE_WHEN("files"), tenant, page, false, e) < 0)
+    if (span_go_on(db, &s, MADE_WHEN("files"), tenant, page, page.newer, e) < 0)
         return -1;
-    *ret = sql_all(db, SELECT IN_SPAN " AND tenant = ?5" NEWEST_FIRST " LIMIT ?6",
-                   ARGS(SPAN_ARGS(s), TEXT(tenant), NUMBER(page.limit)), &file_type, ret_count, e);
+    *ret =
+        sql_all(db, page.newer ? LISTED OLDEST_FIRST " LIMIT ?7" : LISTED NEWEST_FIRST " LIMIT ?7",
+                ARGS(SPAN_ARGS(s), TEXT(tenant), NUMBER(now_ms), NUMBER(page.limit)), &file_type,
+                ret_count, e);
+    if (*ret && page.newer)
+        turn_round(*ret, *ret_count);
     return *ret ? 0 : -1;
+}
+
+static int bytes(struct db *db, const char *tenant, int64_t now_ms, uint64_t *ret, struct err *e)
+{
+    int64_t sum = 0;
+    int rc = sql_one(db,
+                     "SELECT COALESCE(SUM(size), 0) FROM files WHERE tenant = ?1"
+                     " AND (expires_ms = 0 OR expires_ms > ?2)",
+                     ARGS(TEXT(tenant), NUMBER(now_ms)), &number_type, &sum, e);
+
+    *ret = (uint64_t)sum;
+    return rc < 0 ? -1 : 0;
 }
 
 static int drop(struct db *db, const char *tenant, const char *id, struct err *e)
@@ -38,12 +66,21 @@ static int drop(struct db *db, const char *tenant, const char *id, struct err *e
                    ARGS(TEXT(tenant), TEXT(id)), e);
 }
 
-static int expire(struct db *db, int64_t now_ms, size_t limit, struct err *e)
+#define PAST "FROM files WHERE expires_ms > 0 AND expires_ms < ?1"
+
+static int expire(struct db *db, int64_t now_ms, int64_t forget_ms, size_t limit, struct err *e)
 {
-    return sql_run(db,
-                   "DELETE FROM files WHERE id IN (SELECT id FROM files"
-                   " WHERE expires_ms > 0 AND expires_ms < ?1 ORDER BY expires_ms LIMIT ?2)",
-                   ARGS(NUMBER(now_ms), NUMBER(limit)), e);
+    int emptied = sql_run(db,
+                          "UPDATE files SET hash = '' WHERE id IN (SELECT id " PAST
+                          " AND hash <> '' ORDER BY expires_ms LIMIT ?2)",
+                          ARGS(NUMBER(now_ms), NUMBER(limit)), e);
+    int forgotten = emptied < 0 ? -1
+                                : sql_run(db,
+                                          "DELETE FROM files WHERE id IN (SELECT id " PAST
+                                          " ORDER BY expires_ms LIMIT ?2)",
+                                          ARGS(NUMBER(forget_ms), NUMBER(limit)), e);
+
+    return forgotten < 0 ? -1 : emptied > forgotten ? emptied : forgotten;
 }
 
 void sqlite_files(struct db_ops *ops)
@@ -51,6 +88,7 @@ void sqlite_files(struct db_ops *ops)
     ops->file_put = put;
     ops->file_get = get;
     ops->file_list = list;
+    ops->file_bytes = bytes;
     ops->file_delete = drop;
     ops->file_expire = expire;
 }

@@ -51,6 +51,8 @@ int store_call(struct store *s, store_fn *fn, void *arg, struct err *e) MUST_CHE
 void id_make(char ret[ID_MAX], const char *prefix);
 /* Whether it could be one of ours: prefix, length, alphabet. */
 bool id_is(struct str id, const char *prefix);
+/* When one that id_is() of ours was made: the milliseconds of its time. */
+int64_t id_ms(struct str id);
 
 /* --- keys: a secret is shown once and only its SHA-256 is kept --- */
 
@@ -104,6 +106,7 @@ struct page {
     const char *after; /* id of the last one seen, or NULL; ERR_CALLER when it is not there */
     size_t limit;
     int64_t after_ms; /* its created_ms where that is known, else 0: then it need not be there */
+    bool newer;       /* of files alone: what is newer than it, and next to it; newest first, too */
 };
 
 /* Or replaces; id, tenant, pool and created_ms stay. ERR_CONFLICT when the name is taken. */
@@ -303,12 +306,18 @@ void file_row_done(struct file_row *r);
 int db_file_put(struct db *db, const struct file_row *r, struct err *e) MUST_CHECK;
 int db_file_get(struct db *db, const char *tenant, const char *id, struct file_row *ret,
                 struct err *e) MUST_CHECK; /* 1, 0, -1 */
-int db_file_list(struct db *db, const char *tenant, struct page page, struct file_row **ret,
-                 size_t *ret_count, struct err *e) MUST_CHECK;
+/* Newest first, without those whose expires_ms is past. */
+int db_file_list(struct db *db, const char *tenant, int64_t now_ms, struct page page,
+                 struct file_row **ret, size_t *ret_count, struct err *e) MUST_CHECK;
+/* The sizes of all that have not expired, summed up. */
+int db_file_bytes(struct db *db, const char *tenant, int64_t now_ms, uint64_t *ret,
+                  struct err *e) MUST_CHECK;
 /* 1, 0, -1. */
 int db_file_delete(struct db *db, const char *tenant, const char *id, struct err *e) MUST_CHECK;
-/* Those whose expires_ms is past: gone. Returns how many. */
-int db_file_expire(struct db *db, int64_t now_ms, size_t limit, struct err *e) MUST_CHECK;
+/* Those whose expires_ms is past lose their bytes (hash is then ""); those whose it was before
+ * forget_ms are gone. Returns how many there were of the kind that had more; limit is of each. */
+int db_file_expire(struct db *db, int64_t now_ms, int64_t forget_ms, size_t limit,
+                   struct err *e) MUST_CHECK;
 
 /* --- blobs: bytes by what they are --- */
 

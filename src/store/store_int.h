@@ -81,10 +81,13 @@ struct db_ops {
     int (*file_put)(struct db *db, const struct file_row *r, struct err *e);
     int (*file_get)(struct db *db, const char *tenant, const char *id, struct file_row *ret,
                     struct err *e);
-    int (*file_list)(struct db *db, const char *tenant, struct page page, struct file_row **ret,
-                     size_t *ret_count, struct err *e);
+    int (*file_list)(struct db *db, const char *tenant, int64_t now_ms, struct page page,
+                     struct file_row **ret, size_t *ret_count, struct err *e);
+    int (*file_bytes)(struct db *db, const char *tenant, int64_t now_ms, uint64_t *ret,
+                      struct err *e);
     int (*file_delete)(struct db *db, const char *tenant, const char *id, struct err *e);
-    int (*file_expire)(struct db *db, int64_t now_ms, size_t limit, struct err *e);
+    int (*file_expire)(struct db *db, int64_t now_ms, int64_t forget_ms, size_t limit,
+                       struct err *e);
 
     /* Whether any row names this blob: 1, 0, -1. */
     int (*blob_named)(struct db *db, const char *hash, struct err *e);

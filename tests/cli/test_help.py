@@ -13,14 +13,14 @@ SERVE = ["listen", "socket-mode", "config", "check-config", "state", "user", "is
          "drain", "log-level", "log-format", "conformance-fixtures", "tls-cert", "tls-key",
          "plain-http", "hosts", "origins", "public-url", "oauth-servers", "max-connections",
          "max-per-address", "header-timeout", "tenant-sessions", "retention", "records",
-         "file-size", "fetch-size", "fetch-timeout", "fetch-private", "fetch-allow", "mcp-answer",
-         "description", "ready", "max-sessions", "idle-timeout", "lifetime", "recycle", "egress",
+         "file-size", "tenant-files", "fetch-size", "fetch-timeout", "fetch-private", "fetch-allow",
+         "mcp-answer", "description", "ready", "max-sessions", "idle-timeout", "lifetime", "recycle", "egress",
          "egress-hosts", "approval", "approval-by", "approval-when", "approval-timeout",
          "approval-wait", "python", "preload", "images", *LIMITS, "qwen-pool", "qwen-timeout",
          "qwen-work-dir", "qwen-file-dirs", "qwen-static-url", "qwen-traceback",
          "qwen-executor-timeout", "qwen-executor-chars", "prisme-pool", "prisme-timeout",
          "prisme-parallel", "prisme-builtins", "prisme-packages", "prisme-packages-more",
-         "prisme-sources", "prisme-source-key", "model-script", "help"]
+         "prisme-sources", "prisme-source-key", "anthropic-download-uploads", "model-script", "help"]
 KEYS = ["tenant", "name", "admin", "approver", "quiet", "config", "state", "json", "verbose", "help"]
 RUN = ["code", "shell", "keep-going", "file", "out", *LIMITS, "python", "preload", "json", "verbose",
        "help"]

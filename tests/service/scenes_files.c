@@ -113,8 +113,8 @@ void scene_files_given_with_code(void)
     static struct run r, before;
     struct answer f = {0}, a;
 
-    service_file_create(service, &alice, STR("table.csv"), (struct str){0}, blob_of("1,2"), on_file,
-                        &f);
+    service_file_create(service, &alice, &(struct file_spec){.name = STR("table.csv")},
+                        blob_of("1,2"), on_file, &f);
     wait_for(&f.done, "a file");
     CHECK(f.err.kind == ERR_NONE);
     struct file_input files[] = {

@@ -25,6 +25,27 @@ json_t *body_object(struct request *r);
 /* A time as text, null for 0. */
 json_t *stamp_value(int64_t ms);
 
+/* --- names.c: names of files, from clients and to them --- */
+
+#define FILE_NAME_MAX 255
+/* The name a file is kept by: the last part of the one given; where there is none, one made from
+ * its type. ERR_CALLER: it cannot be used. */
+int file_name_take(struct str given, struct str mime, char ret[FILE_NAME_MAX + 1],
+                   struct err *e) MUST_CHECK;
+/* Without parameters, and empty where it says nothing or is no type: then the name tells. */
+struct str file_mime_take(struct str given);
+/* attachment; filename*=utf-8''...: RFC 6266 in the one form that these clients have seen. */
+#define DISPOSITION_MAX (3 * FILE_NAME_MAX + 64)
+void disposition_print(struct str name, char ret[DISPOSITION_MAX]);
+
+/* --- files.c --- */
+
+void handle_file_upload(struct request *r);
+void handle_files(struct request *r);
+void handle_file(struct request *r);
+void handle_file_content(struct request *r);
+void handle_file_delete(struct request *r);
+
 /* --- listing.c: lists in both shapes that clients have known --- */
 
 struct listing {
@@ -66,8 +87,21 @@ typedef void editor_fn(void *arg, json_t *content);
 /* input: of the call, as the model gave it: {"command": "view" | "create" | "str_replace", "path",
  * "view_range"?, "file_text"?, "old_str"?, "new_str"?}; borrowed during the call. fn comes from the
  * loop, exactly once. */
-void editor_run(struct service *sv, const struct caller *c, struct str session,
+void editor_run(struct loop *l, struct service *sv, const struct caller *c, struct str session,
                 const struct editor_dirs *dirs, const json_t *input, editor_fn *fn, void *arg);
+/* paths.c: the path in the workspace that is meant, "" for the workspace itself. */
+int editor_path(struct str given, const struct editor_dirs *dirs, char ret[SPACE_PATH_MAX],
+                struct err *e) MUST_CHECK;
+
+/* --- view.c, hunk.c: what it tells; bytes in, JSON out, owned by the caller --- */
+
+bool text_is_binary(struct str bytes);
+/* NULL: *e says what is wrong with it, or with the range (or NULL). */
+json_t *view_bytes(struct str bytes, const json_t *view_range, struct err *e);
+/* folder "": all of it. NULL: there is no such folder. files: by path. */
+json_t *view_folder(const char *folder, const struct space_file *files, size_t count);
+/* {"old_start", "old_lines", "new_start", "new_lines", "lines"}. */
+json_t *hunk_value(struct str before, struct str after);
 
 /* --- errors.c --- */
 

@@ -16,6 +16,17 @@ const struct route anthropic_routes[] = {
      .id = "anthropic_count_tokens", .flags = ANY, .body_kind = BODY_BYTES,
      .body_max = MESSAGES_BODY_MAX, .status = 200, .handle = handle_count_tokens},
 
+    {.method = HTTP_POST, .path = "/anthropic/v1/files", .id = "anthropic_file_upload",
+     .flags = ANY, .body_kind = BODY_FORM, .status = 200, .handle = handle_file_upload},
+    {.method = HTTP_GET, .path = "/anthropic/v1/files", .id = "anthropic_files", .flags = ANY,
+     .status = 200, .handle = handle_files},
+    {.method = HTTP_GET, .path = "/anthropic/v1/files/{file}", .id = "anthropic_file",
+     .flags = ANY, .status = 200, .handle = handle_file},
+    {.method = HTTP_GET, .path = "/anthropic/v1/files/{file}/content",
+     .id = "anthropic_file_content", .flags = ANY, .status = 200, .handle = handle_file_content},
+    {.method = HTTP_DELETE, .path = "/anthropic/v1/files/{file}", .id = "anthropic_file_delete",
+     .flags = ANY, .status = 200, .handle = handle_file_delete},
+
     {.method = HTTP_GET, .path = "/anthropic/v1/containers", .id = "anthropic_containers",
      .flags = ANY, .status = 200, .handle = handle_containers},
     {.method = HTTP_GET, .path = "/anthropic/v1/containers/{container}",

@@ -163,9 +163,11 @@ const struct caller *request_caller(struct request *r);
 struct str request_path(struct request *r, const char *name);
 struct str request_query(struct request *r, const char *name);  /* p NULL: not there */
 struct str request_header(struct request *r, const char *name); /* likewise */
-json_t *request_json(struct request *r);                        /* BODY_JSON: never NULL */
-struct str request_body(struct request *r);                     /* BODY_BYTES */
-const char *request_scheme(struct request *r);                  /* "http" or "https" */
+/* One that may be there several times: the next of its values, *at being 0 at first. */
+struct str request_query_next(struct request *r, const char *name, size_t *at);
+json_t *request_json(struct request *r);       /* BODY_JSON: never NULL */
+struct str request_body(struct request *r);    /* BODY_BYTES */
+const char *request_scheme(struct request *r); /* "http" or "https" */
 /* Over a Unix socket: whose process the client is, as the host calls the user. False: it cannot be
  * told. */
 bool request_peer(struct request *r, uid_t *ret);

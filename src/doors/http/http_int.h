@@ -13,9 +13,9 @@ struct MHD_Response;
 #define CONNECTION_MEMORY (64 * KiB) /* of one connection: its head, or a piece of a body */
 #define TARGET_MAX        (8 * KiB)  /* path and query, as sent */
 #define HEADERS_MAX       100
-#define DOORS_MAX         16 /* ours, not a stranger's */
-#define QUERY_MAX         32
-#define PARAMS_MAX        4 /* in one route's path */
+#define DOORS_MAX         16  /* ours, not a stranger's */
+#define QUERY_MAX         128 /* a list of a hundred ids, and more */
+#define PARAMS_MAX        4   /* in one route's path */
 #define METHOD_MAX        16
 #define JSON_DEPTH        64
 #define JSON_BODY_MAX     (1 * MiB) /* unless the route says otherwise */

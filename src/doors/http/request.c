@@ -292,6 +292,16 @@ struct str request_query(struct request *r, const char *name)
     return pair_value(r->queries, r->query_count, name);
 }
 
+struct str request_query_next(struct request *r, const char *name, size_t *at)
+{
+    while (*at < r->query_count) {
+        const struct pair *p = &r->queries[(*at)++];
+        if (str_is(p->name, name))
+            return p->value;
+    }
+    return (struct str){0};
+}
+
 struct str request_header(struct request *r, const char *name)
 {
     for (size_t i = 0; i < r->header_count; i++)

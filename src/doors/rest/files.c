@@ -64,8 +64,9 @@ static void upload(struct request *r, struct upload *u, size_t count)
         answer_fail(r, 400, "invalid_request", "name", "a file's name has 1 to %d bytes",
                     NAME_MAX_BYTES);
     else
-        service_file_create(request_service(r), request_caller(r), name, mime,
-                            take_ptr(&file->blob), on_created, r);
+        service_file_create(request_service(r), request_caller(r),
+                            &(struct file_spec){.name = name, .mime = mime}, take_ptr(&file->blob),
+                            on_created, r);
 }
 
 void handle_create_file(struct request *r)

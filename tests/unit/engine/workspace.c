@@ -513,6 +513,9 @@ static void test_mime(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT(rows); i++)
         assert_string_equal(mime_of(str_of(rows[i][0])), rows[i][1]);
+    assert_string_equal(mime_suffix(STR("text/plain")), ".txt");
+    assert_string_equal(mime_suffix(STR("image/jpeg")), ".jpg");
+    assert_string_equal(mime_suffix(STR("application/octet-stream")), "");
 }
 
 #define WITH_SPACE(f) cmocka_unit_test_setup_teardown(f, open_space, close_space)
