@@ -11,7 +11,7 @@ struct space_op {
     struct live *live; /* held once found */
     void (*found)(struct space_op *op);
     char path[SPACE_PATH_MAX];
-    struct blob *blob;  /* owned, or NULL: of file_id */
+    struct blob *blob; /* owned, or NULL: of file_id */
     char file_id[ID_MAX];
     struct space space; /* owned */
     int fd;             /* owned */
@@ -326,12 +326,9 @@ static int find_upload(struct task *t, struct db *db, struct err *e)
 
 static void put_upload(struct space_op *op)
 {
-    static const struct step steps[] = {{.store = find_upload},
-                                        {.loop = take_space},
-                                        {.work = keep_bytes},
-                                        {.loop = task_session_there},
-                                        {.store = write_put},
-                                        {0}};
+    static const struct step steps[] = {{.store = find_upload}, {.loop = take_space},
+                                        {.work = keep_bytes},   {.loop = task_session_there},
+                                        {.store = write_put},   {0}};
 
     op->task.brings = brings;
     task_start(&op->task, op->sv, op->live, steps, on_put);

@@ -5,13 +5,13 @@
 
 #define MESSAGES_BODY_MAX (32 * MiB) /* of a question to the model, or of one to be counted */
 
-struct call;
+struct deed;
 struct desk;
 
 struct anthropic {
     struct anthropic_config config;
     struct desk *desk;   /* owned: messages under way */
-    struct call *parked; /* calls whose code waits for a client, the newest first */
+    struct deed *parked; /* calls whose code waits for a client, the newest first */
     size_t parked_count;
     bool draining; /* what is under way pauses as soon as it can */
 };

@@ -39,7 +39,7 @@ static void read_callers(const json_t *tool, bool *ret_model, bool *ret_code)
     {
         const char *name = json_string_value(one);
         *ret_model |= name && strcmp(name, "direct") == 0;
-        *ret_code |= name && version_find(name) && version_find(name)->caller;
+        *ret_code |= name && version_named(name) && version_named(name)->caller;
     }
 }
 
@@ -88,7 +88,8 @@ static bool schema_is_recursive(const json_t *schema)
         return true;
     for (size_t i = 0; i < COUNT(where); i++) {
         const json_t *defs = json_object_get(schema, where[i]);
-        json_object_foreach((json_t *)defs, name, one) if (refers(one, defs, name, &left)) return true;
+        json_object_foreach((json_t *)defs, name,
+                            one) if (refers(one, defs, name, &left)) return true;
     }
     return false;
 }
@@ -137,17 +138,16 @@ static int add_client_tool(struct ask *k, const json_t *tool, size_t i, struct e
     read_callers(tool, &model, &code);
     if (model)
         json_array_append_new(
-            k->tools, json_pack("{s:s, s:o, s:o}", "name", name, "description",
-                                record_text(text), "schema",
-                                schema ? json_incref(schema)
-                                       : json_pack("{s:s}", "type", "object")));
+            k->tools,
+            json_pack("{s:s, s:o, s:o}", "name", name, "description", record_text(text), "schema",
+                      schema ? json_incref(schema) : json_pack("{s:s}", "type", "object")));
     return code ? add_callable(k, tool, i, e) : 0;
 }
 
 static int add_code_execution(struct ask *k, const json_t *tool, size_t i, struct err *e)
 {
     const char *type = text_of(tool, "type"), *name = text_of(tool, "name");
-    const struct version *v = version_find(type);
+    const struct version *v = version_named(type);
 
     if (!v)
         return err_set(e, ERR_CALLER, "tools.%zu.type: `%.64s` is no version of the tool", i, type);
@@ -199,8 +199,8 @@ static bool names(const json_t *list, const char *name)
     const json_t *one;
     size_t i;
 
-    json_array_foreach((json_t *)list, i, one) if (strcmp(text_of(one, "name"), name) == 0) return
-        true;
+    json_array_foreach((json_t *)list, i,
+                       one) if (strcmp(text_of(one, "name"), name) == 0) return true;
     return false;
 }
 
@@ -299,8 +299,9 @@ static int read_plain(struct ask *k, struct err *e)
                               : "max_tokens: Field required");
     k->max_tokens = (uint64_t)json_integer_value(tokens);
     if (!json_is_array(messages))
-        return err_set(e, ERR_CALLER, messages ? "messages: Input should be an array"
-                                               : "messages: Field required");
+        return err_set(e, ERR_CALLER,
+                       messages ? "messages: Input should be an array"
+                                : "messages: Field required");
     if (json_array_size(messages) == 0)
         return err_set(e, ERR_CALLER, "messages: at least one message is required");
     if (json_array_size(messages) > MESSAGES_LONG)

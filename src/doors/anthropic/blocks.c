@@ -16,8 +16,8 @@ void tool_id_make(char ret[TOOL_ID_MAX], const char *prefix, const char *session
     char own[ID_MAX];
 
     id_make(own, "_");
-    snprintf(ret, TOOL_ID_MAX, "%s%s%s", prefix,
-             *session ? session + strlen(SESSION_PREFIX) : "", *session ? own : own + 1);
+    snprintf(ret, TOOL_ID_MAX, "%s%s%s", prefix, *session ? session + strlen(SESSION_PREFIX) : "",
+             *session ? own : own + 1);
 }
 
 bool tool_id_session(const char *id, char ret[ID_MAX])
@@ -70,7 +70,7 @@ static size_t whole(struct str s)
     return s.n - utf8_torn(s);
 }
 
-json_t *text_clip(struct str text, size_t max, uint64_t dropped)
+json_t *output_clip(struct str text, size_t max, uint64_t dropped)
 {
     char marker[96];
     struct str head = {text.p, max / 2}, tail;
@@ -102,8 +102,8 @@ json_t *content_ran(enum sub sub, struct str out, struct str err, int code, json
                     uint64_t dropped)
 {
     return json_pack("{s:s, s:o, s:o, s:i, s:o}", "type", sub_tools[sub].inner, "stdout",
-                     text_clip(out, OUTPUT_SHOWN, dropped), "stderr",
-                     text_clip(err, OUTPUT_SHOWN, 0), "return_code", code, "content", outputs);
+                     output_clip(out, OUTPUT_SHOWN, dropped), "stderr",
+                     output_clip(err, OUTPUT_SHOWN, 0), "return_code", code, "content", outputs);
 }
 
 /* --- as a model reads it --- */
@@ -117,7 +117,7 @@ static void put(struct buf *b, const char *text)
 
 static void put_clipped(struct buf *b, const json_t *text)
 {
-    json_t *v = text_clip(json_view(text), MODEL_SHOWN, 0);
+    json_t *v = output_clip(json_view(text), MODEL_SHOWN, 0);
     struct err e;
 
     (void)!buf_put(b, json_view(v), &e);
@@ -128,12 +128,12 @@ static void put_clipped(struct buf *b, const json_t *text)
 static const struct {
     const char *code, *text;
 } meanings[] = {
-    {"invalid_tool_input",      "the input of this call is not what the tool takes"             },
+    {"invalid_tool_input",      "the input of this call is not what the tool takes"                   },
     {"unavailable",             "it was not run, or its result is lost: the sandbox was not available"},
-    {"too_many_requests",       "it was not run: too much runs at the moment; try again later"  },
-    {"execution_time_exceeded", "it took longer than a call may take, and was ended"            },
-    {"output_file_too_large",   "it left a file in $OUTPUT_DIR that is larger than may be shared"},
-    {"file_not_found",          "there is no such file"                                         },
+    {"too_many_requests",       "it was not run: too much runs at the moment; try again later"        },
+    {"execution_time_exceeded", "it took longer than a call may take, and was ended"                  },
+    {"output_file_too_large",   "it left a file in $OUTPUT_DIR that is larger than may be shared"     },
+    {"file_not_found",          "there is no such file"                                               },
 };
 
 static void put_error(struct buf *b, const json_t *content, const char *code)
@@ -189,10 +189,10 @@ static void put_edit(struct buf *b, const json_t *content)
         }
     else
         put(b, json_is_true(json_object_get(content, "is_file_update")) ? "The file was replaced."
-                                                                         : "The file was created.");
+                                                                        : "The file was created.");
 }
 
-json_t *content_text(const json_t *content)
+json_t *content_said(const json_t *content)
 {
     const char *code = json_string_value(json_object_get(content, "error_code"));
     struct buf b;

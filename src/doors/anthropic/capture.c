@@ -3,16 +3,14 @@
 
 #include <stdlib.h>
 
-#define PRINTED_MAX  (32 * MiB) /* the pool's own limit is lower */
-#define IMAGES_MAX   4
-#define IMAGE_BYTES  (2 * MiB)
+#define PRINTED_MAX (32 * MiB) /* the pool's own limit is lower */
+#define IMAGES_MAX  4
+#define IMAGE_BYTES (2 * MiB)
 
 void capture_init(struct capture *c, enum sub sub)
 {
-    *c = (struct capture){.images = json_array(),
-                          .outputs = json_array(),
-                          .listed = json_array(),
-                          .sub = sub};
+    *c = (struct capture){
+        .images = json_array(), .outputs = json_array(), .listed = json_array(), .sub = sub};
     buf_init(&c->out, PRINTED_MAX);
     buf_init(&c->err, PRINTED_MAX);
 }

@@ -37,7 +37,7 @@ struct entry {
     struct desk *desk; /* borrowed */
     char tenant[64], key[ID_MAX];
     uint8_t hash[32];
-    struct run *run;        /* owned */
+    struct turn *turn;      /* owned */
     struct reader *readers; /* owned */
     int64_t since_us;       /* without a reader, or over */
     bool over, due;
@@ -52,9 +52,9 @@ struct desk {
     bool closed;
 };
 
-static const struct run_failure closing = {
+static const struct turn_failure closing = {
     .status = 529, .code = CODE_INVALID, .text = "The server is shutting down.", .retry_s = 5};
-static const struct run_failure full = {
+static const struct turn_failure full = {
     .status = 529, .code = CODE_INVALID, .text = "Too many messages are under way.", .retry_s = 5};
 
 static void entry_free(struct entry *n)
@@ -70,7 +70,7 @@ static void entry_free(struct entry *n)
         d->kept--;
         d->kept_bytes -= n->bytes;
     }
-    run_leave(n->run);
+    turn_leave(n->turn);
     free(n);
 }
 
@@ -88,7 +88,7 @@ static void reader_drop(struct reader *r)
     r->entry = NULL;
 }
 
-static void put_failure(struct request *r, const struct run_failure *f)
+static void put_failure(struct request *r, const struct turn_failure *f)
 {
     json_t *error = anthropic_error(r, f->status, f->code, NULL, record_text(str_of(f->text)));
     AUTO_FREE char *text = record_dump(error, false, NULL);
@@ -100,7 +100,7 @@ static void put_failure(struct request *r, const struct run_failure *f)
     answer_stream_end(r);
 }
 
-static void answer_failure(struct request *r, const struct run_failure *f)
+static void answer_failure(struct request *r, const struct turn_failure *f)
 {
     char seconds[16];
 
@@ -126,8 +126,8 @@ static void on_low(void *arg)
 /* True: it has all there will be. */
 static bool pump_stream(struct reader *r)
 {
-    const struct message *m = run_message(r->entry->run);
-    const struct run_failure *f = run_failure(r->entry->run);
+    const struct message *m = turn_message(r->entry->turn);
+    const struct turn_failure *f = turn_failure(r->entry->turn);
     size_t waits = 0;
 
     if (!r->started && m->log.n == 0)
@@ -143,7 +143,7 @@ static bool pump_stream(struct reader *r)
         r->at += n;
         r->put_us = time_mono_us();
     }
-    if (r->at < m->log.n || !run_is_over(r->entry->run))
+    if (r->at < m->log.n || !turn_is_over(r->entry->turn))
         return false;
     if (f)
         put_failure(r->request, f);
@@ -155,9 +155,9 @@ static bool pump_stream(struct reader *r)
 /* What there is for it now. It is gone when that was the last. */
 static void pump(struct reader *r)
 {
-    const struct message *m = run_message(r->entry->run);
-    const struct run_failure *f = run_failure(r->entry->run);
-    bool over = run_is_over(r->entry->run);
+    const struct message *m = turn_message(r->entry->turn);
+    const struct turn_failure *f = turn_failure(r->entry->turn);
+    bool over = turn_is_over(r->entry->turn);
 
     if (over && f && !r->started) {
         answer_failure(r->request, f);
@@ -195,7 +195,7 @@ static void on_news(void *arg)
         next = r->next;
         pump(r);
     }
-    if (!run_is_over(n->run) || n->over)
+    if (!turn_is_over(n->turn) || n->over)
         return;
     n->over = true;
     n->since_us = time_mono_us();
@@ -208,10 +208,10 @@ static void look_at(struct entry *n, int64_t now)
 
     for (struct reader *r = n->readers, *next; r; r = next) {
         next = r->next;
-        if ((now - r->put_us) / 1000 < SILENT_MS || !run_message(n->run)->stream || n->over)
+        if ((now - r->put_us) / 1000 < SILENT_MS || !turn_message(n->turn)->stream || n->over)
             continue;
         r->put_us = now;
-        run_greet(n->run);
+        turn_greet(n->turn);
         if (r->started)
             answer_stream_put(r->request, message_ping);
         else
@@ -219,7 +219,7 @@ static void look_at(struct entry *n, int64_t now)
     }
     if (n->readers)
         return;
-    if (n->over && (run_failure(n->run) || alone_ms >= KEPT_MS))
+    if (n->over && (turn_failure(n->turn) || alone_ms >= KEPT_MS))
         entry_free(n);
     else if (!n->over && alone_ms >= ALONE_MS)
         entry_free(n);
@@ -233,13 +233,13 @@ static void on_tick(void *arg)
     for (struct entry *n = d->entries, *next; n; n = next) {
         next = n->next;
         if (n->over && n->bytes == 0 && !n->readers) {
-            n->bytes = run_settle(n->run) + 1;
+            n->bytes = turn_settle(n->turn) + 1;
             d->kept_bytes += n->bytes;
         }
         look_at(n, now);
     }
-    for (size_t before = d->count + 1; (d->kept > KEPT_MAX || d->kept_bytes > KEPT_BYTES) &&
-                                       d->count < before;) {
+    for (size_t before = d->count + 1;
+         (d->kept > KEPT_MAX || d->kept_bytes > KEPT_BYTES) && d->count < before;) {
         before = d->count;
         shed(d);
     }
@@ -275,7 +275,7 @@ static struct entry *find(struct desk *d, const struct caller *c, const uint8_t 
 {
     for (struct entry *n = d->entries; n; n = n->next)
         if (memcmp(n->hash, hash, sizeof(n->hash)) == 0 && strcmp(n->tenant, c->tenant) == 0 &&
-            strcmp(n->key, c->key) == 0 && !run_failure(n->run))
+            strcmp(n->key, c->key) == 0 && !turn_failure(n->turn))
             return n;
     return NULL;
 }
@@ -291,7 +291,7 @@ void desk_read(struct desk *d, struct request *r, const uint8_t hash[32], struct
                struct history *h)
 {
     const struct caller *c = request_caller(r);
-    const struct run_spec spec = {d->anthropic, request_service(r), c};
+    const struct turn_spec spec = {d->anthropic, request_service(r), c};
     struct entry *n = find(d, c, hash);
 
     if (n && is_wanted(n, request_header(r, "x-stainless-retry-count"))) {
@@ -312,7 +312,7 @@ void desk_read(struct desk *d, struct request *r, const uint8_t hash[32], struct
     snprintf(n->tenant, sizeof(n->tenant), "%s", c->tenant);
     snprintf(n->key, sizeof(n->key), "%s", c->key);
     memcpy(n->hash, hash, sizeof(n->hash));
-    n->run = run_start(&spec, ask, h, on_news, n);
+    n->turn = turn_start(&spec, ask, h, on_news, n);
     attach(n, r);
 }
 

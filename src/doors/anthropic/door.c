@@ -15,7 +15,7 @@ struct anthropic *anthropic_new(const struct anthropic_config *config)
 void anthropic_drain(struct anthropic *a)
 {
     a->draining = true;
-    calls_leave(a);
+    deeds_leave(a);
 }
 
 void anthropic_close(struct anthropic *a)
@@ -23,7 +23,7 @@ void anthropic_close(struct anthropic *a)
     if (!a)
         return;
     desk_close(a->desk);
-    calls_leave(a);
+    deeds_leave(a);
 }
 
 void anthropic_free(struct anthropic *a)

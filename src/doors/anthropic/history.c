@@ -18,20 +18,20 @@
 
 /* A reply of the model, and what the user's side says next. */
 struct reply {
-    json_t *kept, *parts;    /* owned: the model's; what it wants back as it was comes first */
-    json_t *results, *rest;  /* owned: the user's; results come first */
+    json_t *kept, *parts;   /* owned: the model's; what it wants back as it was comes first */
+    json_t *results, *rest; /* owned: the user's; results come first */
 };
 
 /* A call that stands in the messages. */
 struct known {
     size_t reply;
-    size_t message;  /* its place in the request */
-    int sub;         /* -1: a client's tool */
-    const char *id;  /* borrowed, as are the rest */
+    size_t message; /* its place in the request */
+    int sub;        /* -1: a client's tool */
+    const char *id; /* borrowed, as are the rest */
     json_t *input;
     char inner[24];
     bool answered;
-    size_t code_of; /* 0: the model's; else 1 + the call whose code has made it */
+    size_t code_of;  /* 0: the model's; else 1 + the call whose code has made it */
     json_t *answers; /* owned, or NULL: for calls that its code has made */
 };
 
@@ -41,9 +41,9 @@ struct reading {
     size_t count;
     struct known *known; /* owned */
     size_t known_count;
-    json_t *by_id;    /* owned: id -> place in known */
-    json_t *files;    /* owned: those seen */
-    size_t at;        /* message that is read */
+    json_t *by_id; /* owned: id -> place in known */
+    json_t *files; /* owned: those seen */
+    size_t at;     /* message that is read */
     struct err *e;
 };
 
@@ -79,8 +79,8 @@ static struct known *know(struct reading *g, const json_t *block, int sub)
     struct known *k;
 
     if ((g->known_count & (g->known_count - 1)) == 0)
-        g->known = mem_realloc(g->known,
-                               (g->known_count ? 2 * g->known_count : 1) * sizeof(*g->known));
+        g->known =
+            mem_realloc(g->known, (g->known_count ? 2 * g->known_count : 1) * sizeof(*g->known));
     k = &g->known[g->known_count++];
     *k = (struct known){.reply = g->count - 1,
                         .message = g->at,
@@ -100,8 +100,7 @@ static struct known *find(struct reading *g, const char *id)
 
 static void put_result(struct reading *g, struct known *k, json_t *text, json_t *images, bool error)
 {
-    json_t *part =
-        json_pack("{s:s, s:s, s:o}", "type", "result", "id", k->inner, "text", text);
+    json_t *part = json_pack("{s:s, s:s, s:o}", "type", "result", "id", k->inner, "text", text);
 
     if (json_array_size(images))
         json_object_set(part, "images", images);
@@ -311,7 +310,8 @@ static int take_client_use(struct reading *g, const json_t *block)
     }
     of = find(g, source);
     if (!of || of->sub < 0)
-        return err_set(g->e, ERR_CALLER, "source tool `%.100s` not found for tool use block `%.100s`",
+        return err_set(g->e, ERR_CALLER,
+                       "source tool `%.100s` not found for tool use block `%.100s`",
                        source ? source : "", text_of(block, "id"));
     size_t at = (size_t)(of - g->known); /* know() may move them */
     know(g, block, -1)->code_of = at + 1;
@@ -324,7 +324,7 @@ static int take_server_result(struct reading *g, const json_t *block, const char
     int sub = sub_find_result(type);
 
     if (k && k->sub == sub && sub >= 0 && !k->answered)
-        put_result(g, k, content_text(json_object_get(block, "content")), NULL, false);
+        put_result(g, k, content_said(json_object_get(block, "content")), NULL, false);
     return 0; /* a result of nothing is nothing */
 }
 
@@ -382,8 +382,8 @@ static void add_system(struct reading *g, const json_t *content)
     size_t i;
 
     (void)!buf_put(&g->h->system, json_view(content), &e);
-    json_array_foreach((json_t *)content, i, block)
-        (void)!buf_put(&g->h->system, json_view(json_object_get(block, "text")), &e);
+    json_array_foreach((json_t *)content, i, block)(void) !buf_put(
+        &g->h->system, json_view(json_object_get(block, "text")), &e);
     (void)!buf_put(&g->h->system, STR("\n\n"), &e);
 }
 
@@ -461,7 +461,7 @@ static void sort_open(struct reading *g)
         }
         if (k->reply != g->count - 1 || !on) {
             json_t *lost = content_error((enum sub)k->sub, "unavailable");
-            put_result(g, k, content_text(lost), NULL, true);
+            put_result(g, k, content_said(lost), NULL, true);
             json_decref(lost);
             continue;
         }
@@ -478,8 +478,7 @@ static void sort_open(struct reading *g)
 static void add_message(json_t *messages, const char *role, json_t *parts)
 {
     if (json_array_size(parts) > 0)
-        json_array_append_new(messages,
-                              json_pack("{s:s, s:O}", "role", role, "parts", parts));
+        json_array_append_new(messages, json_pack("{s:s, s:O}", "role", role, "parts", parts));
 }
 
 /* Of all replies but the last, also what came after; that one is open. */

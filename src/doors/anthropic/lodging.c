@@ -95,8 +95,8 @@ static void put_next(struct lodging *g)
         settle(g);
         return;
     }
-    service_space_take(g->spec.service, &g->caller, str_of(g->row.id),
-                       str_of(g->files[g->at].path), str_of(g->files[g->at].id), on_put, g);
+    service_space_take(g->spec.service, &g->caller, str_of(g->row.id), str_of(g->files[g->at].path),
+                       str_of(g->files[g->at].id), on_put, g);
 }
 
 /* 0: nothing there; 1: these bytes; -1: others. */
@@ -163,7 +163,8 @@ static void on_file(void *arg, const struct file_row *file, const struct err *fa
     char shown[NAME_SHOWN];
 
     if (expired || (failed && failed->kind == ERR_MISSING)) {
-        err_set(&g->failed, ERR_MISSING, expired ? "File `%s` has expired." : "File `%s` not found.",
+        err_set(&g->failed, ERR_MISSING,
+                expired ? "File `%s` has expired." : "File `%s` not found.",
                 name_show(shown, str_of(f->id)));
         fail(g, &g->failed, expired ? CODE_FILE_EXPIRED : CODE_MISSING);
         return;

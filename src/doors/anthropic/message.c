@@ -53,11 +53,11 @@ static json_t *container_of(const struct message *m)
 
 static json_t *envelope(const struct message *m, json_t *content)
 {
-    json_t *v = json_pack("{s:s, s:s, s:s, s:s, s:o, s:s?, s:n, s:n, s:o, s:n, s:n, s:o}", "id",
-                          m->id, "type", "message", "role", "assistant", "model", m->model,
-                          "content", content, "stop_reason", m->stop, "stop_sequence",
-                          "stop_details", "container", container_of(m), "context_management",
-                          "diagnostics", "usage", usage_of(m));
+    json_t *v =
+        json_pack("{s:s, s:s, s:s, s:s, s:o, s:s?, s:n, s:n, s:o, s:n, s:n, s:o}", "id", m->id,
+                  "type", "message", "role", "assistant", "model", m->model, "content", content,
+                  "stop_reason", m->stop, "stop_sequence", "stop_details", "container",
+                  container_of(m), "context_management", "diagnostics", "usage", usage_of(m));
 
     if (m->approval)
         json_object_set(v, "pending_approval", m->approval);
@@ -200,7 +200,8 @@ void message_end(struct message *m, const char *stop)
                       "container", container_of(m));
     if (m->approval)
         json_object_set(delta, "pending_approval", m->approval);
-    put_event(m, "message_delta", json_pack("{s:o, s:o, s:n}", "delta", delta, "usage", usage_of(m),
-                                            "context_management"));
+    put_event(
+        m, "message_delta",
+        json_pack("{s:o, s:o, s:n}", "delta", delta, "usage", usage_of(m), "context_management"));
     put_event(m, "message_stop", json_object());
 }

@@ -1,9 +1,9 @@
 /*
  * Private to the half of the room that answers messages.
  *
- * A request becomes an ask (ask.c), its messages a history (history.c). A run (run.c)
+ * A request becomes an ask (ask.c), its messages a history (history.c). A run (turn.c)
  * takes both to the message that is the answer: it finds the container (lodging.c),
- * asks the model, has the calls of its reply made (call.c) and asks again, until the
+ * asks the model, has the calls of its reply made (deed.c) and asks again, until the
  * model has no more to say. What comes of it is written by a message (message.c), once
  * for all who read it: desk.c lets a client that tries again read on.
  */
@@ -22,7 +22,7 @@
 #define MESSAGES_LONG 100000 /* messages of one request */
 #define UPLOADS_SHOWN 100    /* files of one request */
 #define SKILLS_SHOWN  20
-#define REPLY_CALLS   64         /* calls of one reply of the model */
+#define REPLY_CALLS   64          /* calls of one reply of the model */
 #define OUTPUT_SHOWN  (256 * KiB) /* of stdout, and of stderr, in a result */
 #define MODEL_SHOWN   (48 * KiB)  /* the same, as the model reads it */
 #define OUTPUTS_MAX   100         /* files of one call */
@@ -36,12 +36,13 @@ enum sub { SUB_BASH, SUB_EDITOR, SUB_PYTHON, SUB__COUNT };
 
 /* One of the tools that stand behind code_execution. */
 struct sub_tool {
-    const char *name;                                 /* of a call */
-    const char *result, *error, *inner, *output_type; /* types of its result, and of what is in it */
+    const char *name; /* of a call */
+    const char *result, *error, *inner,
+        *output_type; /* types of its result, and of what is in it */
 };
 extern const struct sub_tool sub_tools[SUB__COUNT];
-int sub_find(const char *name);            /* an enum sub, or -1 */
-int sub_find_result(const char *type);     /* by the type of the result block */
+int sub_find(const char *name);        /* an enum sub, or -1 */
+int sub_find_result(const char *type); /* by the type of the result block */
 
 struct version {
     const char *type;
@@ -50,7 +51,7 @@ struct version {
     bool repl;          /* cells keep to the time limit of cells, and say so in their output */
 };
 /* NULL: there is no such version. */
-const struct version *version_find(const char *type);
+const struct version *version_named(const char *type);
 bool caller_is_code(const json_t *caller); /* of a tool_use block */
 
 struct tool_limits {
@@ -76,9 +77,9 @@ json_t *content_error(enum sub sub, const char *code);
 json_t *content_ran(enum sub sub, struct str out, struct str err, int code, json_t *outputs,
                     uint64_t dropped);
 /* What a model reads of the content of a result. */
-json_t *content_text(const json_t *content);
+json_t *content_said(const json_t *content);
 /* At most max bytes: the beginning, a line about what is left out, the end. */
-json_t *text_clip(struct str text, size_t max, uint64_t dropped);
+json_t *output_clip(struct str text, size_t max, uint64_t dropped);
 
 /* --- history.c: the messages of a request, as a model reads them --- */
 
@@ -92,10 +93,10 @@ struct waiting {
 };
 
 struct history {
-    json_t *messages; /* owned: complete but for the last results */
-    json_t *results, *rest; /* owned: of the last message, which is the user's */
-    size_t replies;         /* of the model */
-    size_t calls;           /* numbered so far */
+    json_t *messages;        /* owned: complete but for the last results */
+    json_t *results, *rest;  /* owned: of the last message, which is the user's */
+    size_t replies;          /* of the model */
+    size_t calls;            /* numbered so far */
     struct waiting *waiting; /* owned */
     size_t waiting_count;
     json_t *uploads; /* owned: [{"id", "part"}]: each file once; part.text is to be filled in */
@@ -141,11 +142,11 @@ struct message {
     char id[ID_MAX];
     char *model; /* owned */
     bool stream;
-    struct buf log;     /* a stream's bytes, from the first */
-    json_t *content;    /* owned */
-    json_t *container;  /* owned, or NULL */
-    struct buf text;    /* of the block that grows, ... */
-    bool growing;       /* ... while there is one */
+    struct buf log;    /* a stream's bytes, from the first */
+    json_t *content;   /* owned */
+    json_t *container; /* owned, or NULL */
+    struct buf text;   /* of the block that grows, ... */
+    bool growing;      /* ... while there is one */
     bool begun, ended, full;
     const char *stop; /* static: why it has ended */
     json_t *approval; /* owned, or NULL: what it waits for */
@@ -159,13 +160,13 @@ void message_text(struct message *m, struct str piece);
 void message_text_end(struct message *m);
 void message_block(struct message *m, json_t *block); /* takes it */
 void message_end(struct message *m, const char *stop);
-json_t *message_value(const struct message *m);       /* whole; owned by the caller */
+json_t *message_value(const struct message *m); /* whole; owned by the caller */
 extern const struct str message_ping;
 
-/* --- call.c: one call of ours, from the model's order to its result --- */
+/* --- deed.c: one call of ours, from the model's order to its result --- */
 
-struct call;
-struct call_spec {
+struct deed;
+struct deed_spec {
     struct anthropic *anthropic;
     struct service *service;
     const struct caller *caller; /* copied */
@@ -176,7 +177,7 @@ struct call_spec {
     json_t *input;          /* referenced */
     const json_t *callable; /* or NULL */
 };
-struct call_watcher {
+struct deed_watcher {
     /* It is over. content: of its result, images: for the model, or NULL; borrowed. outputs: files
      * for the manifest, borrowed. text: for the model in place of content, or NULL. */
     void (*on_over)(void *arg, json_t *content, json_t *outputs, json_t *images, const char *text);
@@ -186,19 +187,18 @@ struct call_watcher {
     void (*on_approval)(void *arg, const struct approval_row *row);
 };
 /* Everything comes from the loop. */
-struct call *call_start(const struct call_spec *spec, const struct call_watcher *w, void *arg);
+struct deed *deed_start(const struct deed_spec *spec, const struct deed_watcher *w, void *arg);
 /* Nobody listens any more, and what runs is interrupted. */
-void call_leave(struct call *c);
-/* Nobody listens until call_find(): its code waits for answers. */
-void call_park(struct call *c);
+void deed_leave(struct deed *c);
+/* Nobody listens until deed_find(): its code waits for answers. */
+void deed_park(struct deed *c);
 /* The one of this tenant that was parked, or NULL. */
-struct call *call_find(struct anthropic *a, const char *tenant, const char *id);
+struct deed *deed_find(struct anthropic *a, const char *tenant, const char *id);
 /* answers: {id: tool_result}. All that was asked must be there: else false and nothing happens. */
-bool call_resume(struct call *c, const json_t *answers, const struct call_watcher *w, void *arg);
-void calls_leave(struct anthropic *a); /* all that are parked */
+bool deed_resume(struct deed *c, const json_t *answers, const struct deed_watcher *w, void *arg);
+void deeds_leave(struct anthropic *a); /* all that are parked */
 
 /* --- lodging.c: which session, and its files --- */
-
 
 struct lodging_spec {
     struct anthropic *anthropic;
@@ -213,33 +213,34 @@ typedef void lodging_fn(void *arg, const struct session_row *row, const struct e
                         const char *code);
 void lodging_start(const struct lodging_spec *spec, lodging_fn *fn, void *arg);
 
-/* --- run.c: from a request to the message that answers it --- */
+/* --- turn.c: from a request to the message that answers it --- */
 
-struct run;
-struct run_failure {
+struct turn;
+struct turn_failure {
     int status; /* 0: none */
     const char *code;
     char text[512];
     int retry_s;
     bool final; /* trying again is of no use, whatever the status */
 };
-struct run_spec {
+struct turn_spec {
     struct anthropic *anthropic;
     struct service *service;
     const struct caller *caller;
 };
 /* Takes what ask and history have. on_news: more can be read of its message, or it is over. */
-struct run *run_start(const struct run_spec *spec, struct ask *ask, struct history *h,
-                      loop_fn *on_news, void *arg);
-const struct message *run_message(const struct run *r);
-const struct run_failure *run_failure(const struct run *r); /* or NULL */
-bool run_is_over(const struct run *r);
+struct turn *turn_start(const struct turn_spec *spec, struct ask *ask, struct history *h,
+                        loop_fn *on_news, void *arg);
+const struct message *turn_message(const struct turn *r);
+const struct turn_failure *turn_failure(const struct turn *r); /* or NULL */
+bool turn_is_over(const struct turn *r);
 /* The stream begins now, if it can, as its reader has waited long. */
-void run_greet(struct run *r);
-/* When it is over: keeps the message and lets go of the rest. Returns about how many bytes that is. */
-size_t run_settle(struct run *r);
+void turn_greet(struct turn *r);
+/* When it is over: keeps the message and lets go of the rest. Returns about how many bytes that is.
+ */
+size_t turn_settle(struct turn *r);
 /* on_news is not called any more, and what runs is interrupted. */
-void run_leave(struct run *r);
+void turn_leave(struct turn *r);
 
 /* --- desk.c, messages.c: requests --- */
 
@@ -256,10 +257,10 @@ void handle_messages(struct request *r);
 
 struct capture {
     struct buf out, err;
-    json_t *images; /* owned: for the model */
-    char folder[SPACE_PATH_MAX]; /* $OUTPUT_DIR in the workspace */
-    bool cwd;                    /* what is new at the top of the workspace, too */
-    char **paths;                /* owned, each: to be given to the user */
+    json_t *images;           /* owned: for the model */
+    char folder[ID_MAX + 16]; /* $OUTPUT_DIR in the workspace */
+    bool cwd;                 /* what is new at the top of the workspace, too */
+    char **paths;             /* owned, each: to be given to the user */
     size_t count, at;
     bool too_large;
     json_t *outputs; /* owned: as a result has them */

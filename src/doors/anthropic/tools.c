@@ -46,7 +46,7 @@ static const struct version versions[] = {
     {"code_execution_20260521", CALLER_NOW, SHELL | IN(SUB_PYTHON), true },
 };
 
-const struct version *version_find(const char *type)
+const struct version *version_named(const char *type)
 {
     for (size_t i = 0; i < COUNT(versions); i++)
         if (strcmp(versions[i].type, type) == 0)
@@ -72,10 +72,11 @@ static void put(struct buf *b, const char *text)
 
 static void put_place(struct buf *b, const struct tool_limits *l)
 {
-    put(b, " Files that the user has uploaded are in the directory $INPUT_DIR. $OUTPUT_DIR is a new, "
-           "empty directory for each call: regular files at its top level are given to the user "
-           "when the call ends; what is elsewhere stays in the container. Files stay from one "
-           "call to the next. ");
+    put(b,
+        " Files that the user has uploaded are in the directory $INPUT_DIR. $OUTPUT_DIR is a new, "
+        "empty directory for each call: regular files at its top level are given to the user "
+        "when the call ends; what is elsewhere stays in the container. Files stay from one "
+        "call to the next. ");
     put(b, l->outside ? "A few hosts can be reached through the proxy that the environment names."
                       : "There is no network.");
 }
@@ -181,9 +182,9 @@ void tools_offer(json_t *tools, unsigned subs, const json_t *callable,
         offers[i].describe(&b, limits);
         if (i == SUB_PYTHON)
             describe_callable(&b, callable);
-        json_array_append_new(tools, json_pack("{s:s, s:o, s:o}", "name", sub_tools[i].name,
-                                               "description", record_text(buf_str(&b)), "schema",
-                                               offers[i].schema()));
+        json_array_append_new(tools,
+                              json_pack("{s:s, s:o, s:o}", "name", sub_tools[i].name, "description",
+                                        record_text(buf_str(&b)), "schema", offers[i].schema()));
         buf_done(&b);
     }
 }

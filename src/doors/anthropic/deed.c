@@ -33,8 +33,8 @@ struct pending {
     char id[TOOL_ID_MAX];
 };
 
-struct call {
-    struct call *next, **link; /* parked */
+struct deed {
+    struct deed *next, **link; /* parked */
     struct anthropic *anthropic;
     struct service *service;
     struct caller caller;
@@ -43,10 +43,10 @@ struct call {
     char id[TOOL_ID_MAX], session[ID_MAX], job_id[ID_MAX];
     unsigned number;
     json_t *input, *callable; /* owned */
-    struct call_watcher watcher;
+    struct deed_watcher watcher;
     void *arg;
     bool watched, left;
-    unsigned waits; /* callbacks that will come and cannot be taken back */
+    unsigned waits;      /* callbacks that will come and cannot be taken back */
     struct timer *timer; /* owned: for an approval, for answers, for whoever wants the result */
     struct clearance clearance;
     struct approval_watch *approval;
@@ -55,14 +55,14 @@ struct call {
     struct capture capture;
     struct pending *pending; /* owned */
     size_t pending_count;
-    json_t *fresh; /* owned: calls that nobody has been told of */
+    json_t *fresh;               /* owned: calls that nobody has been told of */
     int64_t stands_us, stood_us; /* since when its time stands still, or 0; how long before */
-    json_t *content;   /* owned: when it is over */
-    const char *text;  /* for the model in place of it, or NULL */
+    json_t *content;             /* owned: when it is over */
+    const char *text;            /* for the model in place of it, or NULL */
     bool telling;
 };
 
-static void call_free(struct call *c)
+static void deed_free(struct deed *c)
 {
     approval_unwatch(c->approval);
     timer_free(c->timer);
@@ -76,17 +76,17 @@ static void call_free(struct call *c)
 }
 
 /* A callback has come. True: nobody wants what it brings. */
-static bool is_gone(struct call *c)
+static bool is_gone(struct deed *c)
 {
     c->waits--;
     if (c->left && c->waits == 0)
-        call_free(c);
+        deed_free(c);
     else if (!c->left)
         return false;
     return true;
 }
 
-static void unpark(struct call *c)
+static void unpark(struct deed *c)
 {
     *c->link = c->next;
     if (c->next)
@@ -95,7 +95,7 @@ static void unpark(struct call *c)
     c->anthropic->parked_count--;
 }
 
-void call_leave(struct call *c)
+void deed_leave(struct deed *c)
 {
     if (c->link)
         unpark(c);
@@ -105,14 +105,14 @@ void call_leave(struct call *c)
         job_leave(take_ptr(&c->job));
     timer_clear(c->timer);
     if (c->waits == 0)
-        call_free(c);
+        deed_free(c);
 }
 
 /* --- telling --- */
 
 static void tell(void *arg)
 {
-    struct call *c = arg;
+    struct deed *c = arg;
     json_t *fresh;
 
     c->telling = false;
@@ -123,7 +123,7 @@ static void tell(void *arg)
         c->left = true;
         c->watcher.on_over(c->arg, c->content, c->capture.listed, c->capture.images, c->text);
         if (c->waits == 0)
-            call_free(c);
+            deed_free(c);
     } else if (json_array_size(c->fresh) > 0) {
         fresh = c->fresh;
         c->fresh = json_array();
@@ -132,7 +132,7 @@ static void tell(void *arg)
     }
 }
 
-static void tell_later(struct call *c)
+static void tell_later(struct deed *c)
 {
     if (c->telling)
         return;
@@ -142,7 +142,7 @@ static void tell_later(struct call *c)
 }
 
 /* Takes content. */
-static void end(struct call *c, json_t *content)
+static void end(struct deed *c, json_t *content)
 {
     c->content = content;
     timer_clear(c->timer);
@@ -151,19 +151,19 @@ static void end(struct call *c, json_t *content)
     tell_later(c);
 }
 
-static void end_error(struct call *c, const char *code, const char *text)
+static void end_error(struct deed *c, const char *code, const char *text)
 {
     c->text = text;
     end(c, content_error(c->sub, code));
 }
 
-static void end_failed(struct call *c, const struct err *failed)
+static void end_failed(struct deed *c, const struct err *failed)
 {
     static const char *const codes[] = {
-        [ERR_NONE] = "unavailable",      [ERR_CALLER] = "invalid_tool_input",
+        [ERR_NONE] = "unavailable",         [ERR_CALLER] = "invalid_tool_input",
         [ERR_LIMIT] = "invalid_tool_input", [ERR_MISSING] = "unavailable",
-        [ERR_CONFLICT] = "unavailable",  [ERR_BUSY] = "too_many_requests",
-        [ERR_DENIED] = "unavailable",    [ERR_HOST] = "unavailable",
+        [ERR_CONFLICT] = "unavailable",     [ERR_BUSY] = "too_many_requests",
+        [ERR_DENIED] = "unavailable",       [ERR_HOST] = "unavailable",
     };
 
     if (failed->kind == ERR_HOST)
@@ -173,7 +173,7 @@ static void end_failed(struct call *c, const struct err *failed)
 
 /* --- time that stands still --- */
 
-static void stand(struct call *c, bool stands)
+static void stand(struct deed *c, bool stands)
 {
     int64_t now = time_mono_us();
 
@@ -192,7 +192,7 @@ static void stand(struct call *c, bool stands)
 static void on_answered(void *arg, const struct space_file *files, size_t count,
                         const struct err *failed)
 {
-    struct call *c = arg;
+    struct deed *c = arg;
 
     (void)files, (void)count;
     if (failed && failed->kind != ERR_MISSING)
@@ -201,7 +201,7 @@ static void on_answered(void *arg, const struct space_file *files, size_t count,
 }
 
 /* Takes value. */
-static void put_answer(struct call *c, const struct pending *p, json_t *value)
+static void put_answer(struct deed *c, const struct pending *p, json_t *value)
 {
     AUTO_FREE char *text = record_dump(value, false, NULL);
     char path[sizeof(CALLS_FOLDER) + IDENT_CHARS + 2];
@@ -221,7 +221,7 @@ static void put_answer(struct call *c, const struct pending *p, json_t *value)
                       c);
 }
 
-static void time_is_up(struct call *c)
+static void time_is_up(struct deed *c)
 {
     for (size_t i = 0; i < c->pending_count; i++)
         put_answer(c, &c->pending[i],
@@ -241,8 +241,8 @@ static json_t *answer_of(const json_t *result)
 
     buf_init(&b, MESSAGES_BODY_MAX);
     (void)!buf_put(&b, json_view(content), &e);
-    json_array_foreach((json_t *)content, i, one)
-        (void)!buf_put(&b, json_view(json_object_get(one, "text")), &e);
+    json_array_foreach((json_t *)content, i,
+                       one)(void) !buf_put(&b, json_view(json_object_get(one, "text")), &e);
     v = json_pack("{s:o}", "text", record_text(buf_str(&b)));
     if (json_is_true(json_object_get(result, "is_error")))
         json_object_set_new(v, "error", json_string("failed"));
@@ -257,7 +257,7 @@ static bool is_ident(const char *s)
     return s && strlen(s) == IDENT_CHARS && strspn(s, "0123456789abcdef") == IDENT_CHARS;
 }
 
-static bool is_callable(const struct call *c, const char *name)
+static bool is_callable(const struct deed *c, const char *name)
 {
     const json_t *one;
     size_t i;
@@ -270,7 +270,7 @@ static bool is_callable(const struct call *c, const char *name)
     return false;
 }
 
-static void take_call(struct call *c, const json_t *shown)
+static void take_call(struct deed *c, const json_t *shown)
 {
     const char *ident = json_string_value(json_object_get(shown, "id"));
     const char *name = json_string_value(json_object_get(shown, "name"));
@@ -285,11 +285,11 @@ static void take_call(struct call *c, const json_t *shown)
     p = &c->pending[c->pending_count++];
     memcpy(p->ident, ident, sizeof(p->ident));
     tool_id_make(p->id, "toolu_", c->session);
-    json_array_append_new(c->fresh, json_pack("{s:s, s:s, s:O}", "id", p->id, "name", name, "input",
-                                              input));
+    json_array_append_new(c->fresh,
+                          json_pack("{s:s, s:s, s:O}", "id", p->id, "name", name, "input", input));
 }
 
-static bool takes_calls(struct call *c, const struct event *ev)
+static bool takes_calls(struct deed *c, const struct event *ev)
 {
     json_t *shown, *one;
     size_t i;
@@ -317,7 +317,7 @@ static const char *wants_text(enum sub sub)
     return sub == SUB_BASH ? "command" : "code";
 }
 
-static void conclude(struct call *c, const struct outcome *o)
+static void conclude(struct deed *c, const struct outcome *o)
 {
     struct capture *p = &c->capture;
     int code = o->exit_code;
@@ -328,27 +328,27 @@ static void conclude(struct call *c, const struct outcome *o)
     }
     if (o->status == OUTCOME_RAISED && c->sub == SUB_PYTHON)
         code = 1;
-    end(c, content_ran(c->sub, buf_str(&p->out), buf_str(&p->err), code,
-                       json_incref(p->outputs), o->output_dropped));
+    end(c, content_ran(c->sub, buf_str(&p->out), buf_str(&p->err), code, json_incref(p->outputs),
+                       o->output_dropped));
 }
 
 /* The outcome while files are kept; it is small, and so is copied. */
 struct ending {
-    struct call *call;
+    struct deed *deed;
     struct outcome outcome;
 };
 
 static void on_files(void *arg)
 {
     struct ending *n = arg;
-    struct call *c = n->call;
+    struct deed *c = n->deed;
 
     if (!is_gone(c))
         conclude(c, &n->outcome);
     free(n);
 }
 
-static void keep_files(struct call *c, const struct outcome *o)
+static void keep_files(struct deed *c, const struct outcome *o)
 {
     struct ending *n;
 
@@ -364,7 +364,7 @@ static void keep_files(struct call *c, const struct outcome *o)
 
 static void on_end(void *arg, const struct exec_info *info, const struct err *failed)
 {
-    struct call *c = arg;
+    struct deed *c = arg;
     struct outcome o;
 
     c->job = NULL;
@@ -413,14 +413,14 @@ static void on_queued(void *arg, const struct exec_info *info)
 
 static void on_event(void *arg, const struct event *ev)
 {
-    struct call *c = arg;
+    struct deed *c = arg;
 
     if (!takes_calls(c, ev))
         capture_event(&c->capture, ev);
 }
 
 /* "/workspace/.calls,name,name" */
-static void name_tools(const struct call *c, char *ret, size_t size)
+static void name_tools(const struct deed *c, char *ret, size_t size)
 {
     size_t n = (size_t)snprintf(ret, size, "%s", PLACE CALLS_FOLDER);
     const json_t *one;
@@ -434,11 +434,12 @@ static void name_tools(const struct call *c, char *ret, size_t size)
     }
 }
 
-static void execute(struct call *c)
+static void execute(struct deed *c)
 {
     static const struct exec_watcher watcher = {on_queued, on_event, on_end};
     struct str text = json_view(json_object_get(c->input, wants_text(c->sub)));
-    char output[SPACE_PATH_MAX + sizeof(PLACE)], script[SPACE_PATH_MAX], command[SPACE_PATH_MAX + 32];
+    char output[SPACE_PATH_MAX + sizeof(PLACE)], script[SPACE_PATH_MAX],
+        command[SPACE_PATH_MAX + 32];
     char tools[VALUE_MAX];
     const struct anthropic_config *config = &c->anthropic->config;
     struct env_var env[] = {
@@ -449,8 +450,8 @@ static void execute(struct call *c)
     };
     struct file_input files[] = {
         {.path = str_of(c->capture.folder), .is_folder = true},
-        {.path = STR(INPUT_DIR), .is_folder = true},
-        {.has_content = true, .content = text},
+        {.path = STR(INPUT_DIR),            .is_folder = true},
+        {.has_content = true,               .content = text  },
     };
     struct exec_spec spec = {
         .session = str_of(c->session),
@@ -479,14 +480,14 @@ static void execute(struct call *c)
 
 /* --- whoever must agree --- */
 
-static void ask(struct call *c);
+static void ask(struct deed *c);
 
 static void on_decided(void *arg)
 {
     ask(arg);
 }
 
-static void wait_for(struct call *c, const struct approval_row *row)
+static void wait_for(struct deed *c, const struct approval_row *row)
 {
     if (c->approval)
         return;
@@ -497,7 +498,7 @@ static void wait_for(struct call *c, const struct approval_row *row)
 /* Once more, as it may have been decided in between; and then it is told of. */
 static void on_waited_enough(void *arg, const struct approval_info *info, const struct err *failed)
 {
-    struct call *c = arg;
+    struct deed *c = arg;
 
     c->asking = false;
     if (is_gone(c))
@@ -511,7 +512,7 @@ static void on_waited_enough(void *arg, const struct approval_info *info, const 
         c->left = true;
         c->watcher.on_approval(c->arg, info->row);
         if (c->waits == 0)
-            call_free(c);
+            deed_free(c);
     } else {
         end_error(c, "unavailable",
                   "Error: it was not run: the person who must agree has not agreed.");
@@ -520,7 +521,7 @@ static void on_waited_enough(void *arg, const struct approval_info *info, const 
 
 static void on_verdict(void *arg, const struct approval_info *info, const struct err *failed)
 {
-    struct call *c = arg;
+    struct deed *c = arg;
 
     if (!failed && info->verdict == APPROVAL_WAIT && info->row) {
         c->asking = false;
@@ -531,7 +532,7 @@ static void on_verdict(void *arg, const struct approval_info *info, const struct
     on_waited_enough(arg, info, failed);
 }
 
-static void request(struct call *c, approval_fn *fn)
+static void request(struct deed *c, approval_fn *fn)
 {
     const struct approval_spec spec = {
         .tool = str_of(sub_tools[c->sub].name),
@@ -546,7 +547,7 @@ static void request(struct call *c, approval_fn *fn)
     service_approval_request(c->service, &c->caller, &spec, fn, c);
 }
 
-static void ask(struct call *c)
+static void ask(struct deed *c)
 {
     if (!c->asking && !c->job && !c->content)
         request(c, on_verdict);
@@ -554,10 +555,10 @@ static void ask(struct call *c)
 
 static void on_timer(void *arg)
 {
-    struct call *c = arg;
+    struct deed *c = arg;
 
     if (c->content)
-        call_leave(c); /* nobody has come for it */
+        deed_leave(c); /* nobody has come for it */
     else if (c->job)
         time_is_up(c);
     else if (!c->asking)
@@ -568,19 +569,20 @@ static void on_timer(void *arg)
 
 static void on_edited(void *arg, json_t *content)
 {
-    struct call *c = arg;
+    struct deed *c = arg;
 
     if (!is_gone(c))
         end(c, json_incref(content));
 }
 
-static void begin(struct call *c)
+static void begin(struct deed *c)
 {
     const struct editor_dirs dirs = {.input = INPUT_DIR, .output = c->capture.folder};
 
     if (c->sub == SUB_EDITOR) {
         c->waits++;
-        editor_run(c->service, &c->caller, str_of(c->session), &dirs, c->input, on_edited, c);
+        editor_run(c->anthropic->config.loop, c->service, &c->caller, str_of(c->session), &dirs,
+                   c->input, on_edited, c);
     } else if (!json_is_string(json_object_get(c->input, wants_text(c->sub)))) {
         end_error(c, "invalid_tool_input", NULL);
     } else if (service_asks(c->service)) {
@@ -590,28 +592,27 @@ static void begin(struct call *c)
     }
 }
 
-struct call *call_start(const struct call_spec *spec, const struct call_watcher *w, void *arg)
+struct deed *deed_start(const struct deed_spec *spec, const struct deed_watcher *w, void *arg)
 {
-    struct call *c = mem_zalloc(sizeof(*c));
+    struct deed *c = mem_zalloc(sizeof(*c));
 
-    *c = (struct call){.anthropic = spec->anthropic,
-                       .service = spec->service,
-                       .caller = *spec->caller,
-                       .sub = spec->sub,
-                       .repl = spec->repl,
-                       .number = spec->number,
-                       .input = json_is_object(spec->input) ? json_incref(spec->input)
-                                                            : json_object(),
-                       .callable = spec->callable ? json_incref((json_t *)spec->callable)
-                                                  : json_array(),
-                       .watcher = *w,
-                       .arg = arg,
-                       .watched = true,
-                       .fresh = json_array()};
+    *c = (struct deed){
+        .anthropic = spec->anthropic,
+        .service = spec->service,
+        .caller = *spec->caller,
+        .sub = spec->sub,
+        .repl = spec->repl,
+        .number = spec->number,
+        .input = json_is_object(spec->input) ? json_incref(spec->input) : json_object(),
+        .callable = spec->callable ? json_incref((json_t *)spec->callable) : json_array(),
+        .watcher = *w,
+        .arg = arg,
+        .watched = true,
+        .fresh = json_array()};
     snprintf(c->id, sizeof(c->id), "%s", spec->id);
     snprintf(c->session, sizeof(c->session), "%s", spec->session);
     capture_init(&c->capture, c->sub);
-    snprintf(c->capture.folder, sizeof(c->capture.folder), "%s/%u", spec->job, spec->number);
+    snprintf(c->capture.folder, sizeof(c->capture.folder), "%.39s/%u", spec->job, spec->number);
     c->capture.cwd = spec->anthropic->config.capture_cwd;
     c->capture.service = c->service;
     c->capture.caller = &c->caller;
@@ -625,14 +626,14 @@ struct call *call_start(const struct call_spec *spec, const struct call_watcher 
 
 static void drop_oldest(struct anthropic *a)
 {
-    struct call *c = a->parked;
+    struct deed *c = a->parked;
 
     while (c->next)
         c = c->next;
-    call_leave(c);
+    deed_leave(c);
 }
 
-void call_park(struct call *c)
+void deed_park(struct deed *c)
 {
     struct anthropic *a = c->anthropic;
 
@@ -647,15 +648,15 @@ void call_park(struct call *c)
     a->parked_count++;
 }
 
-struct call *call_find(struct anthropic *a, const char *tenant, const char *id)
+struct deed *deed_find(struct anthropic *a, const char *tenant, const char *id)
 {
-    for (struct call *c = a->parked; c; c = c->next)
+    for (struct deed *c = a->parked; c; c = c->next)
         if (strcmp(c->id, id) == 0 && strcmp(c->caller.tenant, tenant) == 0 && !c->left)
             return c;
     return NULL;
 }
 
-static bool is_fresh(const struct call *c, const char *id)
+static bool is_fresh(const struct deed *c, const char *id)
 {
     const json_t *one;
     size_t i;
@@ -668,7 +669,7 @@ static bool is_fresh(const struct call *c, const char *id)
     return false;
 }
 
-bool call_resume(struct call *c, const json_t *answers, const struct call_watcher *w, void *arg)
+bool deed_resume(struct deed *c, const json_t *answers, const struct deed_watcher *w, void *arg)
 {
     size_t left = 0;
 
@@ -697,8 +698,8 @@ bool call_resume(struct call *c, const json_t *answers, const struct call_watche
     return true;
 }
 
-void calls_leave(struct anthropic *a)
+void deeds_leave(struct anthropic *a)
 {
     while (a->parked)
-        call_leave(a->parked);
+        deed_leave(a->parked);
 }

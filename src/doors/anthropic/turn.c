@@ -24,14 +24,14 @@ struct todo {
     bool broken;     /* what the model wrote is no JSON object */
 };
 
-struct run {
+struct turn {
     struct anthropic *anthropic;
     struct service *service;
     struct caller caller;
     struct ask ask;
     struct history history;
     struct message message;
-    struct run_failure failure;
+    struct turn_failure failure;
     loop_fn *on_news; /* NULL: nobody listens */
     void *arg;
     bool over, left;
@@ -39,12 +39,12 @@ struct run {
     char session[ID_MAX]; /* "" without code execution */
     struct model *model;  /* borrowed */
     struct model_call *asking;
-    struct call *call;
+    struct deed *deed;
     struct todo *todo; /* owned */
     size_t todo_count, todo_at;
-    bool replied;       /* the model has, in this run */
+    bool replied; /* the model has, in this run */
     size_t turns;
-    unsigned calls;     /* made in this run */
+    unsigned calls; /* made in this run */
     int64_t begun_us;
     size_t text_part, text_bytes; /* of the reply that comes: what has been told of its text */
     bool text_told;
@@ -54,10 +54,10 @@ struct run {
     const char *stop;
 };
 
-static void ask_model(struct run *r);
-static void work(struct run *r);
+static void ask_model(struct turn *r);
+static void work(struct turn *r);
 
-static void todo_clear(struct run *r)
+static void todo_clear(struct turn *r)
 {
     for (size_t i = 0; i < r->todo_count; i++) {
         json_decref(r->todo[i].input);
@@ -67,7 +67,7 @@ static void todo_clear(struct run *r)
     r->todo_count = r->todo_at = 0;
 }
 
-static void run_free(struct run *r)
+static void turn_free(struct turn *r)
 {
     todo_clear(r);
     message_done(&r->message);
@@ -79,50 +79,50 @@ static void run_free(struct run *r)
 }
 
 /* A callback has come. True: nobody wants what it brings. */
-static bool is_gone(struct run *r)
+static bool is_gone(struct turn *r)
 {
     r->waits--;
     if (r->left && r->waits == 0)
-        run_free(r);
+        turn_free(r);
     else if (!r->left)
         return false;
     return true;
 }
 
-void run_leave(struct run *r)
+void turn_leave(struct turn *r)
 {
     r->on_news = NULL;
     r->left = true;
     if (r->asking)
         model_call_cancel(take_ptr(&r->asking));
-    if (r->call)
-        call_leave(take_ptr(&r->call));
+    if (r->deed)
+        deed_leave(take_ptr(&r->deed));
     if (r->waits == 0)
-        run_free(r);
+        turn_free(r);
 }
 
-const struct message *run_message(const struct run *r)
+const struct message *turn_message(const struct turn *r)
 {
     return &r->message;
 }
 
-const struct run_failure *run_failure(const struct run *r)
+const struct turn_failure *turn_failure(const struct turn *r)
 {
     return r->failure.status ? &r->failure : NULL;
 }
 
-bool run_is_over(const struct run *r)
+bool turn_is_over(const struct turn *r)
 {
     return r->over;
 }
 
-void run_greet(struct run *r)
+void turn_greet(struct turn *r)
 {
     if (r->ask.stream && !r->over && r->model && (*r->session || !r->ask.version))
         message_begin(&r->message);
 }
 
-size_t run_settle(struct run *r)
+size_t turn_settle(struct turn *r)
 {
     assert(r->over);
     todo_clear(r);
@@ -133,7 +133,7 @@ size_t run_settle(struct run *r)
     return r->bytes + r->message.log.n;
 }
 
-static void tell(struct run *r)
+static void tell(struct turn *r)
 {
     if (r->on_news)
         r->on_news(r->arg);
@@ -141,13 +141,13 @@ static void tell(struct run *r)
 
 /* --- ends --- */
 
-static void end(struct run *r)
+static void end(struct turn *r)
 {
     r->over = true;
     tell(r);
 }
 
-static void fail(struct run *r, int status, const char *code, const char *text)
+static void fail(struct turn *r, int status, const char *code, const char *text)
 {
     r->failure.status = status;
     r->failure.code = code ? code : CODE_INVALID;
@@ -155,7 +155,7 @@ static void fail(struct run *r, int status, const char *code, const char *text)
     end(r);
 }
 
-static void fail_err(struct run *r, const struct err *e, const char *code)
+static void fail_err(struct turn *r, const struct err *e, const char *code)
 {
     int status = http_status_of(e);
 
@@ -167,7 +167,7 @@ static void fail_err(struct run *r, const struct err *e, const char *code)
     fail(r, status, code, e->kind == ERR_HOST ? "Internal server error" : e->text);
 }
 
-static void set_container(struct run *r, const struct session_row *row)
+static void set_container(struct turn *r, const struct session_row *row)
 {
     json_decref(r->message.container);
     r->message.container = container_value(row);
@@ -177,7 +177,7 @@ static void set_container(struct run *r, const struct session_row *row)
 
 static void on_session_now(void *arg, const struct session_info *info, const struct err *failed)
 {
-    struct run *r = arg;
+    struct turn *r = arg;
 
     if (is_gone(r))
         return;
@@ -188,7 +188,7 @@ static void on_session_now(void *arg, const struct session_info *info, const str
 }
 
 /* Its deadline moves with each use, so it is asked for at the end. */
-static void finish_container(struct run *r)
+static void finish_container(struct turn *r)
 {
     if (!*r->session) {
         message_end(&r->message, r->stop);
@@ -202,7 +202,7 @@ static void finish_container(struct run *r)
 static void on_manifest(void *arg, const struct space_file *files, size_t count,
                         const struct err *failed)
 {
-    struct run *r = arg;
+    struct turn *r = arg;
 
     (void)files, (void)count;
     if (failed)
@@ -212,7 +212,7 @@ static void on_manifest(void *arg, const struct space_file *files, size_t count,
 }
 
 /* What the user has been given, where code finds it again: <job>/manifest.json. */
-static bool write_manifest(struct run *r)
+static bool write_manifest(struct turn *r)
 {
     char path[ID_MAX + 32], container[ID_MAX];
     struct blob *blob;
@@ -237,7 +237,7 @@ static bool write_manifest(struct run *r)
 }
 
 /* stop: static. */
-static void finish(struct run *r, const char *stop)
+static void finish(struct turn *r, const char *stop)
 {
     r->stop = stop;
     if (json_array_size(r->outputs) == 0 || !write_manifest(r))
@@ -246,29 +246,28 @@ static void finish(struct run *r, const char *stop)
 
 /* --- calls --- */
 
-static void put_block(struct run *r, json_t *block)
+static void put_block(struct turn *r, json_t *block)
 {
     r->bytes += 4 * tokens_of(block);
     message_block(&r->message, block);
 }
 
 /* For the manifest: what was run, and how it ended. */
-static void log_call(struct run *r, const struct todo *t, const json_t *content)
+static void log_call(struct turn *r, const struct todo *t, const json_t *content)
 {
     json_t *code = json_object_get(content, "return_code");
     json_t *error = json_object_get(content, "error_code");
 
-    json_array_append_new(r->log,
-                          json_pack("{s:s, s:s, s:O, s:O*, s:O*}", "id", t->id, "tool",
-                                    sub_tools[t->sub].name, "input", t->input, "return_code", code,
-                                    "error_code", error));
+    json_array_append_new(r->log, json_pack("{s:s, s:s, s:O, s:O*, s:O*}", "id", t->id, "tool",
+                                            sub_tools[t->sub].name, "input", t->input,
+                                            "return_code", code, "error_code", error));
 }
 
 /* content, images: borrowed; text: for the model in place of the content's, or NULL. */
-static void take_result(struct run *r, struct todo *t, json_t *content, json_t *images,
+static void take_result(struct turn *r, struct todo *t, json_t *content, json_t *images,
                         const char *text)
 {
-    json_t *said = text ? json_string(text) : content_text(content);
+    json_t *said = text ? json_string(text) : content_said(content);
 
     log_call(r, t, content);
     put_block(r, block_result(t->sub, t->id, json_incref(content)));
@@ -281,9 +280,9 @@ static void take_result(struct run *r, struct todo *t, json_t *content, json_t *
 
 static void on_over(void *arg, json_t *content, json_t *outputs, json_t *images, const char *text)
 {
-    struct run *r = arg;
+    struct turn *r = arg;
 
-    r->call = NULL;
+    r->deed = NULL;
     json_array_extend(r->outputs, outputs);
     take_result(r, &r->todo[r->todo_at], content, images, text);
 }
@@ -291,9 +290,9 @@ static void on_over(void *arg, json_t *content, json_t *outputs, json_t *images,
 /* The message ends with what its code has called, and the code waits. */
 static void on_calls(void *arg, json_t *calls)
 {
-    struct run *r = arg;
-    json_t *caller = json_pack("{s:s, s:s}", "type", r->ask.version->caller, "tool_id",
-                               r->todo[r->todo_at].id);
+    struct turn *r = arg;
+    json_t *caller =
+        json_pack("{s:s, s:s}", "type", r->ask.version->caller, "tool_id", r->todo[r->todo_at].id);
     json_t *one;
     size_t i;
 
@@ -302,26 +301,26 @@ static void on_calls(void *arg, json_t *calls)
                                       json_string_value(json_object_get(one, "name")),
                                       json_object_get(one, "input"), caller));
     json_decref(caller);
-    call_park(take_ptr(&r->call));
+    deed_park(take_ptr(&r->deed));
     finish(r, "tool_use");
 }
 
 static void on_approval(void *arg, const struct approval_row *row)
 {
-    struct run *r = arg;
+    struct turn *r = arg;
 
-    r->call = NULL;
-    r->message.approval = json_pack("{s:s, s:s, s:o}", "id", row->id, "tool_use_id",
-                                    r->todo[r->todo_at].id, "expires_at",
-                                    stamp_value(row->expires_ms));
+    r->deed = NULL;
+    r->message.approval =
+        json_pack("{s:s, s:s, s:o}", "id", row->id, "tool_use_id", r->todo[r->todo_at].id,
+                  "expires_at", stamp_value(row->expires_ms));
     finish(r, "pause_turn");
 }
 
-static const struct call_watcher call_watcher = {on_over, on_calls, on_approval};
+static const struct deed_watcher deed_watcher = {on_over, on_calls, on_approval};
 
-static void start_call(struct run *r, struct todo *t)
+static void start_call(struct turn *r, struct todo *t)
 {
-    const struct call_spec spec = {.anthropic = r->anthropic,
+    const struct deed_spec spec = {.anthropic = r->anthropic,
                                    .service = r->service,
                                    .caller = &r->caller,
                                    .sub = t->sub,
@@ -334,16 +333,16 @@ static void start_call(struct run *r, struct todo *t)
                                    .callable = r->ask.callable};
 
     r->message.runs++;
-    r->call = call_start(&spec, &call_watcher, r);
+    r->deed = deed_start(&spec, &deed_watcher, r);
 }
 
 /* Gone: too long ago, or the server was started anew, or another node's. */
-static void resume_call(struct run *r, struct todo *t)
+static void resume_call(struct turn *r, struct todo *t)
 {
     static const char text[] = "Error: the interpreter that ran this has not waited for its tools "
                                "to answer, or the server was restarted; its variables are lost, "
                                "files are kept. Run it again if it is still needed.";
-    struct call *c = call_find(r->anthropic, r->caller.tenant, t->id);
+    struct deed *c = deed_find(r->anthropic, r->caller.tenant, t->id);
     json_t *lost;
 
     if (!c) {
@@ -352,22 +351,22 @@ static void resume_call(struct run *r, struct todo *t)
         json_decref(lost);
         return;
     }
-    if (!call_resume(c, t->answers, &call_watcher, r)) {
+    if (!deed_resume(c, t->answers, &deed_watcher, r)) {
         fail(r, 400, NULL,
              "messages: `tool_use` ids were found without `tool_result` blocks immediately after: "
              "all calls of the code are answered together");
         return;
     }
-    r->call = c;
+    r->deed = c;
 }
 
-static bool has_time(const struct run *r)
+static bool has_time(const struct turn *r)
 {
     return (uint64_t)(time_mono_us() - r->begun_us) / 1000 < r->anthropic->config.wall_ms;
 }
 
 /* The next call, or the model. */
-static void work(struct run *r)
+static void work(struct turn *r)
 {
     struct todo *t;
     json_t *bad;
@@ -393,7 +392,7 @@ static void work(struct run *r)
 
 /* --- replies --- */
 
-static void put_call(struct run *r, json_t *part)
+static void put_call(struct turn *r, json_t *part)
 {
     const char *name = json_string_value(json_object_get(part, "name"));
     json_t *args = json_object_get(part, "args"), *raw = json_object_get(part, "raw");
@@ -414,15 +413,14 @@ static void put_call(struct run *r, json_t *part)
         return;
     }
     put_block(r, block_use((enum sub)sub, id, input));
-    r->todo[r->todo_count] = (struct todo){.sub = (enum sub)sub,
-                                           .input = input,
-                                           .broken = !json_is_object(args)};
+    r->todo[r->todo_count] =
+        (struct todo){.sub = (enum sub)sub, .input = input, .broken = !json_is_object(args)};
     memcpy(r->todo[r->todo_count].id, id, sizeof(id));
     memcpy(r->todo[r->todo_count++].inner, inner, sizeof(inner));
 }
 
 /* What has not been told of it yet. */
-static void put_text(struct run *r, size_t i, struct str text)
+static void put_text(struct turn *r, size_t i, struct str text)
 {
     size_t told = r->text_told && r->text_part == i ? r->text_bytes : 0;
 
@@ -437,7 +435,7 @@ static void put_text(struct run *r, size_t i, struct str text)
 }
 
 /* Returns how many calls are the client's. */
-static size_t put_reply(struct run *r, json_t *parts)
+static size_t put_reply(struct turn *r, json_t *parts)
 {
     size_t i, client = 0, calls = 0;
     json_t *part;
@@ -483,7 +481,7 @@ static json_t *parts_copy(const json_t *parts)
     return v;
 }
 
-static void take_reply(struct run *r, const struct model_reply *reply)
+static void take_reply(struct turn *r, const struct model_reply *reply)
 {
     json_t *parts = parts_copy(reply->parts);
     size_t client = put_reply(r, parts);
@@ -505,7 +503,7 @@ static void take_reply(struct run *r, const struct model_reply *reply)
 
 /* --- a model that does not reply --- */
 
-static void fail_model(struct run *r, const struct model_failure *f)
+static void fail_model(struct turn *r, const struct model_failure *f)
 {
     switch (f->trouble) {
     case MODEL_BUSY:
@@ -532,7 +530,7 @@ static void fail_model(struct run *r, const struct model_failure *f)
 }
 
 /* What was done so far is worth more than an error: the client comes back with it. */
-static void on_failure(struct run *r, const struct model_failure *f)
+static void on_failure(struct turn *r, const struct model_failure *f)
 {
     log_warn("%s: the model has not replied: %s", r->caller.request, f->err.text);
     if (r->text_told || json_array_size(r->message.content) == 0)
@@ -545,7 +543,7 @@ static void on_failure(struct run *r, const struct model_failure *f)
 
 static void on_text(void *arg, size_t part, struct str piece)
 {
-    struct run *r = arg;
+    struct turn *r = arg;
 
     if (!r->ask.stream || piece.n == 0)
         return;
@@ -562,7 +560,7 @@ static void on_text(void *arg, size_t part, struct str piece)
 
 static void on_reply(void *arg, const struct model_reply *reply, const struct model_failure *failed)
 {
-    struct run *r = arg;
+    struct turn *r = arg;
 
     r->asking = NULL;
     if (failed)
@@ -576,7 +574,7 @@ static uint64_t tell_seconds(uint64_t ms, uint64_t most)
     return (ms && ms < most ? ms : most) / 1000;
 }
 
-static json_t *tools_of(struct run *r)
+static json_t *tools_of(struct turn *r)
 {
     const struct anthropic_config *config = &r->anthropic->config;
     json_t *tools = r->ask.forced_sub && !r->replied ? json_array() : json_copy(r->ask.tools);
@@ -599,7 +597,7 @@ static json_t *tools_of(struct run *r)
     return tools;
 }
 
-static void ask_model(struct run *r)
+static void ask_model(struct turn *r)
 {
     static const struct model_watcher watcher = {on_text, on_reply};
     json_t *tools;
@@ -632,7 +630,7 @@ static void ask_model(struct run *r)
 
 /* --- the beginning --- */
 
-static void take_waiting(struct run *r)
+static void take_waiting(struct turn *r)
 {
     struct history *h = &r->history;
 
@@ -653,7 +651,7 @@ static void take_waiting(struct run *r)
 static void on_lodged(void *arg, const struct session_row *row, const struct err *failed,
                       const char *code)
 {
-    struct run *r = arg;
+    struct turn *r = arg;
 
     if (is_gone(r))
         return;
@@ -673,7 +671,7 @@ static const char no_model[] =
 
 static void begin(void *arg)
 {
-    struct run *r = arg;
+    struct turn *r = arg;
     struct lodging_spec spec = {.anthropic = r->anthropic,
                                 .service = r->service,
                                 .caller = &r->caller,
@@ -699,30 +697,31 @@ static void begin(void *arg)
     } else if (!r->ask.version) {
         work(r);
     } else if (r->history.pending_code && !spec.container.n && !*r->history.session) {
-        fail(r, 400, NULL,
-             "container_id is required when there are pending tool uses generated by code execution "
-             "with tools.");
+        fail(
+            r, 400, NULL,
+            "container_id is required when there are pending tool uses generated by code execution "
+            "with tools.");
     } else {
         r->waits++;
         lodging_start(&spec, on_lodged, r);
     }
 }
 
-struct run *run_start(const struct run_spec *spec, struct ask *ask, struct history *h,
-                      loop_fn *on_news, void *arg)
+struct turn *turn_start(const struct turn_spec *spec, struct ask *ask, struct history *h,
+                        loop_fn *on_news, void *arg)
 {
-    struct run *r = mem_zalloc(sizeof(*r));
+    struct turn *r = mem_zalloc(sizeof(*r));
 
-    *r = (struct run){.anthropic = spec->anthropic,
-                      .service = spec->service,
-                      .caller = *spec->caller,
-                      .ask = *ask,
-                      .history = *h,
-                      .on_news = on_news,
-                      .arg = arg,
-                      .begun_us = time_mono_us(),
-                      .outputs = json_array(),
-                      .log = json_array()};
+    *r = (struct turn){.anthropic = spec->anthropic,
+                       .service = spec->service,
+                       .caller = *spec->caller,
+                       .ask = *ask,
+                       .history = *h,
+                       .on_news = on_news,
+                       .arg = arg,
+                       .begun_us = time_mono_us(),
+                       .outputs = json_array(),
+                       .log = json_array()};
     *ask = (struct ask){0};
     *h = (struct history){0};
     message_init(&r->message, r->ask.model, r->ask.stream);
