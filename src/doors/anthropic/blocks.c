@@ -15,9 +15,9 @@ void tool_id_make(char ret[TOOL_ID_MAX], const char *prefix, const char *session
 {
     char own[ID_MAX];
 
-    id_make(own, "_");
+    id_make(own, "u_");
     snprintf(ret, TOOL_ID_MAX, "%s%s%s", prefix, *session ? session + strlen(SESSION_PREFIX) : "",
-             *session ? own : own + 1);
+             *session ? own + 1 : own + 2);
 }
 
 bool tool_id_session(const char *id, char ret[ID_MAX])
