@@ -78,7 +78,7 @@ struct prisme_settings {
 
 struct anthropic_settings {
     char *pool; /* owned, or NULL */
-    uint64_t timeout_ms, cell_ms, turns, wall_ms, idle_ms, approval_ms;
+    uint64_t timeout_ms, cell_ms, turns, wall_ms, idle_ms, answer_ms, approval_ms;
     bool download_uploads, capture_cwd;
 };
 

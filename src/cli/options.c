@@ -262,6 +262,9 @@ const struct option options[] = {
     {"anthropic-idle",    0, OPTION_SECONDS, GROUP_ANTHROPIC, SERVE, AT(anthropic.idle_ms),
      1000, DAY_MS, .metavar = "S",
      .text = "A container without use keeps its interpreter for so long, and its files for longer."},
+    {"anthropic-answer-wait", 0, OPTION_SECONDS, GROUP_ANTHROPIC, SERVE, AT(anthropic.answer_ms),
+     100, DAY_MS, .metavar = "S",
+     .text = "Code that has called a tool of the client waits for so long; then: TimeoutError."},
     {"anthropic-approval-wait", 0, OPTION_SECONDS, GROUP_ANTHROPIC, SERVE,
      AT(anthropic.approval_ms), 0, DAY_MS, .metavar = "S",
      .text = "A message waits for an approver for so long, before it pauses."},
@@ -398,6 +401,7 @@ void settings_init(struct settings *s)
                                                .turns = 100,
                                                .wall_ms = 9 * MINUTE_MS,
                                                .idle_ms = 5 * MINUTE_MS,
+                                               .answer_ms = 270 * SECOND_MS,
                                                .approval_ms = 45 * SECOND_MS};
     limits_default(&s->pool.limits);
 }

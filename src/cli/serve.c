@@ -153,6 +153,7 @@ static void build_anthropic(struct server *sv)
         .turns = sv->s->anthropic.turns,
         .wall_ms = sv->s->anthropic.wall_ms,
         .idle_ms = sv->s->anthropic.idle_ms,
+        .answer_ms = sv->s->anthropic.answer_ms,
         .approval_ms = sv->s->anthropic.approval_ms,
         .capture_cwd = sv->s->anthropic.capture_cwd,
     };

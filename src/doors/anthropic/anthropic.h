@@ -25,6 +25,7 @@ struct anthropic_config {
     uint64_t turns;        /* of the model in one message: then it pauses */
     uint64_t wall_ms;      /* of one message: then it pauses, too */
     uint64_t idle_ms;      /* a container keeps its sandbox; 0: as long as the pool says */
+    uint64_t answer_ms;    /* code that has called a tool of the client waits for it */
     uint64_t approval_ms;  /* a message waits for an approver before it pauses */
     bool capture_cwd;      /* new files at the top of the workspace are the user's, too */
 };

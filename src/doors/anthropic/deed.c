@@ -9,58 +9,14 @@
  * for them. If no request comes, the code is told that time is up; when it has ended its
  * result is kept for a while. A call that is not there any more has no result but an error.
  */
-#include "doors/anthropic/messages_int.h"
+#include "doors/anthropic/deed_int.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#define CALLS_MIME    "application/vnd.retort.calls+json"
-#define CALLS_FOLDER  ".calls"
-#define CALLS_BYTES   (1 * MiB) /* of calls shown together */
-#define PENDING_MAX   256
-#define IDENT_CHARS   24
-#define ANSWER_MS     270000  /* for the client to come back; then it is a TimeoutError */
-#define STANDS_MS     1800000 /* of one call in all, as its code has no other limit meanwhile */
-#define KEPT_MS       600000  /* the result of a call whose client has not come back */
-#define PARKED_MAX    256
+#define KEPT_MS       600000     /* the result of a call whose client has not come back */
 #define COMMAND_SHORT (24 * KiB) /* a longer one is a script in the workspace */
-#define PLACE         "/workspace/"
 #define VALUE_MAX     (8 * KiB)
-
-/* A call that the code has made and that has no answer. */
-struct pending {
-    char ident[IDENT_CHARS + 1]; /* the code's own name for it */
-    char id[TOOL_ID_MAX];
-};
-
-struct deed {
-    struct deed *next, **link; /* parked */
-    struct anthropic *anthropic;
-    struct service *service;
-    struct caller caller;
-    enum sub sub;
-    bool repl;
-    char id[TOOL_ID_MAX], session[ID_MAX], job_id[ID_MAX];
-    unsigned number;
-    json_t *input, *callable; /* owned */
-    struct deed_watcher watcher;
-    void *arg;
-    bool watched, left;
-    unsigned waits;      /* callbacks that will come and cannot be taken back */
-    struct timer *timer; /* owned: for an approval, for answers, for whoever wants the result */
-    struct clearance clearance;
-    struct approval_watch *approval;
-    bool asking;
-    struct job *job; /* borrowed: while it runs */
-    struct capture capture;
-    struct pending *pending; /* owned */
-    size_t pending_count;
-    json_t *fresh;               /* owned: calls that nobody has been told of */
-    int64_t stands_us, stood_us; /* since when its time stands still, or 0; how long before */
-    json_t *content;             /* owned: when it is over */
-    const char *text;            /* for the model in place of it, or NULL */
-    bool telling;
-};
 
 static void deed_free(struct deed *c)
 {
@@ -75,8 +31,7 @@ static void deed_free(struct deed *c)
     free(c);
 }
 
-/* A callback has come. True: nobody wants what it brings. */
-static bool is_gone(struct deed *c)
+bool deed_is_gone(struct deed *c)
 {
     c->waits--;
     if (c->left && c->waits == 0)
@@ -86,19 +41,10 @@ static bool is_gone(struct deed *c)
     return true;
 }
 
-static void unpark(struct deed *c)
-{
-    *c->link = c->next;
-    if (c->next)
-        c->next->link = c->link;
-    c->link = NULL;
-    c->anthropic->parked_count--;
-}
-
 void deed_leave(struct deed *c)
 {
     if (c->link)
-        unpark(c);
+        deed_unpark(c);
     c->watched = false;
     c->left = true;
     if (c->job)
@@ -116,7 +62,7 @@ static void tell(void *arg)
     json_t *fresh;
 
     c->telling = false;
-    if (is_gone(c) || !c->watched)
+    if (deed_is_gone(c) || !c->watched)
         return;
     if (c->content) {
         c->watched = false;
@@ -132,7 +78,7 @@ static void tell(void *arg)
     }
 }
 
-static void tell_later(struct deed *c)
+void deed_tell(struct deed *c)
 {
     if (c->telling)
         return;
@@ -148,7 +94,7 @@ static void end(struct deed *c, json_t *content)
     timer_clear(c->timer);
     if (!c->watched)
         timer_set(c->timer, KEPT_MS);
-    tell_later(c);
+    deed_tell(c);
 }
 
 static void end_error(struct deed *c, const char *code, const char *text)
@@ -169,145 +115,6 @@ static void end_failed(struct deed *c, const struct err *failed)
     if (failed->kind == ERR_HOST)
         log_error("%s: %s", c->caller.request, failed->text);
     end_error(c, codes[failed->kind], NULL);
-}
-
-/* --- time that stands still --- */
-
-static void stand(struct deed *c, bool stands)
-{
-    int64_t now = time_mono_us();
-
-    if (!c->job || stands == (c->stands_us != 0))
-        return;
-    if (stands && c->stood_us / 1000 >= STANDS_MS)
-        return; /* its own time goes on, and ends it */
-    if (!stands)
-        c->stood_us += now - c->stands_us;
-    c->stands_us = stands ? now : 0;
-    job_stop_clock(c->job, stands);
-}
-
-/* --- answers --- */
-
-static void on_answered(void *arg, const struct space_file *files, size_t count,
-                        const struct err *failed)
-{
-    struct deed *c = arg;
-
-    (void)files, (void)count;
-    if (failed && failed->kind != ERR_MISSING)
-        log_warn("%s: an answer did not reach the code: %s", c->caller.request, failed->text);
-    (void)!is_gone(c);
-}
-
-/* Takes value. */
-static void put_answer(struct deed *c, const struct pending *p, json_t *value)
-{
-    AUTO_FREE char *text = record_dump(value, false, NULL);
-    char path[sizeof(CALLS_FOLDER) + IDENT_CHARS + 2];
-    struct blob *blob;
-    struct err e;
-
-    json_decref(value);
-    snprintf(path, sizeof(path), CALLS_FOLDER "/%s", p->ident);
-    blob = service_blob_new(c->service, &c->caller, &e);
-    if (!blob || !text || blob_write(blob, str_of(text), &e) < 0) {
-        blob_free(blob);
-        log_warn("%s: an answer did not reach the code: %s", c->caller.request, e.text);
-        return;
-    }
-    c->waits++;
-    service_space_put(c->service, &c->caller, str_of(c->session), str_of(path), blob, on_answered,
-                      c);
-}
-
-static void time_is_up(struct deed *c)
-{
-    for (size_t i = 0; i < c->pending_count; i++)
-        put_answer(c, &c->pending[i],
-                   json_pack("{s:s, s:s}", "error", "timeout", "text",
-                             "the client has not answered within 270 seconds"));
-    c->pending_count = 0;
-    stand(c, false);
-}
-
-static json_t *answer_of(const json_t *result)
-{
-    const json_t *content = json_object_get(result, "content"), *one;
-    json_t *v;
-    struct buf b;
-    struct err e;
-    size_t i;
-
-    buf_init(&b, MESSAGES_BODY_MAX);
-    (void)!buf_put(&b, json_view(content), &e);
-    json_array_foreach((json_t *)content, i,
-                       one)(void) !buf_put(&b, json_view(json_object_get(one, "text")), &e);
-    v = json_pack("{s:o}", "text", record_text(buf_str(&b)));
-    if (json_is_true(json_object_get(result, "is_error")))
-        json_object_set_new(v, "error", json_string("failed"));
-    buf_done(&b);
-    return v;
-}
-
-/* --- calls of the code --- */
-
-static bool is_ident(const char *s)
-{
-    return s && strlen(s) == IDENT_CHARS && strspn(s, "0123456789abcdef") == IDENT_CHARS;
-}
-
-static bool is_callable(const struct deed *c, const char *name)
-{
-    const json_t *one;
-    size_t i;
-
-    json_array_foreach(c->callable, i, one)
-    {
-        if (name && strcmp(json_string_value(json_object_get(one, "name")), name) == 0)
-            return true;
-    }
-    return false;
-}
-
-static void take_call(struct deed *c, const json_t *shown)
-{
-    const char *ident = json_string_value(json_object_get(shown, "id"));
-    const char *name = json_string_value(json_object_get(shown, "name"));
-    json_t *input = json_object_get(shown, "input");
-    struct pending *p;
-
-    if (!is_ident(ident) || !is_callable(c, name) || !json_is_object(input) ||
-        c->pending_count == PENDING_MAX)
-        return; /* code that makes up what our own would never say */
-    if (!c->pending)
-        c->pending = mem_zalloc(PENDING_MAX * sizeof(*c->pending));
-    p = &c->pending[c->pending_count++];
-    memcpy(p->ident, ident, sizeof(p->ident));
-    tool_id_make(p->id, "toolu_", c->session);
-    json_array_append_new(c->fresh,
-                          json_pack("{s:s, s:s, s:O}", "id", p->id, "name", name, "input", input));
-}
-
-static bool takes_calls(struct deed *c, const struct event *ev)
-{
-    json_t *shown, *one;
-    size_t i;
-
-    if (ev->kind != EVENT_DISPLAY || ev->bundle.count == 0 ||
-        !str_is(ev->bundle.part[0].mime, CALLS_MIME))
-        return false;
-    if (ev->bundle.part[0].data.n > CALLS_BYTES)
-        return true;
-    shown = json_loadb(ev->bundle.part[0].data.p, ev->bundle.part[0].data.n, 0, NULL);
-    json_array_foreach(json_object_get(shown, "calls"), i, one) take_call(c, one);
-    json_decref(shown);
-    if (c->pending_count > 0) {
-        stand(c, true);
-        timer_set(c->timer, ANSWER_MS);
-        tell_later(c);
-    }
-    return true;
 }
 
 /* --- how it ends --- */
@@ -343,7 +150,7 @@ static void on_files(void *arg)
     struct ending *n = arg;
     struct deed *c = n->deed;
 
-    if (!is_gone(c))
+    if (!deed_is_gone(c))
         conclude(c, &n->outcome);
     free(n);
 }
@@ -415,7 +222,7 @@ static void on_event(void *arg, const struct event *ev)
 {
     struct deed *c = arg;
 
-    if (!takes_calls(c, ev))
+    if (!deed_takes_calls(c, ev))
         capture_event(&c->capture, ev);
 }
 
@@ -501,7 +308,7 @@ static void on_waited_enough(void *arg, const struct approval_info *info, const 
     struct deed *c = arg;
 
     c->asking = false;
-    if (is_gone(c))
+    if (deed_is_gone(c))
         return;
     if (failed) {
         end_failed(c, failed);
@@ -525,7 +332,7 @@ static void on_verdict(void *arg, const struct approval_info *info, const struct
 
     if (!failed && info->verdict == APPROVAL_WAIT && info->row) {
         c->asking = false;
-        if (!is_gone(c))
+        if (!deed_is_gone(c))
             wait_for(c, info->row);
         return;
     }
@@ -560,7 +367,7 @@ static void on_timer(void *arg)
     if (c->content)
         deed_leave(c); /* nobody has come for it */
     else if (c->job)
-        time_is_up(c);
+        deed_time_is_up(c);
     else if (!c->asking)
         request(c, on_waited_enough);
 }
@@ -571,7 +378,7 @@ static void on_edited(void *arg, json_t *content)
 {
     struct deed *c = arg;
 
-    if (!is_gone(c))
+    if (!deed_is_gone(c))
         end(c, json_incref(content));
 }
 
@@ -620,86 +427,4 @@ struct deed *deed_start(const struct deed_spec *spec, const struct deed_watcher 
     c->timer = timer_new(spec->anthropic->config.loop, on_timer, c);
     begin(c);
     return c;
-}
-
-/* --- parked --- */
-
-static void drop_oldest(struct anthropic *a)
-{
-    struct deed *c = a->parked;
-
-    while (c->next)
-        c = c->next;
-    deed_leave(c);
-}
-
-void deed_park(struct deed *c)
-{
-    struct anthropic *a = c->anthropic;
-
-    c->watched = false;
-    if (a->parked_count == PARKED_MAX)
-        drop_oldest(a);
-    c->next = a->parked;
-    c->link = &a->parked;
-    if (c->next)
-        c->next->link = &c->next;
-    a->parked = c;
-    a->parked_count++;
-}
-
-struct deed *deed_find(struct anthropic *a, const char *tenant, const char *id)
-{
-    for (struct deed *c = a->parked; c; c = c->next)
-        if (strcmp(c->id, id) == 0 && strcmp(c->caller.tenant, tenant) == 0 && !c->left)
-            return c;
-    return NULL;
-}
-
-static bool is_fresh(const struct deed *c, const char *id)
-{
-    const json_t *one;
-    size_t i;
-
-    json_array_foreach(c->fresh, i, one)
-    {
-        if (strcmp(json_string_value(json_object_get(one, "id")), id) == 0)
-            return true;
-    }
-    return false;
-}
-
-bool deed_resume(struct deed *c, const json_t *answers, const struct deed_watcher *w, void *arg)
-{
-    size_t left = 0;
-
-    for (size_t i = 0; i < c->pending_count; i++)
-        if (!json_object_get(answers, c->pending[i].id) && !is_fresh(c, c->pending[i].id))
-            return false;
-    unpark(c);
-    c->watcher = *w;
-    c->arg = arg;
-    c->watched = true;
-    for (size_t i = 0; i < c->pending_count; i++) {
-        const json_t *answer = json_object_get(answers, c->pending[i].id);
-        if (answer)
-            put_answer(c, &c->pending[i], answer_of(answer));
-        else
-            c->pending[left++] = c->pending[i];
-    }
-    c->pending_count = left;
-    if (left == 0) {
-        if (c->job)
-            timer_clear(c->timer);
-        stand(c, false);
-    }
-    if (c->content || json_array_size(c->fresh) > 0)
-        tell_later(c);
-    return true;
-}
-
-void deeds_leave(struct anthropic *a)
-{
-    while (a->parked)
-        deed_leave(a->parked);
 }

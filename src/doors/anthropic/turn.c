@@ -9,50 +9,10 @@
  * when code does; or it pauses, as what was said and done so far is best kept: the client
  * sends it back, and nothing is done twice.
  */
-#include "doors/anthropic/messages_int.h"
+#include "doors/anthropic/turn_int.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-
-/* A call of the reply in hand. */
-struct todo {
-    char id[TOOL_ID_MAX];
-    char inner[24];
-    enum sub sub;
-    json_t *input;   /* owned */
-    json_t *answers; /* owned, or NULL */
-    bool broken;     /* what the model wrote is no JSON object */
-};
-
-struct turn {
-    struct anthropic *anthropic;
-    struct service *service;
-    struct caller caller;
-    struct ask ask;
-    struct history history;
-    struct message message;
-    struct turn_failure failure;
-    loop_fn *on_news; /* NULL: nobody listens */
-    void *arg;
-    bool over, left;
-    unsigned waits;
-    char session[ID_MAX]; /* "" without code execution */
-    struct model *model;  /* borrowed */
-    struct model_call *asking;
-    struct deed *deed;
-    struct todo *todo; /* owned */
-    size_t todo_count, todo_at;
-    bool replied; /* the model has, in this run */
-    size_t turns;
-    unsigned calls; /* made in this run */
-    int64_t begun_us;
-    size_t text_part, text_bytes; /* of the reply that comes: what has been told of its text */
-    bool text_told;
-    size_t bytes;    /* of the message, about */
-    json_t *outputs; /* owned: for the manifest */
-    json_t *log;     /* owned: calls, for the manifest */
-    const char *stop;
-};
 
 static void ask_model(struct turn *r);
 static void work(struct turn *r);
@@ -78,8 +38,7 @@ static void turn_free(struct turn *r)
     free(r);
 }
 
-/* A callback has come. True: nobody wants what it brings. */
-static bool is_gone(struct turn *r)
+bool turn_is_gone(struct turn *r)
 {
     r->waits--;
     if (r->left && r->waits == 0)
@@ -133,115 +92,10 @@ size_t turn_settle(struct turn *r)
     return r->bytes + r->message.log.n;
 }
 
-static void tell(struct turn *r)
+void turn_tell(struct turn *r)
 {
     if (r->on_news)
         r->on_news(r->arg);
-}
-
-/* --- ends --- */
-
-static void end(struct turn *r)
-{
-    r->over = true;
-    tell(r);
-}
-
-static void fail(struct turn *r, int status, const char *code, const char *text)
-{
-    r->failure.status = status;
-    r->failure.code = code ? code : CODE_INVALID;
-    snprintf(r->failure.text, sizeof(r->failure.text), "%s", text);
-    end(r);
-}
-
-static void fail_err(struct turn *r, const struct err *e, const char *code)
-{
-    int status = http_status_of(e);
-
-    r->failure.retry_s = e->retry_s;
-    if (e->kind == ERR_HOST)
-        log_error("%s: %s", r->caller.request, e->text);
-    if (e->kind == ERR_BUSY)
-        status = 529;
-    fail(r, status, code, e->kind == ERR_HOST ? "Internal server error" : e->text);
-}
-
-static void set_container(struct turn *r, const struct session_row *row)
-{
-    json_decref(r->message.container);
-    r->message.container = container_value(row);
-    if (json_array_size(r->ask.skills) > 0)
-        json_object_set(r->message.container, "skills", (json_t *)r->ask.skills);
-}
-
-static void on_session_now(void *arg, const struct session_info *info, const struct err *failed)
-{
-    struct turn *r = arg;
-
-    if (is_gone(r))
-        return;
-    if (!failed)
-        set_container(r, info->row);
-    message_end(&r->message, r->stop);
-    end(r);
-}
-
-/* Its deadline moves with each use, so it is asked for at the end. */
-static void finish_container(struct turn *r)
-{
-    if (!*r->session) {
-        message_end(&r->message, r->stop);
-        end(r);
-        return;
-    }
-    r->waits++;
-    service_session_get(r->service, &r->caller, str_of(r->session), on_session_now, r);
-}
-
-static void on_manifest(void *arg, const struct space_file *files, size_t count,
-                        const struct err *failed)
-{
-    struct turn *r = arg;
-
-    (void)files, (void)count;
-    if (failed)
-        log_warn("%s: no manifest: %s", r->caller.request, failed->text);
-    if (!is_gone(r))
-        finish_container(r);
-}
-
-/* What the user has been given, where code finds it again: <job>/manifest.json. */
-static bool write_manifest(struct turn *r)
-{
-    char path[ID_MAX + 32], container[ID_MAX];
-    struct blob *blob;
-    struct err e;
-    json_t *v;
-
-    container_of_session(r->session, container);
-    v = json_pack("{s:s, s:s, s:O, s:O}", "job", r->message.id, "container", container, "calls",
-                  r->log, "outputs", r->outputs);
-    AUTO_FREE char *text = json_dumps(v, JSON_INDENT(2));
-    json_decref(v);
-    blob = service_blob_new(r->service, &r->caller, &e);
-    if (!text || !blob || blob_write(blob, str_of(text), &e) < 0) {
-        blob_free(blob);
-        return false;
-    }
-    snprintf(path, sizeof(path), "%s/manifest.json", r->message.id);
-    r->waits++;
-    service_space_put(r->service, &r->caller, str_of(r->session), str_of(path), blob, on_manifest,
-                      r);
-    return true;
-}
-
-/* stop: static. */
-static void finish(struct turn *r, const char *stop)
-{
-    r->stop = stop;
-    if (json_array_size(r->outputs) == 0 || !write_manifest(r))
-        finish_container(r);
 }
 
 /* --- calls --- */
@@ -274,7 +128,7 @@ static void take_result(struct turn *r, struct todo *t, json_t *content, json_t 
     history_answer(&r->history, t->inner, said, r->model->sees_images ? images : NULL);
     json_decref(said);
     r->todo_at++;
-    tell(r);
+    turn_tell(r);
     work(r);
 }
 
@@ -302,7 +156,7 @@ static void on_calls(void *arg, json_t *calls)
                                       json_object_get(one, "input"), caller));
     json_decref(caller);
     deed_park(take_ptr(&r->deed));
-    finish(r, "tool_use");
+    turn_finish(r, "tool_use");
 }
 
 static void on_approval(void *arg, const struct approval_row *row)
@@ -313,7 +167,7 @@ static void on_approval(void *arg, const struct approval_row *row)
     r->message.approval =
         json_pack("{s:s, s:s, s:o}", "id", row->id, "tool_use_id", r->todo[r->todo_at].id,
                   "expires_at", stamp_value(row->expires_ms));
-    finish(r, "pause_turn");
+    turn_finish(r, "pause_turn");
 }
 
 static const struct deed_watcher deed_watcher = {on_over, on_calls, on_approval};
@@ -352,9 +206,10 @@ static void resume_call(struct turn *r, struct todo *t)
         return;
     }
     if (!deed_resume(c, t->answers, &deed_watcher, r)) {
-        fail(r, 400, NULL,
-             "messages: `tool_use` ids were found without `tool_result` blocks immediately after: "
-             "all calls of the code are answered together");
+        turn_fail(
+            r, 400, NULL,
+            "messages: `tool_use` ids were found without `tool_result` blocks immediately after: "
+            "all calls of the code are answered together");
         return;
     }
     r->deed = c;
@@ -378,7 +233,7 @@ static void work(struct turn *r)
     }
     t = &r->todo[r->todo_at];
     if (r->bytes > MESSAGE_BYTES || (r->todo_at > 0 && !has_time(r))) {
-        finish(r, "pause_turn");
+        turn_finish(r, "pause_turn");
     } else if (t->broken) {
         bad = content_error(t->sub, "invalid_tool_input");
         take_result(r, t, bad, NULL, NULL);
@@ -490,53 +345,15 @@ static void take_reply(struct turn *r, const struct model_reply *reply)
     r->message.output_tokens += reply->output_tokens;
     r->replied = true;
     history_reply(&r->history, parts);
-    tell(r);
+    turn_tell(r);
     if (reply->stop == MODEL_LENGTH || reply->stop == MODEL_REFUSAL)
-        finish(r, stops[reply->stop]);
+        turn_finish(r, stops[reply->stop]);
     else if (client > 0)
-        finish(r, "tool_use");
+        turn_finish(r, "tool_use");
     else if (r->todo_count > 0 || reply->stop == MODEL_PAUSE)
         work(r);
     else
-        finish(r, stops[reply->stop]);
-}
-
-/* --- a model that does not reply --- */
-
-static void fail_model(struct turn *r, const struct model_failure *f)
-{
-    switch (f->trouble) {
-    case MODEL_BUSY:
-        r->failure.retry_s = (int)(f->retry_ms / 1000) + (f->retry_ms % 1000 != 0);
-        fail(r, f->status == 429 ? 429 : 529, NULL, "The model is busy. Try again later.");
-        break;
-    case MODEL_TOO_LONG:
-        fail(r, 400, NULL, "prompt is too long: it is more than the model takes");
-        break;
-    case MODEL_NO_TOOLS:
-        fail(r, 400, NULL, "tools: the model of this server knows no tools");
-        break;
-    case MODEL_DENIED:
-        r->failure.final = true;
-        if (f->err.kind == ERR_CALLER)
-            fail(r, 400, NULL, f->err.text);
-        else
-            fail(r, 500, NULL, "The model refuses this server. Its log says more.");
-        break;
-    case MODEL_NONSENSE:
-        fail(r, 502, NULL, "The model has not given an answer that can be read.");
-        break;
-    }
-}
-
-/* What was done so far is worth more than an error: the client comes back with it. */
-static void on_failure(struct turn *r, const struct model_failure *f)
-{
-    log_warn("%s: the model has not replied: %s", r->caller.request, f->err.text);
-    if (r->text_told || json_array_size(r->message.content) == 0)
-        fail_model(r, f);
-    else
-        finish(r, f->trouble == MODEL_TOO_LONG ? "model_context_window_exceeded" : "pause_turn");
+        turn_finish(r, stops[reply->stop]);
 }
 
 /* --- asking --- */
@@ -555,7 +372,7 @@ static void on_text(void *arg, size_t part, struct str piece)
     r->text_part = part;
     r->text_bytes += piece.n;
     message_text(&r->message, piece);
-    tell(r);
+    turn_tell(r);
 }
 
 static void on_reply(void *arg, const struct model_reply *reply, const struct model_failure *failed)
@@ -564,7 +381,7 @@ static void on_reply(void *arg, const struct model_reply *reply, const struct mo
 
     r->asking = NULL;
     if (failed)
-        on_failure(r, failed);
+        turn_no_reply(r, failed);
     else
         take_reply(r, reply);
 }
@@ -605,7 +422,7 @@ static void ask_model(struct turn *r)
     history_close(&r->history);
     if (r->turns > 0 && (r->turns >= r->anthropic->config.turns || !has_time(r) ||
                          r->bytes > MESSAGE_BYTES || r->anthropic->draining)) {
-        finish(r, "pause_turn");
+        turn_finish(r, "pause_turn");
         return;
     }
     r->turns++;
@@ -653,14 +470,14 @@ static void on_lodged(void *arg, const struct session_row *row, const struct err
 {
     struct turn *r = arg;
 
-    if (is_gone(r))
+    if (turn_is_gone(r))
         return;
     if (failed) {
-        fail_err(r, failed, code);
+        turn_fail_err(r, failed, code);
         return;
     }
     memcpy(r->session, row->id, sizeof(r->session));
-    set_container(r, row);
+    turn_set_container(r, row);
     take_waiting(r);
 }
 
@@ -681,23 +498,24 @@ static void begin(void *arg)
 
     struct err e;
 
-    if (is_gone(r))
+    if (turn_is_gone(r))
         return;
     (void)!buf_put(&r->ask.system, buf_str(&r->history.system), &e);
     r->model = models_find(r->anthropic->config.models, r->caller.tenant, str_of(r->ask.model));
     if (!r->model) {
         r->failure.final = true;
-        fail(r, 400, NULL, no_model);
+        turn_fail(r, 400, NULL, no_model);
     } else if (!r->ask.version && json_array_size(r->history.uploads) > 0) {
-        fail(r, 400, NULL, "messages: container_upload needs the code_execution tool");
+        turn_fail(r, 400, NULL, "messages: container_upload needs the code_execution tool");
     } else if (!r->ask.version && r->history.waiting_count > 0) {
-        fail(r, 400, NULL,
-             "messages: a tool use of code execution was found without a corresponding result, but "
-             "no code_execution tool was provided");
+        turn_fail(
+            r, 400, NULL,
+            "messages: a tool use of code execution was found without a corresponding result, but "
+            "no code_execution tool was provided");
     } else if (!r->ask.version) {
         work(r);
     } else if (r->history.pending_code && !spec.container.n && !*r->history.session) {
-        fail(
+        turn_fail(
             r, 400, NULL,
             "container_id is required when there are pending tool uses generated by code execution "
             "with tools.");
