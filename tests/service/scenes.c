@@ -15,6 +15,7 @@ static const struct setting crowded = {.idle_ms = 60, .lifetime_ms = 900, .max_s
 
 static const struct setting cold = {.ready = 0};
 static const struct setting poor = {.ready = 1, .reserve = UINT64_MAX};
+static const struct setting tidy = {.ready = 0, .retention_ms = 1000, .tenant_bytes = 10};
 static const struct setting mean = {.ready = 1, .held_bytes = 10 * KiB};
 
 struct scene {
@@ -48,6 +49,11 @@ static const struct scene scenes[] = {
     {"looking_while_it_runs",             scene_looking_while_it_runs,             &awake,        true },
     {"disk_is_limited",                   scene_disk_is_limited,                   &narrow,       true },
     {"files_given_with_code",             scene_files_given_with_code,             &awake,        true },
+    {"files_expire",                      scene_files_expire,                      &tidy,         true },
+    {"files_in_pages",                    scene_files_in_pages,                    &tidy,         true },
+    {"files_have_a_quota",                scene_files_have_a_quota,                &tidy,         true },
+    {"editor",                            scene_editor,                            &awake,        true },
+    {"editor_refuses",                    scene_editor_refuses,                    &awake,        true },
     {"busy_limits",                       scene_busy_limits,                       &full,         true },
     {"tenants_apart",                     scene_tenants_apart,                     &sleepy_later, true },
     {"crowd",                             scene_crowd,                             &crowded,      true },

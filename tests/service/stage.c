@@ -89,6 +89,7 @@ void stage_up(const struct setting *s)
         .fetch_bytes = MiB,
         .fetch_ms = 5000,
         .held_bytes = s->held_bytes,
+        .tenant_bytes = s->tenant_bytes,
     };
     struct err e;
 

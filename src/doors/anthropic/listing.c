@@ -42,7 +42,7 @@ bool listing_read(struct request *r, const char *prefix, struct listing *ret)
     if ((page.n > 0) + (after.n > 0) + (before.n > 0) > 1)
         return refuse(r, page.n ? "page" : "before_id", "one place to go on from is enough");
     if (page.n > 0) {
-        if (page.n < n || memcmp(page.p, PAGE_PREFIX, n) != 0)
+        if (page.n <= n || memcmp(page.p, PAGE_PREFIX, n) != 0)
             return refuse(r, "page", "this is no page that an answer has named");
         after = (struct str){page.p + n, page.n - n};
     }

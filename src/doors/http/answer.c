@@ -95,6 +95,7 @@ static void send_past(struct request *r, int status, struct str text)
 {
     const union MHD_ConnectionInfo *tls =
         MHD_get_connection_info(r->mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+    const char *also = r->door ? r->door->id_header : NULL;
     struct buf b;
     struct err e;
 
@@ -103,11 +104,12 @@ static void send_past(struct request *r, int status, struct str text)
     r->refused = true;
     r->conn->linger = true;
     buf_init(&b, 8 * KiB);
-    const char *id = r->door && r->door->id_header ? r->door->id_header : "x-request-id";
-    if (buf_printf(&b, &e,
-                   "HTTP/1.1 %d %s\r\n%s: %s\r\ncontent-type: application/json\r\n"
-                   "content-length: %zu\r\nconnection: close\r\n\r\n%.*s",
-                   status, MHD_get_reason_phrase_for((unsigned)status), id, r->caller.request,
+    if (buf_printf(&b, &e, "HTTP/1.1 %d %s\r\nx-request-id: %s\r\n", status,
+                   MHD_get_reason_phrase_for((unsigned)status), r->caller.request) == 0 &&
+        (!also || buf_printf(&b, &e, "%s: %s\r\n", also, r->caller.request) == 0) &&
+        buf_printf(&b, &e,
+                   "content-type: application/json\r\ncontent-length: %zu\r\n"
+                   "connection: close\r\n\r\n%.*s",
                    text.n, (int)text.n, text.p) == 0) {
         if (tls)
             (void)!gnutls_record_send(tls->tls_session, b.p, b.n);

@@ -88,7 +88,8 @@ static bool decode_path(struct request *r)
     return true;
 }
 
-/* Whose way of saying what is wrong it is before a route is found, and when there is none. */
+/* Whose way of saying what is wrong it is before a route is found, and when there is none. By the
+ * target as it was sent, which may be one that cannot be. */
 static void claim(struct request *r)
 {
     const struct tables *t = &r->http->tables;
@@ -96,8 +97,7 @@ static void claim(struct request *r)
     for (size_t d = 0; d < t->count; d++) {
         const char *prefix = t->doors[d]->prefix;
         size_t n = prefix ? strlen(prefix) : 0;
-        if (n > 0 && r->path.n >= n && memcmp(r->path.p, prefix, n) == 0 &&
-            (r->path.n == n || r->path.p[n] == '/'))
+        if (n > 0 && strncmp(r->target, prefix, n) == 0 && strchr("/?", r->target[n]))
             r->door = t->doors[d];
     }
 }
@@ -183,9 +183,9 @@ enum MHD_Result http_on_request(void *arg, struct MHD_Connection *mhd, const cha
         r->http->in_hand++;
         conn_expect(r->conn, r->http->config.header_ms);
         r->body_us = time_mono_us();
+        claim(r);
         if (!request_head(r, method, url, version) || !guard_head(r))
             return MHD_YES;
-        claim(r);
         if (r->has_body)
             (void)!admit(r);
         return MHD_YES;
