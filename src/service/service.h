@@ -84,6 +84,9 @@ void service_reload(struct service *sv);
 /* The first pool's interpreter is up. *ret_why when not, or when something is broken. */
 bool service_is_ready(struct service *sv, const char **ret_why);
 
+/* As loop_work(), for a door whose done() calls the service: it is there until then. */
+void service_work(struct service *sv, loop_fn *work, loop_fn *done, void *arg);
+
 /* --- who asks --- */
 
 struct caller {
@@ -379,10 +382,9 @@ typedef void file_open_fn(void *arg, int *fd, const struct file_row *file,
                           const struct err *failed);
 
 /* Why there is no file, beside err.kind: in err.sys. */
-#define FILE_EXPIRED ESTALE  /* ERR_MISSING: its time is over; it is known for FILE_KNOWN_MS more  \
-                              */
+#define FILE_EXPIRED  ESTALE /* ERR_MISSING: its time is over */
 #define FILE_QUOTA    EDQUOT /* ERR_LIMIT: this tenant's files would take more than tenant_bytes */
-#define FILE_KNOWN_MS (7 * 86400 * INT64_C(1000))
+#define FILE_KNOWN_MS (7 * 86400 * INT64_C(1000)) /* so long it is known that one has expired */
 
 struct file_spec {
     struct str name;

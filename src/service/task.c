@@ -149,3 +149,37 @@ int task_session_there(struct task *t, struct err *e)
         return err_set(e, ERR_MISSING, "the session has been deleted");
     return 0;
 }
+
+/* --- work of a door --- */
+
+struct chore {
+    struct service *sv; /* borrowed: not freed before */
+    loop_fn *work, *done;
+    void *arg;
+};
+
+static void do_chore(void *arg)
+{
+    struct chore *c = arg;
+
+    c->work(c->arg);
+}
+
+static void end_chore(void *arg)
+{
+    struct chore *c = arg;
+    struct service *sv = c->sv;
+
+    c->done(c->arg);
+    mem_freep(&c);
+    sv->pending--; /* after what done() has asked for is counted */
+}
+
+void service_work(struct service *sv, loop_fn *work, loop_fn *done, void *arg)
+{
+    struct chore *c = mem_zalloc(sizeof(*c));
+
+    *c = (struct chore){sv, work, done, arg};
+    sv->pending++;
+    loop_work(sv->loop, do_chore, end_chore, c);
+}

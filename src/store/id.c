@@ -82,7 +82,7 @@ int64_t id_ms(struct str id)
     uint64_t us = 0;
 
     for (size_t i = id.n - ID_CHARS; i < id.n - RANDOM_CHARS; i++)
-        us = us << 5 | (uint64_t)((const char *)memchr(alphabet, id.p[i], 32) - alphabet);
+        us = us << 5 | (uint64_t)(strchr(alphabet, id.p[i]) - alphabet);
     return (int64_t)(us / 1000);
 }
 

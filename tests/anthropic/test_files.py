@@ -196,8 +196,10 @@ def test_6_files_are_those_of_the_other_doors(server, api):
 
 @pytest.fixture(scope="module")
 def house():
-    """With keys, little room for each tenant, and uploads that can be downloaded."""
-    with Server("--tenant-files", "20k", "--anthropic-download-uploads", "--ready", "0") as server:
+    """With keys, two models, little room for each tenant, and uploads that can be downloaded."""
+    models = "".join(f"[model {name}]\nurl = http://127.0.0.1:1/v1\n" for name in ("fast", "wise"))
+    with Server("--tenant-files", "20k", "--anthropic-download-uploads", "--ready", "0", "--model-tenants", "two=wise",
+                config=models) as server:
         keys = [server.keys("create", "--tenant", name, "--quiet").strip() for name in ("one", "two")]
         server.process.send_signal(1)
         for _ in range(100):
@@ -240,6 +242,14 @@ def test_7_tenants_are_apart(house):
     # a cursor is a place in one's own list, whoever's it is
     assert theirs["id"] not in ids(one.list("?before_id=" + mine["id"]))
     two.get("/v1/files/" + theirs["id"]).expect(200)
+
+
+def test_1_1_the_models_that_a_tenant_may_name(house):
+    for api, names in zip(house[1:], (["fast", "wise"], ["wise", "fast"])):
+        page = api.get("/v1/models").expect(200).json
+        assert [m["id"] for m in page["data"]] == names
+        assert (page["first_id"], page["last_id"], page["has_more"]) == (names[0], names[1], False)
+        assert api.get("/v1/models/wise").expect(200).json["id"] == "wise"
 
 
 @pytest.mark.parametrize("headers", [

@@ -27,8 +27,7 @@ struct command {
 };
 
 struct edit {
-    struct loop *loop; /* borrowed, as is the service */
-    struct service *sv;
+    struct service *sv; /* borrowed */
     struct caller caller;
     char session[ID_MAX];
     char path[SPACE_PATH_MAX];
@@ -99,8 +98,9 @@ static void end(struct edit *d, const struct err *failed)
 static void end_later(void *arg)
 {
     struct edit *d = arg;
+    const struct err failed = d->failed;
 
-    end(d, &d->failed);
+    end(d, &failed);
 }
 
 /* --- writing --- */
@@ -135,7 +135,7 @@ static void write_file(struct edit *d)
     d->blob = service_blob_new(d->sv, &d->caller, &d->failed);
     if (!d->blob)
         return end(d, &d->failed);
-    loop_work(d->loop, fill_blob, on_filled, d);
+    service_work(d->sv, fill_blob, on_filled, d);
 }
 
 /* --- create --- */
@@ -284,7 +284,8 @@ static void read_file(void *arg)
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0) {
-            err_sys(&d->failed, "read '%s'", d->path);
+            err_set(&d->failed, ERR_HOST, "'%s' cannot be read: %s", d->path,
+                    n < 0 ? strerror(errno) : "it is shorter than it was");
             return;
         }
         done += (size_t)n;
@@ -326,7 +327,7 @@ static void on_open(void *arg, int *fd, const struct space_file *file, const str
     }
     d->fd = take_fd(fd);
     d->size = (size_t)file->size;
-    loop_work(d->loop, read_file, on_read, d);
+    service_work(d->sv, read_file, on_read, d);
 }
 
 /* --- the beginning --- */
@@ -364,7 +365,7 @@ void editor_run(struct loop *l, struct service *sv, const struct caller *c, stru
 {
     struct edit *d = mem_zalloc(sizeof(*d));
 
-    *d = (struct edit){.loop = l, .sv = sv, .caller = *c, .fd = -1, .fn = fn, .arg = arg};
+    *d = (struct edit){.sv = sv, .caller = *c, .fd = -1, .fn = fn, .arg = arg};
     if (!str_to_cstr(session, d->session, sizeof(d->session)))
         d->session[0] = '\0'; /* which is nobody's */
     if (take_input(d, input, dirs, &d->failed) < 0)

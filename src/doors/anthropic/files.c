@@ -147,7 +147,7 @@ void handle_file_upload(struct request *r)
     }
     a->spec.name = str_of(a->name);
     if (a->text.p)
-        loop_work(request_loop(r), write_text, create, a);
+        service_work(request_service(r), write_text, create, a);
     else
         create(a);
 }

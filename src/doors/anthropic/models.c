@@ -72,34 +72,37 @@ static json_t *model_value(const struct model *m)
 
 /* --- routes --- */
 
-static struct model *model_of(struct request *r, struct str wanted)
+/* What the caller may name, the one it gets without naming any first. */
+static struct model *model_at(struct request *r, size_t i)
 {
     const struct anthropic *a = request_ctx(r);
 
-    return models_find(a->config.models, request_caller(r)->tenant, wanted);
+    return models_at(a->config.models, request_caller(r)->tenant, i);
 }
 
 void handle_models(struct request *r)
 {
-    const struct model *m = model_of(r, (struct str){0});
     json_t *data = json_array();
-    const char *id = m ? m->label : NULL;
+    const struct model *m, *first = model_at(r, 0), *last = first;
 
-    if (m)
+    for (size_t i = 0; (m = model_at(r, i)); i++) {
         json_array_append_new(data, model_value(m));
+        last = m;
+    }
     answer_json(r, 200,
-                json_pack("{s:o, s:b, s:s?, s:s?}", "data", data, "has_more", 0, "first_id", id,
-                          "last_id", id));
+                json_pack("{s:o, s:b, s:o, s:o}", "data", data, "has_more", 0, "first_id",
+                          first ? record_text(str_of(first->label)) : json_null(), "last_id",
+                          last ? record_text(str_of(last->label)) : json_null()));
 }
 
 void handle_model(struct request *r)
 {
     struct str id = request_path(r, "model");
-    const struct model *m = model_of(r, id);
+    const struct model *m;
     char shown[NAME_SHOWN];
 
-    if (m && str_is(id, m->label))
-        answer_json(r, 200, model_value(m));
-    else
-        answer_fail(r, 404, CODE_MISSING, NULL, "model: %s", name_show(shown, id));
+    for (size_t i = 0; (m = model_at(r, i)); i++)
+        if (str_is(id, m->label))
+            return answer_json(r, 200, model_value(m));
+    answer_fail(r, 404, CODE_MISSING, NULL, "model: %s", name_show(shown, id));
 }

@@ -91,7 +91,7 @@ static char *apply(const char *before, const json_t *v)
         if (*text != '-')
             at += sprintf(at, "%s\n", text + 1);
     }
-    strcpy(at, before);
+    memcpy(at, before, strlen(before) + 1);
     return ret;
 }
 
@@ -129,8 +129,9 @@ static void test_long_ones(void **state)
 
     (void)state;
     for (size_t i = 0; i < n; i++) {
-        memcpy(before + 2 * i, i % 2 ? "a\n" : "b\n", 2);
-        memcpy(after + 2 * i, i % 3 ? "a\n" : "c\n", 2);
+        before[2 * i] = i % 2 ? 'a' : 'b';
+        after[2 * i] = i % 3 ? 'a' : 'c';
+        before[2 * i + 1] = after[2 * i + 1] = '\n';
     }
     v = hunk_value(str_of(before), str_of(after));
     assert_true(json_array_size(json_object_get(v, "lines")) > n);

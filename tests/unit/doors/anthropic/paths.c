@@ -2,6 +2,8 @@
 #include "doors/anthropic/anthropic_int.h"
 #include "unit.h"
 
+#include <stdio.h>
+
 static const struct editor_dirs dirs = {"input", "out/0123"};
 
 static void test_meant(void **state)
@@ -53,7 +55,7 @@ static void test_no_such_folder(void **state)
     (void)state;
     assert_int_equal(editor_path(STR("$OUTPUT_DIR/x"), &none, got, &e), -1);
     memset(longest, 'x', sizeof(longest));
-    memcpy(longest, "$INPUT_DIR/", 11);
+    longest[snprintf(longest, sizeof(longest), "$INPUT_DIR/")] = 'x';
     assert_int_equal(editor_path((struct str){longest, sizeof(longest)}, &dirs, got, &e), -1);
     assert_int_equal(editor_path(STR("a\0b"), &dirs, got, &e), -1);
     assert_int_equal(editor_path(STR("$INPUT_DIR/a\0b"), &dirs, got, &e), -1);

@@ -103,7 +103,7 @@ static void test_what_is_too_much(void **state)
     (void)state;
     assert_has(view(STR("a\0b"), NULL), "!the file is no text");
     memset(big, 'x', n);
-    memcpy(big, "GIF89a", 6);
+    big[snprintf(big, n, "GIF89a")] = 'x';
     assert_null(view_bytes((struct str){big, n}, NULL, &e));
     assert_has(e.text, "at most");
     memset(big, 'x', 6);
