@@ -124,6 +124,9 @@ def rebuilt(events):
                 assert opened["input"] == {} or typed
                 typed += delta["partial_json"]
                 opened["input"] = json.loads(typed) if typed else {}
+            elif delta["type"] in ("thinking_delta", "signature_delta"):
+                member = delta["type"].removesuffix("_delta")
+                opened[member] += delta[member]
             else:
                 raise AssertionError(event)
         elif kind == "content_block_stop":
