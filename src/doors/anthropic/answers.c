@@ -178,6 +178,7 @@ void deed_park(struct deed *c)
     struct anthropic *a = c->anthropic;
 
     c->watched = false;
+    deed_step_aside(c);
     if (a->parked_count == PARKED_MAX)
         drop_oldest(a);
     c->next = a->parked;

@@ -16,7 +16,7 @@
 
 #define KEPT_MS       600000     /* the result of a call whose client has not come back */
 #define COMMAND_SHORT (24 * KiB) /* a longer one is a script in the workspace */
-#define VALUE_MAX     (8 * KiB)
+#define VALUE_MAX     (9 * KiB)  /* CALLABLE_MAX names of the longest */
 
 static void deed_free(struct deed *c)
 {
@@ -45,6 +45,7 @@ void deed_leave(struct deed *c)
 {
     if (c->link)
         deed_unpark(c);
+    deed_step_aside(c);
     c->watched = false;
     c->left = true;
     if (c->job)
@@ -91,6 +92,7 @@ void deed_tell(struct deed *c)
 static void end(struct deed *c, json_t *content)
 {
     c->content = content;
+    deed_step_aside(c);
     timer_clear(c->timer);
     if (!c->watched)
         timer_set(c->timer, KEPT_MS);
@@ -310,6 +312,8 @@ static void on_waited_enough(void *arg, const struct approval_info *info, const 
     c->asking = false;
     if (deed_is_gone(c))
         return;
+    approval_unwatch(take_ptr(&c->approval));
+    timer_clear(c->timer);
     if (failed) {
         end_failed(c, failed);
     } else if (info->verdict == APPROVAL_CLEAR) {
@@ -317,6 +321,7 @@ static void on_waited_enough(void *arg, const struct approval_info *info, const 
         execute(c);
     } else if (info->verdict == APPROVAL_WAIT && info->row) {
         c->left = true;
+        deed_step_aside(c);
         c->watcher.on_approval(c->arg, info->row);
         if (c->waits == 0)
             deed_free(c);
@@ -399,6 +404,58 @@ static void begin(struct deed *c)
     }
 }
 
+/* --- one at a time in a container: what they leave is told apart by when they ran --- */
+
+static void take_place(struct deed *c)
+{
+    struct deed **at = &c->anthropic->active;
+
+    while (*at)
+        at = &(*at)->after;
+    *at = c;
+    c->active = at;
+}
+
+static bool is_free(const struct deed *c)
+{
+    for (const struct deed *d = c->anthropic->active; d != c; d = d->after)
+        if (strcmp(d->session, c->session) == 0)
+            return false;
+    return true;
+}
+
+static void begin_later(void *arg)
+{
+    struct deed *c = arg;
+
+    if (!deed_is_gone(c))
+        begin(c);
+}
+
+static void take_turn(struct deed *c)
+{
+    c->begun = true;
+    c->waits++;
+    loop_later(c->anthropic->config.loop, begin_later, c);
+}
+
+void deed_step_aside(struct deed *c)
+{
+    struct deed *d = c->after;
+
+    if (!c->active)
+        return;
+    *c->active = d;
+    if (d)
+        d->active = c->active;
+    c->active = NULL;
+    for (; d; d = d->after)
+        if (!d->begun && strcmp(d->session, c->session) == 0) {
+            take_turn(d);
+            return;
+        }
+}
+
 struct deed *deed_start(const struct deed_spec *spec, const struct deed_watcher *w, void *arg)
 {
     struct deed *c = mem_zalloc(sizeof(*c));
@@ -425,6 +482,8 @@ struct deed *deed_start(const struct deed_spec *spec, const struct deed_watcher 
     c->capture.caller = &c->caller;
     c->capture.session = c->session;
     c->timer = timer_new(spec->anthropic->config.loop, on_timer, c);
-    begin(c);
+    take_place(c);
+    if (is_free(c))
+        take_turn(c);
     return c;
 }

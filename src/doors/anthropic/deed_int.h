@@ -14,7 +14,8 @@ struct pending {
 };
 
 struct deed {
-    struct deed *next, **link; /* parked */
+    struct deed *next, **link;    /* parked */
+    struct deed *after, **active; /* in its place among those that run or wait for their turn */
     struct anthropic *anthropic;
     struct service *service;
     struct caller caller;
@@ -26,6 +27,7 @@ struct deed {
     struct deed_watcher watcher;
     void *arg;
     bool watched, left;
+    bool begun;          /* it has had its turn */
     unsigned waits;      /* callbacks that will come and cannot be taken back */
     struct timer *timer; /* owned: for an approval, for answers, for whoever wants the result */
     struct clearance clearance;
@@ -43,6 +45,9 @@ struct deed {
 };
 
 /* --- deed.c --- */
+
+/* It does not keep others from their turn: it is over, or parked. */
+void deed_step_aside(struct deed *c);
 
 /* A callback has come. True: nobody wants what it brings. */
 bool deed_is_gone(struct deed *c);

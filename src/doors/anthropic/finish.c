@@ -11,8 +11,22 @@ static void end(struct turn *r)
     turn_tell(r);
 }
 
+static void on_deleted(void *arg, const struct err *failed)
+{
+    (void)arg, (void)failed; /* it goes with the retention then */
+}
+
+/* Nobody has heard of the container that was made for it. */
+static void give_back(struct turn *r)
+{
+    if (r->made && !r->message.begun)
+        service_session_delete(r->service, &r->caller, str_of(r->session), on_deleted, NULL);
+    r->made = false;
+}
+
 void turn_fail(struct turn *r, int status, const char *code, const char *text)
 {
+    give_back(r);
     r->failure.status = status;
     r->failure.code = code ? code : CODE_INVALID;
     snprintf(r->failure.text, sizeof(r->failure.text), "%s", text);

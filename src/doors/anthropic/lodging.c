@@ -28,7 +28,7 @@ struct lodging {
     struct lodging_spec spec;
     struct caller caller;
     struct session_row row; /* what of it is told: its strings are NULL */
-    bool inferred;
+    bool inferred, made;
     struct upload_file *files; /* owned */
     size_t count, at;
     struct err failed;
@@ -45,15 +45,22 @@ static void lodging_free(struct lodging *g)
     free(g);
 }
 
+static void on_deleted(void *arg, const struct err *failed)
+{
+    (void)arg, (void)failed; /* it goes with the retention then */
+}
+
 static void fail(struct lodging *g, const struct err *why, const char *code)
 {
-    g->fn(g->arg, NULL, why, code);
+    if (g->made && *g->row.id)
+        service_session_delete(g->spec.service, &g->caller, str_of(g->row.id), on_deleted, NULL);
+    g->fn(g->arg, NULL, false, why, code);
     lodging_free(g);
 }
 
 static void settle(struct lodging *g)
 {
-    g->fn(g->arg, &g->row, NULL, NULL);
+    g->fn(g->arg, &g->row, g->made, NULL, NULL);
     lodging_free(g);
 }
 
@@ -224,6 +231,7 @@ static void make(struct lodging *g)
     const struct session_spec spec = {.pool = str_of(g->spec.anthropic->config.pool),
                                       .idle_ms = g->spec.anthropic->config.idle_ms};
 
+    g->made = true;
     service_session_create(g->spec.service, &g->caller, &spec, on_session, g);
 }
 

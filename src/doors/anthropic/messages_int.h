@@ -27,7 +27,7 @@
 #define MODEL_SHOWN   (48 * KiB)  /* the same, as the model reads it */
 #define OUTPUTS_MAX   100         /* files of one call */
 #define BODY_SMALL    (64 * KiB)  /* longer ones are read on another thread */
-#define MESSAGE_BYTES (16 * MiB)  /* of one message: it pauses there */
+#define MESSAGE_BYTES (4 * MiB)   /* of one message: it pauses there */
 #define INPUT_DIR     "input"     /* in the workspace */
 
 /* --- tools.c: what is offered to the model, by the version a client asks for --- */
@@ -208,9 +208,10 @@ struct lodging_spec {
     const char *session;  /* as its history tells, or "" */
     json_t *uploads;      /* as of a history; their texts are filled in */
 };
-/* row: its id and expires_ms. NULL: failed says why; code is NULL or one of errors.c. */
-typedef void lodging_fn(void *arg, const struct session_row *row, const struct err *failed,
-                        const char *code);
+/* row: its id and expires_ms; made: it is new. NULL: failed says why; code is NULL or one of
+ * errors.c. */
+typedef void lodging_fn(void *arg, const struct session_row *row, bool made,
+                        const struct err *failed, const char *code);
 void lodging_start(const struct lodging_spec *spec, lodging_fn *fn, void *arg);
 
 /* --- turn.c: from a request to the message that answers it --- */

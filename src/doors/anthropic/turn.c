@@ -465,7 +465,7 @@ static void take_waiting(struct turn *r)
     work(r);
 }
 
-static void on_lodged(void *arg, const struct session_row *row, const struct err *failed,
+static void on_lodged(void *arg, const struct session_row *row, bool made, const struct err *failed,
                       const char *code)
 {
     struct turn *r = arg;
@@ -477,6 +477,7 @@ static void on_lodged(void *arg, const struct session_row *row, const struct err
         return;
     }
     memcpy(r->session, row->id, sizeof(r->session));
+    r->made = made;
     turn_set_container(r, row);
     take_waiting(r);
 }

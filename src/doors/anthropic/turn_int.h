@@ -26,6 +26,7 @@ struct turn {
     bool over, left;
     unsigned waits;
     char session[ID_MAX]; /* "" without code execution */
+    bool made;            /* it is new with this message */
     struct model *model;  /* borrowed */
     struct model_call *asking;
     struct deed *deed;
