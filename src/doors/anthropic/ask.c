@@ -113,7 +113,8 @@ static int add_callable(struct ask *k, const json_t *tool, size_t i, struct err 
         return err_set(e, ERR_CALLER, "tools: more than %d can be called by code", CALLABLE_MAX);
     snprintf(function, sizeof(function), "%s", text_of(tool, "name"));
     for (char *p = function; *p; p++)
-        *p = *p == '-' ? '_' : *p;
+        if (*p == '-')
+            *p = '_';
     json_array_append_new(k->callable,
                           json_pack("{s:O, s:s, s:O*, s:O*}", "name", json_object_get(tool, "name"),
                                     "function", function, "description",

@@ -33,7 +33,7 @@ struct reader {
 };
 
 struct entry {
-    struct entry *next, **link;
+    struct entry *next;
     struct desk *desk; /* borrowed */
     char tenant[64], key[ID_MAX];
     uint8_t hash[32];
@@ -60,11 +60,12 @@ static const struct turn_failure full = {
 static void entry_free(struct entry *n)
 {
     struct desk *d = n->desk;
+    struct entry **at = &d->entries;
 
     assert(!n->readers);
-    *n->link = n->next;
-    if (n->next)
-        n->next->link = n->link;
+    while (*at && *at != n)
+        at = &(*at)->next;
+    *at = n->next;
     d->count--;
     if (n->over) {
         d->kept--;
@@ -78,9 +79,11 @@ static void entry_free(struct entry *n)
 
 static void reader_drop(struct reader *r)
 {
-    struct reader **at = &r->entry->readers;
+    struct reader **at;
 
-    while (*at != r)
+    assert(r->entry);
+    at = &r->entry->readers;
+    while (*at && *at != r)
         at = &(*at)->next;
     *at = r->next;
     if (!r->entry->readers)
@@ -219,9 +222,7 @@ static void look_at(struct entry *n, int64_t now)
     }
     if (n->readers)
         return;
-    if (n->over && (turn_failure(n->turn) || alone_ms >= KEPT_MS))
-        entry_free(n);
-    else if (!n->over && alone_ms >= ALONE_MS)
+    if (alone_ms >= (n->over ? KEPT_MS : ALONE_MS) || (n->over && turn_failure(n->turn)))
         entry_free(n);
 }
 
@@ -303,9 +304,7 @@ void desk_read(struct desk *d, struct request *r, const uint8_t hash[32], struct
         return;
     }
     n = mem_zalloc(sizeof(*n));
-    *n = (struct entry){.desk = d, .next = d->entries, .link = &d->entries};
-    if (n->next)
-        n->next->link = &n->next;
+    *n = (struct entry){.desk = d, .next = d->entries};
     d->entries = n;
     if (d->count++ == 0)
         timer_set(d->tick, TICK_MS);
@@ -339,10 +338,13 @@ static void close_reader(struct reader *r)
 void desk_close(struct desk *d)
 {
     d->closed = true;
-    while (d->entries) {
-        while (d->entries->readers)
-            close_reader(d->entries->readers);
-        entry_free(d->entries);
+    for (struct entry *n = d->entries, *next; n; n = next) {
+        next = n->next;
+        for (struct reader *r = n->readers, *more; r; r = more) {
+            more = r->next;
+            close_reader(r);
+        }
+        entry_free(n);
     }
     timer_clear(d->tick);
 }

@@ -176,7 +176,7 @@ static void on_file(void *arg, const struct file_row *file, const struct err *fa
         fail(g, &g->failed, expired ? CODE_FILE_EXPIRED : CODE_MISSING);
         return;
     }
-    if (failed) {
+    if (!file) {
         fail(g, failed, NULL);
         return;
     }

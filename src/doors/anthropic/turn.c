@@ -174,6 +174,7 @@ static const struct deed_watcher deed_watcher = {on_over, on_calls, on_approval}
 
 static void start_call(struct turn *r, struct todo *t)
 {
+    assert(r->ask.version); /* else nothing of ours was offered, and nothing could wait */
     const struct deed_spec spec = {.anthropic = r->anthropic,
                                    .service = r->service,
                                    .caller = &r->caller,
@@ -346,14 +347,11 @@ static void take_reply(struct turn *r, const struct model_reply *reply)
     r->replied = true;
     history_reply(&r->history, parts);
     turn_tell(r);
-    if (reply->stop == MODEL_LENGTH || reply->stop == MODEL_REFUSAL)
-        turn_finish(r, stops[reply->stop]);
-    else if (client > 0)
-        turn_finish(r, "tool_use");
-    else if (r->todo_count > 0 || reply->stop == MODEL_PAUSE)
+    bool cut = reply->stop == MODEL_LENGTH || reply->stop == MODEL_REFUSAL;
+    if (!cut && client == 0 && (r->todo_count > 0 || reply->stop == MODEL_PAUSE))
         work(r);
     else
-        turn_finish(r, stops[reply->stop]);
+        turn_finish(r, !cut && client > 0 ? "tool_use" : stops[reply->stop]);
 }
 
 /* --- asking --- */
@@ -395,16 +393,16 @@ static json_t *tools_of(struct turn *r)
 {
     const struct anthropic_config *config = &r->anthropic->config;
     json_t *tools = r->ask.forced_sub && !r->replied ? json_array() : json_copy(r->ask.tools);
-    struct pool_info pool = {0};
+    struct pool_info pool;
     struct tool_limits limits;
 
     if (!r->ask.version)
         return tools;
-    for (size_t i = 0; i < service_pool_count(r->service); i++) {
+    service_pool_get(r->service, 0, &pool);
+    for (size_t i = 1; config->pool && i < service_pool_count(r->service) &&
+                       strcmp(pool.pool->name, config->pool) != 0;
+         i++)
         service_pool_get(r->service, i, &pool);
-        if (!config->pool || strcmp(pool.pool->name, config->pool) == 0)
-            break;
-    }
     limits = (struct tool_limits){
         .call_s = tell_seconds(config->timeout_ms, pool.pool->limits.wall_ms),
         .cell_s = tell_seconds(r->ask.version->repl ? config->cell_ms : config->timeout_ms,
