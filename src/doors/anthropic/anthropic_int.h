@@ -97,6 +97,10 @@ int editor_path(struct str given, const struct editor_dirs *dirs, char ret[SPACE
 /* --- view.c, hunk.c: what it tells; bytes in, JSON out, owned by the caller --- */
 
 bool text_is_binary(struct str bytes);
+/* The last one may be without a newline. */
+size_t text_count_lines(struct str text);
+/* Cuts the next line off a text that is not empty, with its newline. */
+struct str text_cut_line(struct str *text);
 /* NULL: *e says what is wrong with it, or with the range (or NULL). */
 json_t *view_bytes(struct str bytes, const json_t *view_range, struct err *e);
 /* folder "": all of it. NULL: there is no such folder. files: by path. */

@@ -5,7 +5,8 @@
  * Lines that both texts begin and end with are cut off first, so what is left is about as
  * long as what was replaced. That is compared line by line where it is not too long; else
  * all of it goes and all of it comes, which is a hunk as well. A client has room for one,
- * so lines that stayed between two changes are in it, however many they are.
+ * so lines that stayed between two changes are in it, however many they are. Texts are
+ * never split as a whole: of one that is all newlines, each would cost sixteen bytes.
  */
 #include "doors/anthropic/anthropic_int.h"
 
@@ -14,8 +15,9 @@
 #include <stdlib.h>
 
 #define CONTEXT   3
+#define LINES_MAX 20000                 /* that went, or came: past it there are only the numbers */
 #define CELLS_MAX ((size_t)1000 * 1000) /* lines that went times lines that came */
-#define HUNK_MAX  (256 * KiB)           /* bytes: past it there are only the numbers */
+#define HUNK_MAX  (256 * KiB)           /* bytes, likewise */
 
 /* --- lines: each with its newline, so that the last one may be without --- */
 
@@ -26,19 +28,50 @@ struct lines {
 
 static struct lines lines_of(struct str text)
 {
-    struct lines l = {0};
-    size_t count = 1;
+    struct lines l = {.at = mem_zalloc((text_count_lines(text) + 1) * sizeof(*l.at))};
 
-    for (size_t i = 0; i < text.n; i++)
-        count += text.p[i] == '\n';
-    l.at = mem_zalloc(count * sizeof(*l.at));
-    while (text.n > 0) {
-        const char *end = memchr(text.p, '\n', text.n);
-        size_t n = end ? (size_t)(end + 1 - text.p) : text.n;
-        l.at[l.n++] = (struct str){text.p, n};
-        text = (struct str){text.p + n, text.n - n};
-    }
+    while (text.n > 0)
+        l.at[l.n++] = text_cut_line(&text);
     return l;
+}
+
+/* The last lines of a text whose lines are whole. */
+static struct str last_lines(struct str text, size_t count)
+{
+    size_t at = text.n;
+
+    while (at > 0 && (text.p[at - 1] != '\n' || count-- > 0))
+        at--;
+    return (struct str){text.p + at, text.n - at};
+}
+
+/* --- what both begin and end with: whole lines --- */
+
+static bool is_line_start(struct str text, size_t at)
+{
+    return at == 0 || text.p[at - 1] == '\n';
+}
+
+static size_t same_start(struct str a, struct str b)
+{
+    size_t n = 0;
+
+    while (n < a.n && n < b.n && a.p[n] == b.p[n])
+        n++;
+    while (!is_line_start(a, n))
+        n--;
+    return n;
+}
+
+static size_t same_end(struct str a, struct str b)
+{
+    size_t n = 0;
+
+    while (n < a.n && n < b.n && a.p[a.n - 1 - n] == b.p[b.n - 1 - n])
+        n++;
+    while (n > 0 && !(is_line_start(a, a.n - n) && is_line_start(b, b.n - n)))
+        n--;
+    return n;
 }
 
 /* --- what stays of two short runs of lines --- */
@@ -110,6 +143,34 @@ static void put_changes(struct hunk *h, struct lines a, struct lines b)
     }
 }
 
+static void put_all(struct hunk *h, struct str lines, size_t most)
+{
+    while (lines.n > 0 && most-- > 0)
+        put(h, ' ', text_cut_line(&lines));
+}
+
+/* Too many to be told apart. */
+static void put_numbers(struct hunk *h, size_t went, size_t came)
+{
+    json_decref(take_ptr(&h->lines));
+    h->old_lines += went;
+    h->new_lines += came;
+}
+
+static void put_middle(struct hunk *h, struct str a, struct str b)
+{
+    size_t went = text_count_lines(a), came = text_count_lines(b);
+    struct lines old, new;
+
+    if (went > LINES_MAX || came > LINES_MAX)
+        return put_numbers(h, went, came);
+    old = lines_of(a);
+    new = lines_of(b);
+    put_changes(h, old, new);
+    free(old.at);
+    free(new.at);
+}
+
 /* Where a run of no lines is: after the line before it. */
 static json_int_t start_of(size_t from, size_t count)
 {
@@ -118,26 +179,18 @@ static json_int_t start_of(size_t from, size_t count)
 
 json_t *hunk_value(struct str before, struct str after)
 {
-    struct lines a = lines_of(before), b = lines_of(after);
+    size_t start = same_start(before, after);
+    struct str a = {before.p + start, before.n - start}, b = {after.p + start, after.n - start};
+    size_t end = same_end(a, b);
+    struct str context = last_lines((struct str){before.p, start}, CONTEXT);
+    size_t from = text_count_lines((struct str){before.p, start - context.n});
     struct hunk h = {.lines = json_array()};
-    size_t same = 0, end = 0, from;
-    json_t *v;
 
-    while (same < a.n && same < b.n && str_eq(a.at[same], b.at[same]))
-        same++;
-    while (end < a.n - same && end < b.n - same && str_eq(a.at[a.n - 1 - end], b.at[b.n - 1 - end]))
-        end++;
-    from = same > CONTEXT ? same - CONTEXT : 0;
-    for (size_t i = from; i < same; i++)
-        put(&h, ' ', a.at[i]);
-    put_changes(&h, (struct lines){a.at + same, a.n - same - end},
-                (struct lines){b.at + same, b.n - same - end});
-    for (size_t i = a.n - end; i < a.n && i < a.n - end + CONTEXT; i++)
-        put(&h, ' ', a.at[i]);
-    v = json_pack("{s:I, s:I, s:I, s:I, s:o}", "old_start", start_of(from, h.old_lines),
-                  "old_lines", (json_int_t)h.old_lines, "new_start", start_of(from, h.new_lines),
-                  "new_lines", (json_int_t)h.new_lines, "lines", h.lines ? h.lines : json_null());
-    free(a.at);
-    free(b.at);
-    return v;
+    put_all(&h, context, CONTEXT);
+    put_middle(&h, (struct str){a.p, a.n - end}, (struct str){b.p, b.n - end});
+    put_all(&h, (struct str){a.p + a.n - end, end}, CONTEXT);
+    return json_pack("{s:I, s:I, s:I, s:I, s:o}", "old_start", start_of(from, h.old_lines),
+                     "old_lines", (json_int_t)h.old_lines, "new_start", start_of(from, h.new_lines),
+                     "new_lines", (json_int_t)h.new_lines, "lines",
+                     h.lines ? h.lines : json_null());
 }

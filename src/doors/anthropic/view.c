@@ -58,7 +58,7 @@ static int read_range(const json_t *v, struct range *ret, struct err *e)
     return 0;
 }
 
-static size_t count_lines(struct str text)
+size_t text_count_lines(struct str text)
 {
     size_t count = 0;
 
@@ -67,8 +67,7 @@ static size_t count_lines(struct str text)
     return count + (text.n > 0 && text.p[text.n - 1] != '\n');
 }
 
-/* Cuts the next line off, with its newline. */
-static struct str next_line(struct str *text)
+struct str text_cut_line(struct str *text)
 {
     const char *end = memchr(text->p, '\n', text->n);
     struct str line = {text->p, end ? (size_t)(end + 1 - text->p) : text->n};
@@ -83,11 +82,11 @@ static struct str cut(struct str text, struct range range, size_t *ret_lines)
     struct str shown;
 
     for (size_t i = 1; i < range.first && text.n > 0; i++)
-        (void)next_line(&text);
+        (void)text_cut_line(&text);
     shown = (struct str){text.p, 0};
     *ret_lines = 0;
     while (text.n > 0 && *ret_lines <= range.last - range.first) {
-        struct str line = next_line(&text);
+        struct str line = text_cut_line(&text);
         if (shown.n + line.n > VIEW_MAX && *ret_lines > 0)
             break;
         shown.n += line.n;
@@ -137,7 +136,7 @@ json_t *view_bytes(struct str bytes, const json_t *view_range, struct err *e)
         err_set(e, ERR_CALLER, "the file is no text; look at it with a command");
         return NULL;
     }
-    total = count_lines(bytes);
+    total = text_count_lines(bytes);
     if (range.first > total && range.first > 1) {
         err_set(e, ERR_CALLER, "view_range begins at line %zu, and the file has %zu", range.first,
                 total);

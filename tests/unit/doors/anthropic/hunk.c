@@ -141,6 +141,12 @@ static void test_long_ones(void **state)
     assert_true(json_is_null(json_object_get(v, "lines")));
     assert_int_equal(json_integer_value(json_object_get(v, "old_lines")), 1);
     json_decref(v);
+    memset(huge, '\n', 400 * KiB - 1); /* as many lines as bytes */
+    v = hunk_value(str_of(huge), (struct str){huge, 100});
+    assert_true(json_is_null(json_object_get(v, "lines")));
+    assert_int_equal(json_integer_value(json_object_get(v, "old_lines")), 400 * KiB - 1 - 97);
+    assert_int_equal(json_integer_value(json_object_get(v, "new_lines")), 3);
+    json_decref(v);
     free(before), free(after), free(huge);
 }
 
