@@ -209,17 +209,17 @@ def test_a_server_that_was_restarted_says_so():
     """The interpreter is gone: the message has an error block, and its files are kept."""
     with Server("--model-script", "-") as server:
         with Talk(server) as talk:
-            request = asked('open("f", "w").write("kept")\nprint(await lookup({}))', [{"bash": "cat f; echo on"}])
-            talk.go([[{"bash": "true"}]])
+            kept = talk.go([[{"bash": "echo kept > f"}]])["container"]["id"]
+            request = asked('x = await lookup({})', [{"bash": "cat f"}], [{"python": "print('x' in globals())"}],
+                            container=kept)
             first = talk.message(request)
-            assert server.process
         server.kill()
         server.start()
         with Talk(server) as talk:
             second = talk.message(go_on(request, first, "x"))
             assert results(second)[0] == {"type": "code_execution_tool_result_error", "error_code": "unavailable"}
-            assert results(second)[1]["stdout"].endswith("on\n")
-            assert second["container"]["id"] == first["container"]["id"]
+            assert results(second)[1]["stdout"] == "kept\n" and "variables are gone" in results(second)[1]["stderr"]
+            assert results(second)[2]["stdout"] == "False\n" and second["container"]["id"] == kept
 
 
 def test_a_server_that_ends_does_not_wait_for_clients():

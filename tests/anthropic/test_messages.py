@@ -8,7 +8,7 @@ from datetime import datetime
 import pytest
 
 from api import refused
-from server import TIME, Server
+from server import TIME, Server, together
 from talk import Talk, answer, body, kinds, results, said, tool, user
 
 VERSIONS = ["20250522", "20250825", "20260120", "20260521"]
@@ -302,6 +302,19 @@ def test_7_calls_of_one_turn_run_in_order(talk):
     """9.14: no race of a create and a view."""
     message = talk.go([[{"bash": "sleep 0.2; echo one > seq"}, {"edit": {"command": "view", "path": "seq"}}]])
     assert results(message)[1]["content"] == "one"
+
+
+def test_7_requests_in_one_container_take_turns(house, talk):
+    """What each has made is given to the one that made it."""
+    container = talk.go([[{"bash": "true"}]])["container"]["id"]
+
+    def ask(name):
+        with Talk(house, house.key) as one:
+            return one.bash(f'echo {name} > "$OUTPUT_DIR/{name}"; sleep 0.3; cat busy; echo {name} > busy; sleep 0.3; '
+                            'rm busy', container=container)
+
+    for name, result in zip("abc", together(*(lambda n=n: ask(n) for n in "abc"))):
+        assert [f["filename"] for f in result["content"]] == [name] and result["stdout"] == ""
 
 
 def test_7_truncation_is_marked(talk):

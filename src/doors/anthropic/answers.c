@@ -10,7 +10,8 @@
 #define CALLS_BYTES (1 * MiB) /* of calls shown together */
 #define PENDING_MAX 256
 #define STANDS_MS   1800000 /* of one deed in all, as its code has no other limit meanwhile */
-#define PARKED_MAX  256
+#define PARKED_MAX  1024
+#define PARKED_EACH 128 /* of one tenant */
 
 /* --- time that stands still --- */
 
@@ -47,7 +48,7 @@ static void put_answer(struct deed *c, const struct pending *p, json_t *value)
     AUTO_FREE char *text = record_dump(value, false, NULL);
     char path[sizeof(CALLS_FOLDER) + IDENT_CHARS + 2];
     struct blob *blob;
-    struct err e;
+    struct err e = {0};
 
     json_decref(value);
     snprintf(path, sizeof(path), CALLS_FOLDER "/%s", p->ident);
@@ -164,13 +165,23 @@ void deed_unpark(struct deed *c)
     c->anthropic->parked_count--;
 }
 
-static void drop_oldest(struct anthropic *a)
+/* Of this tenant, where it has as many as it may; else of all. */
+static void make_room(struct anthropic *a, const char *tenant)
 {
-    struct deed *c = a->parked;
+    struct deed *oldest = NULL, *own = NULL;
+    size_t owns = 0;
 
-    while (c->next)
-        c = c->next;
-    deed_leave(c);
+    for (struct deed *c = a->parked; c; c = c->next) {
+        oldest = c;
+        if (strcmp(c->caller.tenant, tenant) == 0) {
+            own = c;
+            owns++;
+        }
+    }
+    if (owns >= PARKED_EACH)
+        deed_leave(own);
+    else if (a->parked_count >= PARKED_MAX)
+        deed_leave(oldest);
 }
 
 void deed_park(struct deed *c)
@@ -179,8 +190,7 @@ void deed_park(struct deed *c)
 
     c->watched = false;
     deed_step_aside(c);
-    if (a->parked_count == PARKED_MAX)
-        drop_oldest(a);
+    make_room(a, c->caller.tenant);
     c->next = a->parked;
     c->link = &a->parked;
     if (c->next)

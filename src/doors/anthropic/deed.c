@@ -181,6 +181,7 @@ static void on_end(void *arg, const struct exec_info *info, const struct err *fa
         end_failed(c, failed);
         return;
     }
+    assert(info->how); /* it has just ended */
     o = *info->how;
     switch (o.status) {
     case OUTCOME_OK:
@@ -195,6 +196,7 @@ static void on_end(void *arg, const struct exec_info *info, const struct err *fa
             return;
         }
         capture_note(&c->capture, "detection_timeout: the cell took longer than it may");
+        capture_note(&c->capture, o.line);
         o.exit_code = 1;
         break;
     case OUTCOME_MEMORY:
@@ -466,7 +468,6 @@ struct deed *deed_start(const struct deed_spec *spec, const struct deed_watcher 
         .caller = *spec->caller,
         .sub = spec->sub,
         .repl = spec->repl,
-        .number = spec->number,
         .input = json_is_object(spec->input) ? json_incref(spec->input) : json_object(),
         .callable = spec->callable ? json_incref((json_t *)spec->callable) : json_array(),
         .watcher = *w,

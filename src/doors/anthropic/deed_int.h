@@ -21,8 +21,7 @@ struct deed {
     struct caller caller;
     enum sub sub;
     bool repl;
-    char id[TOOL_ID_MAX], session[ID_MAX], job_id[ID_MAX];
-    unsigned number;
+    char id[TOOL_ID_MAX], session[ID_MAX];
     json_t *input, *callable; /* owned */
     struct deed_watcher watcher;
     void *arg;

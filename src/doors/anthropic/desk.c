@@ -1,11 +1,11 @@
 /*
- * Requests and the runs that answer them.
+ * Requests and the turns that answer them.
  *
  * A client that lost its connection, or patience, tries again with the same body; its code
- * must not run again. So a run goes on for a while when its client has gone, and what came
+ * must not run again. So a turn goes on for a while when its client has gone, and what came
  * of it is kept for a while longer: whoever sends the same bytes with the same key and says
  * that he tries again reads that one from its beginning. Whoever does not say so (each SDK
- * counts its retries in a header) gets a run that has lost its reader, and no other: two
+ * counts its retries in a header) gets a turn that has lost its reader, and no other: two
  * equal questions may well be meant.
  */
 #include "doors/anthropic/messages_int.h"
@@ -15,7 +15,7 @@
 
 #define TICK_MS      2000
 #define SILENT_MS    7000   /* then a ping: with a tick, less than ten seconds */
-#define ALONE_MS     30000  /* a run without a reader goes on for so long */
+#define ALONE_MS     30000  /* a turn without a reader goes on for so long */
 #define KEPT_MS      600000 /* and its message for so long */
 #define ENTRIES_MAX  2048
 #define KEPT_MAX     256
@@ -40,7 +40,7 @@ struct entry {
     struct turn *turn;      /* owned */
     struct reader *readers; /* owned */
     int64_t since_us;       /* without a reader, or over */
-    bool over, due;
+    bool over;
     size_t bytes; /* when it is over */
 };
 
@@ -175,7 +175,7 @@ static void pump(struct reader *r)
     reader_drop(r);
 }
 
-/* --- runs --- */
+/* --- turns --- */
 
 static void shed(struct desk *d)
 {
@@ -188,7 +188,7 @@ static void shed(struct desk *d)
         entry_free(oldest);
 }
 
-/* It may be from inside of the run, so what frees it comes later: with the tick. */
+/* It may be from inside of the turn, so what frees it comes later: with the tick. */
 static void on_news(void *arg)
 {
     struct entry *n = arg;

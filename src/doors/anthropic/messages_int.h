@@ -1,7 +1,7 @@
 /*
  * Private to the half of the room that answers messages.
  *
- * A request becomes an ask (ask.c), its messages a history (history.c). A run (turn.c)
+ * A request becomes an ask (ask.c), its messages a history (history.c). A turn (turn.c)
  * takes both to the message that is the answer: it finds the container (lodging.c),
  * asks the model, has the calls of its reply made (deed.c) and asks again, until the
  * model has no more to say. What comes of it is written by a message (message.c), once
