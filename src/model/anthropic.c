@@ -121,9 +121,9 @@ static json_t *tools_of(const json_t *tools)
 
     json_array_foreach(tools, i, tool)
     {
-        json_array_append_new(items, json_pack("{s:s, s:s, s:O}", "name", text_of(tool, "name"),
+        json_array_append_new(items, json_pack("{s:s, s:s, s:o}", "name", text_of(tool, "name"),
                                                "description", text_of(tool, "description"),
-                                               "input_schema", json_object_get(tool, "schema")));
+                                               "input_schema", tool_schema(tool)));
     }
     return items;
 }
@@ -221,9 +221,9 @@ static int take_input(struct draft *d, size_t at, const json_t *block)
         return -1;
     if (json_is_string(input))
         return draft_args(d, at, (struct str){json_string_value(input), json_string_length(input)});
-    if (json_object_size(input) == 0)
+    if (!input || json_is_null(input) || (json_is_object(input) && json_object_size(input) == 0))
         return 0; /* it comes in pieces, or there is none */
-    text = json_dumps(input, JSON_COMPACT);
+    text = json_dumps(input, JSON_COMPACT | JSON_ENCODE_ANY);
     rc = text ? draft_args(d, at, str_of(text)) : -1;
     mem_freep(&text);
     return rc;

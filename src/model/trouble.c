@@ -157,8 +157,10 @@ static bool is_about_tools(const struct plaint *p)
         "unexpected", "not permitted", "not allowed",  "not enabled",
         "--enable",   "extra inputs",  "extra fields", "unsupported",
     };
+    static const char *const one[] = {"tools[", "tools.", "schema", "function_parameters"};
 
-    return mentions_any(p, what, COUNT(what)) && mentions_any(p, how, COUNT(how));
+    return mentions_any(p, what, COUNT(what)) && mentions_any(p, how, COUNT(how)) &&
+           !mentions_any(p, one, COUNT(one));
 }
 
 enum model_trouble trouble_of(int status, const struct plaint *p, bool with_tools)
@@ -189,6 +191,14 @@ static void scrub(char *text, const char *key)
     }
 }
 
+/* Whether a character can stand in a line; name_show() knows which change or break one. */
+static bool is_plain(struct str ch)
+{
+    char shown[NAME_SHOWN];
+
+    return str_is(ch, "\\") || (ch.n > 0 && !str_is(ch, " ") && str_is(ch, name_show(shown, ch)));
+}
+
 /* On one line, of bounded length. */
 static void show(char ret[TEXT_SHOWN], const char *text)
 {
@@ -197,13 +207,12 @@ static void show(char ret[TEXT_SHOWN], const char *text)
 
     while (s.n > 0 && n + 8 < TEXT_SHOWN) {
         size_t took = utf8_char(s);
-        bool plain = took > 1 || (took == 1 && s.p[0] > ' ' && s.p[0] != 0x7f);
 
-        if (plain) {
+        if (is_plain((struct str){s.p, took})) {
             memcpy(ret + n, s.p, took);
             n += took;
         } else if (n > 0 && ret[n - 1] != ' ') {
-            ret[n++] = took == 1 ? ' ' : '?';
+            ret[n++] = ' ';
         }
         s = (struct str){s.p + (took ? took : 1), s.n - (took ? took : 1)};
     }
