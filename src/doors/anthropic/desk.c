@@ -14,7 +14,7 @@
 #include <stdlib.h>
 
 #define TICK_MS      2000
-#define SILENT_MS    7000   /* then a ping: with a tick, less than ten seconds */
+#define SILENT_MS    5000   /* then a ping: with a tick, well below ten seconds */
 #define ALONE_MS     30000  /* a turn without a reader goes on for so long */
 #define KEPT_MS      600000 /* and its message for so long */
 #define ENTRIES_MAX  2048
