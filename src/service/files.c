@@ -230,7 +230,7 @@ static int copy_row(struct task *t, struct db *db, struct err *e)
     space_row_done(&file);
     if (rc <= 0)
         return rc < 0 ? -1 : err_set(e, ERR_MISSING, "there is no such file in the workspace");
-    return db_file_put(db, &op->row, e);
+    return check_quota(op, db, e) < 0 ? -1 : db_file_put(db, &op->row, e);
 }
 
 void service_file_of_space(struct service *sv, const struct caller *c, struct str session,

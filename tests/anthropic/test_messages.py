@@ -1,7 +1,9 @@
 """Sections 2, 3, 5 and 7: what a message asks for, and what comes back. Named after their rows."""
 
+import hashlib
 import json
 import re
+import sqlite3
 import time
 from datetime import datetime
 
@@ -104,6 +106,15 @@ def test_2_3_a_file_that_is_not_there(talk, stranger):
     refused(talk.ask_model(body([], theirs)), 404)
     assert "file_id" in refused(talk.ask_model(body([], {"type": "container_upload"})), 400)
     assert "code_execution" in refused(talk.ask_model(body([], theirs, tools=[])), 400)
+
+
+def test_2_3_a_file_that_has_expired(talk, house):
+    upload = talk.upload("old.txt", b"x", ("expires_in_seconds", None, b"3600"))
+    with sqlite3.connect(house.state / "retort.db", timeout=20) as db:
+        db.execute("UPDATE files SET expires_ms = 1 WHERE id = ?", (upload["id"],))
+    db.close()
+    block = {"type": "container_upload", "file_id": upload["id"]}
+    assert "expired" in refused(talk.ask_model(body([[{"bash": "true"}]], block)), 404, "file_expired")
 
 
 def test_2_4_system_messages_and_plain_strings(talk):
@@ -331,7 +342,6 @@ def test_7_a_command_of_any_length(talk):
 
 
 def test_seed_the_manifest_lists_what_was_made(talk):
-    import hashlib
     first = talk.go([[{"bash": 'echo 1 > "$OUTPUT_DIR/a.txt"; exit 2'}], [{"bash": 'echo 2 > "$OUTPUT_DIR/b.txt"'}]])
     container = first["container"]["id"]
     text = talk.bash(f"cat {first['id']}/manifest.json", container=container)["stdout"]
@@ -439,3 +449,11 @@ def test_capture_of_the_working_directory():
     with Server("--model-script", "-", "--anthropic-capture-cwd") as server, Talk(server) as talk:
         result = talk.bash("echo 1 > here.txt; mkdir d; echo 2 > d/there.txt")
         assert [f["filename"] for f in result["content"]] == ["here.txt"]
+
+
+def test_files_of_code_count_as_the_tenants():
+    """What has no room is said, and the rest of the result is there."""
+    with Server("--model-script", "-", "--tenant-files", "1K") as server, Talk(server) as talk:
+        result = talk.bash('head -c 900 /dev/zero > "$OUTPUT_DIR/a"; head -c 900 /dev/zero > "$OUTPUT_DIR/b"; echo ok')
+        assert [f["filename"] for f in result["content"]] == ["a"] and result["stdout"] == "ok\n"
+        assert "1024 bytes" in result["stderr"]

@@ -11,7 +11,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #define ID_SHOWN 6 /* characters of an id that tell two files of one name apart */
 
@@ -154,19 +153,11 @@ static void on_listed(void *arg, const struct space_file *files, size_t count,
 
 static void find_file(struct lodging *g);
 
-static int64_t now_ms(void)
-{
-    struct timespec ts;
-
-    clock_gettime(CLOCK_REALTIME, &ts);
-    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
-
 static void on_file(void *arg, const struct file_row *file, const struct err *failed)
 {
     struct lodging *g = arg;
     struct upload_file *f = &g->files[g->at];
-    bool expired = file && file->expires_ms && file->expires_ms <= now_ms();
+    bool expired = failed && failed->kind == ERR_MISSING && failed->sys == FILE_EXPIRED;
     char shown[NAME_SHOWN];
 
     if (expired || (failed && failed->kind == ERR_MISSING)) {

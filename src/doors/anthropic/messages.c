@@ -66,12 +66,11 @@ static void take_letter(void *arg)
 
 void handle_messages(struct request *r)
 {
-    const struct anthropic *a = request_ctx(r);
     struct letter *t = mem_zalloc(sizeof(*t));
 
     t->request = r;
     if (request_body(r).n > BODY_SMALL) {
-        loop_work(a->config.loop, read_letter, take_letter, t);
+        service_work(request_service(r), read_letter, take_letter, t);
         return;
     }
     read_letter(t);
