@@ -13,7 +13,6 @@ from api import refused
 from server import TIME, Server, together
 from talk import Talk, answer, body, kinds, results, said, tool, user
 
-VERSIONS = ["20250522", "20250825", "20260120", "20260521"]
 LOCAL = {"name": "local", "description": "d", "input_schema": {"type": "object"}}
 
 
