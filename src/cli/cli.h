@@ -79,7 +79,9 @@ struct prisme_settings {
 };
 
 struct anthropic_settings {
-    bool download_uploads;
+    char *pool; /* owned, or NULL */
+    uint64_t timeout_ms, cell_ms, turns, wall_ms, idle_ms, answer_ms, approval_ms;
+    bool download_uploads, capture_cwd;
 };
 
 /* Whom the doors ask that have a model behind them. */

@@ -254,6 +254,28 @@ const struct option options[] = {
     {"prisme-source-key", 0, OPTION_PATH, GROUP_PRISME, SERVE, AT(prisme.source_key), .metavar = "FILE",
      .unset = "none", .text = "The secret by which the tokens of such callers are signed."},
 
+    {"anthropic-pool",    0, OPTION_PATH, GROUP_ANTHROPIC, SERVE, AT(anthropic.pool),
+     .metavar = "NAME", .unset = "the first", .text = "The pool that containers are made in."},
+    {"anthropic-timeout", 0, OPTION_SECONDS, GROUP_ANTHROPIC, SERVE, AT(anthropic.timeout_ms),
+     0, DAY_MS, .metavar = "S", .text = "Wall time of one command; 0 for as much as the pool gives."},
+    {"anthropic-cell-timeout", 0, OPTION_SECONDS, GROUP_ANTHROPIC, SERVE, AT(anthropic.cell_ms),
+     10, DAY_MS, .metavar = "S", .text = "Wall time of one cell, within what the pool gives."},
+    {"anthropic-turns",   0, OPTION_COUNT, GROUP_ANTHROPIC, SERVE, AT(anthropic.turns),
+     1, 100000, .metavar = "N", .text = "Replies of the model in one message, before it pauses."},
+    {"anthropic-wall",    0, OPTION_SECONDS, GROUP_ANTHROPIC, SERVE, AT(anthropic.wall_ms),
+     100, DAY_MS, .metavar = "S",
+     .text = "Time of one message, before it pauses; clients wait ten minutes."},
+    {"anthropic-idle",    0, OPTION_SECONDS, GROUP_ANTHROPIC, SERVE, AT(anthropic.idle_ms),
+     1000, DAY_MS, .metavar = "S",
+     .text = "A container without use keeps its interpreter for so long, and its files for longer."},
+    {"anthropic-answer-wait", 0, OPTION_SECONDS, GROUP_ANTHROPIC, SERVE, AT(anthropic.answer_ms),
+     100, DAY_MS, .metavar = "S",
+     .text = "Code that has called a tool of the client waits for so long; then: TimeoutError."},
+    {"anthropic-approval-wait", 0, OPTION_SECONDS, GROUP_ANTHROPIC, SERVE,
+     AT(anthropic.approval_ms), 0, DAY_MS, .metavar = "S",
+     .text = "A message waits for an approver for so long, before it pauses."},
+    {"anthropic-capture-cwd", 0, OPTION_BOOL, GROUP_ANTHROPIC, SERVE, AT(anthropic.capture_cwd),
+     .text = "Hand out new files of the working directory, too, not of $OUTPUT_DIR alone."},
     {"anthropic-download-uploads", 0, OPTION_BOOL, GROUP_ANTHROPIC, SERVE,
      AT(anthropic.download_uploads),
      .text = "Let clients download what they have uploaded, which Anthropic does not."},
@@ -415,6 +437,12 @@ void settings_init(struct settings *s)
     s->qwen = (struct qwen_settings){
         .timeout_ms = 30 * SECOND_MS, .executor_ms = 20 * SECOND_MS, .executor_chars = 256};
     s->prisme = (struct prisme_settings){.timeout_ms = 20 * SECOND_MS, .parallel = 10};
+    s->anthropic = (struct anthropic_settings){.cell_ms = 90 * SECOND_MS,
+                                               .turns = 100,
+                                               .wall_ms = 9 * MINUTE_MS,
+                                               .idle_ms = 5 * MINUTE_MS,
+                                               .answer_ms = 270 * SECOND_MS,
+                                               .approval_ms = 45 * SECOND_MS};
     s->model.one.timeout_ms = 2 * MINUTE_MS;
     limits_default(&s->pool.limits);
 }
@@ -499,6 +527,7 @@ void settings_done(struct settings *s)
                      s->prisme.packages_more,
                      s->prisme.sources,
                      s->prisme.source_key,
+                     s->anthropic.pool,
                      s->model.script,
                      s->model.standard,
                      s->model.tenants};

@@ -151,6 +151,15 @@ static void build_anthropic(struct server *sv)
         .loop = sv->loop,
         .models = sv->models,
         .download_uploads = sv->s->anthropic.download_uploads,
+        .pool = sv->s->anthropic.pool,
+        .timeout_ms = sv->s->anthropic.timeout_ms,
+        .cell_ms = sv->s->anthropic.cell_ms,
+        .turns = sv->s->anthropic.turns,
+        .wall_ms = sv->s->anthropic.wall_ms,
+        .idle_ms = sv->s->anthropic.idle_ms,
+        .answer_ms = sv->s->anthropic.answer_ms,
+        .approval_ms = sv->s->anthropic.approval_ms,
+        .capture_cwd = sv->s->anthropic.capture_cwd,
     };
 
     sv->anthropic = anthropic_new(&config);
@@ -327,6 +336,7 @@ static void on_end(void *arg, int signum)
     http_close_listeners(sv->http);
     mcp_drain(sv->mcp);
     seeds_drain(&sv->seeds);
+    anthropic_drain(sv->anthropic);
     service_drain(sv->service, on_empty, sv);
     timer_set(sv->limit, sv->s->serve.drain_ms);
     timer_set(sv->tick, TICK_MS);
@@ -342,6 +352,7 @@ static void take_down(struct server *sv)
 {
     timer_free(sv->tick);
     timer_free(sv->limit);
+    anthropic_close(sv->anthropic);
     mcp_free(sv->mcp);
     seeds_free_mcp(&sv->seeds);
     if (sv->http)

@@ -233,6 +233,9 @@ struct exec *exec_start(struct session *s, const struct exec_config *config,
 void exec_interrupt(struct exec *x); /* SIGINT, then the kill after grace_ms */
 /* hold: nothing is read of what it says, so that the code waits. Its time goes on. */
 void exec_hold(struct exec *x, bool hold);
+/* It waits for somebody outside: its time stands still until this is taken back. What it uses of a
+ * processor counts on. */
+void exec_stop_clock(struct exec *x, bool stopped);
 
 /* --- the interpreter, before there is a pool --- */
 
@@ -272,6 +275,8 @@ int space_put(const struct space *sp, struct str path, int src, uint32_t mode, i
               struct err *e) MUST_CHECK;
 int space_get(const struct space *sp, struct str path, struct err *e) MUST_CHECK;
 void look_walk(struct look *k, const struct space *sp);
+/* With the folders above it; that it is there already is no error. */
+int space_mkdir(const struct space *sp, struct str path, struct err *e) MUST_CHECK;
 /* 1: deleted, 0: there was none. */
 int space_delete(const struct space *sp, struct str path, struct err *e) MUST_CHECK;
 const char *mime_of(struct str path);     /* by its suffix; never NULL */

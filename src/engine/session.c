@@ -13,6 +13,22 @@
 
 #define COMMAND_MAX (32 * KiB)
 
+void exec_stop_clock(struct exec *x, bool stopped)
+{
+    int64_t now = time_mono_us();
+
+    if (x->stopped == stopped || !x->started_us || x->over || x->ending || x->stop != STOP_NONE)
+        return;
+    x->stopped = stopped;
+    if (stopped) {
+        x->spent_ms += (uint64_t)(now - x->clock_us) / 1000;
+        timer_clear(x->timer);
+        return;
+    }
+    x->clock_us = now;
+    timer_set(x->timer, x->limits.wall_ms > x->spent_ms ? x->limits.wall_ms - x->spent_ms : 0);
+}
+
 /* --- the guest's word --- */
 
 static struct exec *running_cell(struct session *s)
@@ -180,7 +196,7 @@ static void begin(struct exec *x)
 {
     struct session *s = x->session;
 
-    x->started_us = time_mono_us();
+    x->started_us = x->clock_us = time_mono_us();
     x->before = s->used;
     timer_set(x->timer, x->limits.wall_ms);
     /* One watch at a time, and a cell's comes first. Memory only where no cgroup counts it. */

@@ -23,6 +23,7 @@ struct exec {
     enum stop stop;
     bool asked_again; /* SIGINT has been sent twice */
     bool killed;      /* SIGKILL has been sent */
+    bool stopped;     /* its time does not go on */
     bool held;        /* nothing is read of what it says */
     bool ending;      /* the end is known and the warden has been asked what was used */
     bool over;        /* its outcome has been told, and nothing is told after that */
@@ -33,6 +34,8 @@ struct exec {
     int status; /* as of wait(2): of a dead kernel or of the command */
     bool kernel_died;
     int64_t started_us;
+    int64_t clock_us;  /* since when its time goes on ... */
+    uint64_t spent_ms; /* ... and how much of it had gone before */
     struct box_usage before;
     struct outcome outcome;
     uint64_t told;     /* bytes of output handed on */

@@ -170,6 +170,26 @@ int space_put(const struct space *sp, struct str path, int src, uint32_t mode, i
     return rc;
 }
 
+int space_mkdir(const struct space *sp, struct str path, struct err *e)
+{
+    char name[SPACE_NAME_MAX];
+    size_t n = path.n;
+    int rc;
+
+    *e = (struct err){0};
+    if (space_check_path(path, name, e) < 0)
+        return -1;
+    if (n + 2 > sizeof(name))
+        return err_set(e, ERR_CALLER, "not a path below the workspace");
+    memcpy(name + n, "/", 2); /* then it is a parent of nothing */
+    space_act_as(sp->uid);
+    rc = make_parents(sp->dir, name, e);
+    space_act_as_self();
+    if (rc < 0)
+        e->kind = e->sys == ENOSPC || e->sys == EDQUOT ? ERR_LIMIT : ERR_CALLER;
+    return rc;
+}
+
 /* The host lists and hands out regular files; what else the code has made is its own affair. */
 static bool is_file(int dir, const char *name)
 {

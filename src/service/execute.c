@@ -407,6 +407,12 @@ void job_hold(struct job *j, bool hold)
         exec_hold(j->exec, hold);
 }
 
+void job_stop_clock(struct job *j, bool stopped)
+{
+    if (j->exec)
+        exec_stop_clock(j->exec, stopped);
+}
+
 /* --- the request --- */
 
 static int check(struct job *j, const struct exec_spec *s, struct err *e)

@@ -13,6 +13,7 @@ struct file_op {
     char tenant[sizeof(((struct caller *)0)->tenant)];
     char id[ID_MAX];
     struct blob *blob; /* owned */
+    char *path;        /* owned, or NULL: in the workspace of the session with this id */
     struct file_row row;
     struct file_row *rows; /* owned */
     size_t count;
@@ -43,6 +44,7 @@ static struct file_op *op_new(struct service *sv, const struct caller *c, struct
 static void op_free(struct file_op *op)
 {
     blob_free(op->blob);
+    free(op->path);
     file_row_done(&op->row);
     for (size_t i = 0; i < op->count; i++)
         file_row_done(&op->rows[i]);
@@ -211,6 +213,42 @@ void service_file_fetch(struct service *sv, const struct caller *c, struct str u
         return refuse(op);
     sv->pending++;
     fetch_start(sv->fetcher, url, on_bytes, on_fetched, op);
+}
+
+static int copy_row(struct task *t, struct db *db, struct err *e)
+{
+    struct file_op *op = OWNER(t, struct file_op, task);
+    struct session_row session = {0};
+    struct space_row file = {0};
+    int rc = db_session_get(db, op->tenant, op->id, &session, e);
+
+    session_row_done(&session);
+    if (rc > 0)
+        rc = db_space_get(db, op->id, str_of(op->path), &file, e);
+    memcpy(op->row.hash, file.hash, sizeof(op->row.hash));
+    op->row.size = file.size;
+    space_row_done(&file);
+    if (rc <= 0)
+        return rc < 0 ? -1 : err_set(e, ERR_MISSING, "there is no such file in the workspace");
+    return check_quota(op, db, e) < 0 ? -1 : db_file_put(db, &op->row, e);
+}
+
+void service_file_of_space(struct service *sv, const struct caller *c, struct str session,
+                           struct str path, file_fn *fn, void *arg)
+{
+    static const struct step steps[] = {{.store = copy_row}, {0}};
+    struct file_op *op = op_new(sv, c, session, arg);
+    const char *slash;
+
+    op->fn = fn;
+    op->path = mem_strndup(path);
+    op->row.downloadable = true;
+    slash = strrchr(op->path, '/');
+    fill(op);
+    if (take_names(op, str_of(slash ? slash + 1 : op->path), (struct str){0}, &op->failed) < 0)
+        refuse(op);
+    else
+        task_start(&op->task, sv, NULL, steps, on_done);
 }
 
 /* --- there --- */

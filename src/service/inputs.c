@@ -8,18 +8,21 @@
 
 static int copy_one(struct input *in, const struct file_input *from, struct err *e)
 {
-    int sources = (from->file_id.n > 0) + (from->url.n > 0) + from->has_content;
+    int sources = (from->file_id.n > 0) + (from->url.n > 0) + from->has_content + from->is_folder;
     char path[SPACE_PATH_MAX];
 
     if (sources != 1)
         return err_set(e, ERR_CALLER, "a file needs exactly one of id, url and content");
-    if (from->has_content && from->path.n == 0)
+    if ((from->has_content || from->is_folder) && from->path.n == 0)
         return err_set(e, ERR_CALLER, "a file with content needs a path");
     if (from->path.n > 0) {
         if (space_path_clean(from->path, path, e) < 0)
             return -1;
         in->path = mem_strdup(path);
     }
+    in->is_folder = from->is_folder;
+    if (in->is_folder)
+        return 0;
     if (from->file_id.n > 0) {
         if (!id_is(from->file_id, "file_"))
             return err_set(e, ERR_MISSING, "there is no such file");
@@ -220,6 +223,11 @@ static int place_all(struct task *t, struct err *e)
     for (size_t i = 0; i < j->input_count; i++) {
         struct input *in = &j->inputs[i];
         AUTO_CLOSE int fd = -1;
+        if (in->is_folder) {
+            if (space_mkdir(&j->space, str_of(in->path), e) < 0)
+                return space_blame(e, in->path);
+            continue;
+        }
         if (make_blob(in, t->sv->store, e) < 0)
             return -1;
         fd = blob_open(t->sv->store, in->hash, e);
@@ -240,6 +248,8 @@ static int write_rows(struct task *t, struct db *db, struct err *e)
         struct input *in = &j->inputs[i];
         struct space_row row = {
             .path = in->path, .size = in->size, .mode = 0644, .mtime_ms = in->mtime_ms};
+        if (in->is_folder)
+            continue;
         memcpy(row.hash, in->hash, sizeof(row.hash));
         if (db_space_put(db, j->row.session, &row, e) < 0)
             return -1;
@@ -252,10 +262,13 @@ static int note(struct task *t, struct err *e)
     struct job *j = OWNER(t, struct job, place);
 
     (void)e;
-    for (size_t i = 0; i < j->input_count && j->live->session; i++)
-        workspace_note(j->live->session, str_of(j->inputs[i].path));
-    for (size_t i = 0; i < j->input_count; i++)
+    for (size_t i = 0; i < j->input_count; i++) {
+        if (j->inputs[i].is_folder)
+            continue;
+        if (j->live->session)
+            workspace_note(j->live->session, str_of(j->inputs[i].path));
         tell_file(j->live, str_of(j->inputs[i].path), true);
+    }
     return 0;
 }
 

@@ -176,6 +176,7 @@ struct file_input {
     struct str url;     /* http, https or data */
     struct str content; /* bytes, already decoded */
     bool has_content;
+    bool is_folder; /* no file but an empty folder, unless it is there */
 };
 
 /* Says that the pool's policy was asked: service_approval_request() gives it. */
@@ -227,6 +228,8 @@ void job_leave(struct job *j);
 void job_detach(struct job *j);
 /* The watcher does not keep up: the code waits with its output until this is taken back. */
 void job_hold(struct job *j, bool hold);
+/* It waits for somebody outside: its time stands still until this is taken back. */
+void job_stop_clock(struct job *j, bool stopped);
 
 typedef void exec_fn(void *arg, const struct exec_info *info, const struct err *failed);
 typedef void execs_fn(void *arg, const struct exec_info *infos, size_t count, bool more,
@@ -347,6 +350,9 @@ void service_space_open(struct service *sv, const struct caller *c, struct str s
 /* Takes the blob in any case. In the store and, where one is live, in the sandbox, or neither. */
 void service_space_put(struct service *sv, const struct caller *c, struct str session,
                        struct str path, struct blob *bytes, space_fn *fn, void *arg);
+/* The same with the bytes of an uploaded file. */
+void service_space_take(struct service *sv, const struct caller *c, struct str session,
+                        struct str path, struct str file, space_fn *fn, void *arg);
 /* The same with what a URL has. path empty: its own name. */
 void service_space_fetch(struct service *sv, const struct caller *c, struct str session,
                          struct str path, struct str url, space_fn *fn, void *arg);
@@ -397,6 +403,10 @@ void service_file_create(struct service *sv, const struct caller *c, const struc
                          struct blob *bytes, file_fn *fn, void *arg);
 void service_file_fetch(struct service *sv, const struct caller *c, struct str url, struct str name,
                         file_fn *fn, void *arg);
+/* Of a file in a workspace, as it has been saved: it can be downloaded, whatever becomes of the
+ * session. Its name is the last of the path. */
+void service_file_of_space(struct service *sv, const struct caller *c, struct str session,
+                           struct str path, file_fn *fn, void *arg);
 void service_file_get(struct service *sv, const struct caller *c, struct str id, file_fn *fn,
                       void *arg);
 void service_file_open(struct service *sv, const struct caller *c, struct str id, file_open_fn *fn,

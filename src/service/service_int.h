@@ -359,8 +359,9 @@ enum job_state {
 struct input {
     struct job *job;               /* borrowed */
     char *path;                    /* owned: as it is kept, or NULL until known */
-    char *file_id, *url, *content; /* owned: one of them */
+    char *file_id, *url, *content; /* owned: one of them, unless it is a folder */
     size_t content_n;
+    bool is_folder;
     struct blob *blob; /* owned: being fetched */
     struct fetch *fetch;
     char hash[HASH_HEX]; /* "" until it is a blob of ours */

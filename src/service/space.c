@@ -11,7 +11,8 @@ struct space_op {
     struct live *live; /* held once found */
     void (*found)(struct space_op *op);
     char path[SPACE_PATH_MAX];
-    struct blob *blob;  /* owned */
+    struct blob *blob; /* owned, or NULL: of file_id */
+    char file_id[ID_MAX];
     struct space space; /* owned */
     int fd;             /* owned */
     struct space_row row;
@@ -218,7 +219,7 @@ static int keep_bytes(struct task *t, struct err *e)
     struct space_op *op = OWNER(t, struct space_op, task);
     AUTO_CLOSE int fd = -1;
 
-    if (blob_keep(take_ptr(&op->blob), true, op->row.hash, &op->row.size, e) < 0)
+    if (op->blob && blob_keep(take_ptr(&op->blob), true, op->row.hash, &op->row.size, e) < 0)
         return -1;
     op->row.mtime_ms = time_now_ms();
     if (!op->in_sandbox)
@@ -308,6 +309,40 @@ void service_space_put(struct service *sv, const struct caller *c, struct str se
     op->on_files = fn;
     op->blob = bytes;
     op->found = put;
+    op_start(op, c, session, (struct str){path.p ? path.p : "", path.n});
+}
+
+static int find_upload(struct task *t, struct db *db, struct err *e)
+{
+    struct space_op *op = OWNER(t, struct space_op, task);
+    struct file_row file = {0};
+    int rc = db_file_get(db, op->live->row.tenant, op->file_id, &file, e);
+
+    memcpy(op->row.hash, file.hash, sizeof(op->row.hash));
+    op->row.size = file.size;
+    file_row_done(&file);
+    return rc == 0 ? err_set(e, ERR_MISSING, "there is no such file") : rc;
+}
+
+static void put_upload(struct space_op *op)
+{
+    static const struct step steps[] = {{.store = find_upload}, {.loop = take_space},
+                                        {.work = keep_bytes},   {.loop = task_session_there},
+                                        {.store = write_put},   {0}};
+
+    op->task.brings = brings;
+    task_start(&op->task, op->sv, op->live, steps, on_put);
+}
+
+void service_space_take(struct service *sv, const struct caller *c, struct str session,
+                        struct str path, struct str file, space_fn *fn, void *arg)
+{
+    struct space_op *op = op_new(sv, arg);
+
+    op->on_files = fn;
+    op->found = put_upload;
+    if (!str_to_cstr(file, op->file_id, sizeof(op->file_id)))
+        op->file_id[0] = '\0'; /* which is nobody's */
     op_start(op, c, session, (struct str){path.p ? path.p : "", path.n});
 }
 

@@ -6,8 +6,10 @@ import pytest
 tests = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(tests), str(tests / "serve"), str(tests / "anthropic")]
 
+import retort  # noqa: E402
 from api import Api  # noqa: E402
 from server import Server  # noqa: E402
+from talk import Talk  # noqa: E402
 
 
 @pytest.fixture(scope="session")
@@ -20,4 +22,29 @@ def server():
 @pytest.fixture
 def api(server):
     with Api(server) as one:
+        yield one
+
+
+@pytest.fixture(scope="session")
+def house():
+    """With keys of two tenants, and little patience."""
+    with Server("--model-script", "-", "--anthropic-timeout", "2", "--anthropic-cell-timeout", "2",
+                "--anthropic-answer-wait", "1.5", "--anthropic-turns", "8", "--artifact-size", "1M") as one:
+        one.key = one.keys("create", "--tenant", "acme", "--quiet").strip()
+        one.other_key = one.keys("create", "--tenant", "other", "--quiet").strip()
+        with Talk(one) as nobody:  # keys are read every few seconds; until then nobody needs one
+            retort.wait_until(lambda: nobody.get("/v1/files").status == 401, "the keys", 20)
+        yield one
+
+
+@pytest.fixture
+def talk(house):
+    with Talk(house, house.key) as one:
+        yield one
+
+
+@pytest.fixture
+def stranger(house):
+    """Of another tenant."""
+    with Talk(house, house.other_key) as one:
         yield one

@@ -21,9 +21,11 @@ SERVE = ["listen", "socket-mode", "config", "check-config", "state", "user", "is
          "qwen-static-url", "qwen-traceback", "qwen-executor-timeout", "qwen-executor-chars",
          "prisme-pool", "prisme-timeout", "prisme-parallel", "prisme-builtins", "prisme-packages",
          "prisme-packages-more", "prisme-activation", "prisme-sources", "prisme-source-key",
-         "anthropic-download-uploads", "model", "model-tenants", "model-script", "model-url",
-         "model-api", "model-name", "model-key-file", "model-timeout", "model-max-tokens",
-         "model-images", "model-text-only", "model-proxy", "model-ca", "help"]
+         "anthropic-pool", "anthropic-timeout", "anthropic-cell-timeout", "anthropic-turns",
+         "anthropic-wall", "anthropic-idle", "anthropic-answer-wait", "anthropic-approval-wait",
+         "anthropic-capture-cwd", "anthropic-download-uploads", "model", "model-tenants",
+         "model-script", "model-url", "model-api", "model-name", "model-key-file", "model-timeout",
+         "model-max-tokens", "model-images", "model-text-only", "model-proxy", "model-ca", "help"]
 KEYS = ["tenant", "name", "admin", "approver", "quiet", "config", "state", "json", "verbose", "help"]
 RUN = ["code", "shell", "keep-going", "file", "out", *LIMITS, "python", "preload", "json", "verbose",
        "help"]

@@ -83,7 +83,8 @@ def server(place):
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     process = subprocess.Popen([BUILD / "retort", "serve", "--listen", f"127.0.0.1:{port}",
-                                "--state", f"{place}/state", "--log-level", "warn"],
+                                "--state", f"{place}/state", "--log-level", "warn",
+                                "--model-script", "-"],
                                stdout=subprocess.DEVNULL)
     try:
         for _ in range(600):

@@ -5,8 +5,16 @@
 
 #define MESSAGES_BODY_MAX (32 * MiB) /* of a question to the model, or of one to be counted */
 
+struct deed;
+struct desk;
+
 struct anthropic {
     struct anthropic_config config;
+    struct desk *desk;   /* owned: messages under way */
+    struct deed *parked; /* calls whose code waits for a client, the newest first */
+    struct deed *active; /* those that run, or wait for another in their container */
+    size_t parked_count;
+    bool draining; /* what is under way pauses as soon as it can */
 };
 
 /* --- door.c --- */

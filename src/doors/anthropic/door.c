@@ -1,7 +1,5 @@
 /* The room and its door. */
-#include "doors/anthropic/anthropic_int.h"
-
-#include "doors/values/values.h"
+#include "doors/anthropic/messages_int.h"
 
 #include <stdlib.h>
 
@@ -10,11 +8,29 @@ struct anthropic *anthropic_new(const struct anthropic_config *config)
     struct anthropic *a = mem_zalloc(sizeof(*a));
 
     a->config = *config;
+    a->desk = desk_new(a);
     return a;
+}
+
+void anthropic_drain(struct anthropic *a)
+{
+    a->draining = true;
+    deeds_leave(a);
+}
+
+void anthropic_close(struct anthropic *a)
+{
+    if (!a)
+        return;
+    desk_close(a->desk);
+    deeds_leave(a);
 }
 
 void anthropic_free(struct anthropic *a)
 {
+    if (!a)
+        return;
+    desk_free(a->desk);
     free(a);
 }
 

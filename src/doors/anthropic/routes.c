@@ -3,12 +3,15 @@
  * what each of them once switched on is always there, and what a client does not know it
  * leaves alone. Queries are not checked for the same reason.
  */
-#include "doors/anthropic/anthropic_int.h"
+#include "doors/anthropic/messages_int.h"
 
 #define ANY (ROUTE_HIDDEN | ROUTE_QUERY)
 
 // clang-format off
 const struct route anthropic_routes[] = {
+    {.method = HTTP_POST, .path = "/anthropic/v1/messages", .id = "anthropic_messages",
+     .flags = ANY, .body_kind = BODY_BYTES, .body_max = MESSAGES_BODY_MAX, .status = 200,
+     .handle = handle_messages},
     {.method = HTTP_POST, .path = "/anthropic/v1/messages/count_tokens",
      .id = "anthropic_count_tokens", .flags = ANY, .body_kind = BODY_BYTES,
      .body_max = MESSAGES_BODY_MAX, .status = 200, .handle = handle_count_tokens},

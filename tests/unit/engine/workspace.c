@@ -151,6 +151,24 @@ static void test_refused_paths(void **state)
     assert_int_equal(scratch_count(&s->outside), 1); /* the upload itself */
 }
 
+static void test_folders(void **state)
+{
+    struct bench *s = *state;
+    const struct space sp = {s->dir.fd, geteuid()};
+    struct stat st;
+
+    assert_int_equal(space_mkdir(&sp, STR("a/b/c"), &s->e), 0);
+    assert_int_equal(fstatat(s->dir.fd, "a/b/c", &st, 0), 0);
+    assert_true(S_ISDIR(st.st_mode));
+    assert_int_equal(space_mkdir(&sp, STR("a/b/c"), &s->e), 0);
+    assert_int_equal(symlinkat(s->outside.path, s->dir.fd, "away"), 0);
+    assert_int_equal(space_mkdir(&sp, STR("away/in"), &s->e), -1);
+    assert_int_equal(fstatat(s->outside.fd, "in", &st, 0), -1);
+    assert_int_equal(space_mkdir(&sp, STR("../up"), &s->e), -1);
+    assert_int_equal(space_mkdir(&sp, STR("/abs"), &s->e), -1);
+    assert_int_equal(space_mkdir(&sp, STR(""), &s->e), -1);
+}
+
 static void test_get_of_what_is_no_file(void **state)
 {
     struct bench *s = *state;
@@ -526,6 +544,7 @@ int main(void)
         WITH_SPACE(test_put_and_get),
         WITH_SPACE(test_put_over_what_was_planted),
         WITH_SPACE(test_refused_paths),
+        WITH_SPACE(test_folders),
         WITH_SPACE(test_get_of_what_is_no_file),
         WITH_SPACE(test_created),
         WITH_SPACE(test_changed_in_place),

@@ -1,0 +1,581 @@
+/*
+ * The messages of a request, as a model reads them.
+ *
+ * What a client sends back is one message of many blocks for what were several replies
+ * of the model with results between them, and a result may stand in a later message than
+ * its call. So blocks are sorted into replies: a block that the model has made begins a
+ * new one when the one before has results; a result goes to the reply of its call, which
+ * is found by its id. Calls are numbered anew, as ids of other makers may be longer than
+ * an endpoint takes.
+ *
+ * What code has called and the client has answered is between those two: the model sees
+ * neither.
+ */
+#include "doors/anthropic/messages_int.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* A reply of the model, and what the user's side says next. */
+struct reply {
+    json_t *kept, *parts;   /* owned: the model's; what it wants back as it was comes first */
+    json_t *results, *rest; /* owned: the user's; results come first */
+};
+
+/* A call that stands in the messages. */
+struct known {
+    size_t reply;
+    size_t message; /* its place in the request */
+    int sub;        /* -1: a client's tool */
+    const char *id; /* borrowed, as are the rest */
+    json_t *input;
+    char inner[24];
+    bool answered;
+    size_t code_of;  /* 0: the model's; else 1 + the call whose code has made it */
+    json_t *answers; /* owned, or NULL: for calls that its code has made */
+};
+
+struct reading {
+    struct history *h;
+    struct reply *reply; /* owned */
+    size_t count;
+    struct known *known; /* owned */
+    size_t known_count;
+    json_t *by_id; /* owned: id -> place in known */
+    json_t *files; /* owned: those seen */
+    size_t at;     /* message that is read */
+    struct err *e;
+};
+
+static const char *text_of(const json_t *v, const char *name)
+{
+    return json_string_value(json_object_get(v, name));
+}
+
+/* --- replies --- */
+
+static struct reply *last(struct reading *g)
+{
+    return &g->reply[g->count - 1];
+}
+
+static void begin_reply(struct reading *g)
+{
+    if ((g->count & (g->count - 1)) == 0)
+        g->reply = mem_realloc(g->reply, (g->count ? 2 * g->count : 1) * sizeof(*g->reply));
+    g->reply[g->count++] = (struct reply){json_array(), json_array(), json_array(), json_array()};
+}
+
+/* The one that a block of the model's goes to. */
+static struct reply *making(struct reading *g)
+{
+    if (g->count == 1 || json_array_size(last(g)->results) || json_array_size(last(g)->rest))
+        begin_reply(g);
+    return last(g);
+}
+
+static struct known *know(struct reading *g, const json_t *block, int sub)
+{
+    struct known *k;
+
+    if ((g->known_count & (g->known_count - 1)) == 0)
+        g->known =
+            mem_realloc(g->known, (g->known_count ? 2 * g->known_count : 1) * sizeof(*g->known));
+    k = &g->known[g->known_count++];
+    *k = (struct known){.reply = g->count - 1,
+                        .message = g->at,
+                        .sub = sub,
+                        .id = text_of(block, "id"),
+                        .input = json_object_get(block, "input")};
+    json_object_set_new(g->by_id, k->id, json_integer((json_int_t)g->known_count - 1));
+    return k;
+}
+
+static struct known *find(struct reading *g, const char *id)
+{
+    const json_t *at = id ? json_object_get(g->by_id, id) : NULL;
+
+    return at ? &g->known[json_integer_value(at)] : NULL;
+}
+
+static void put_result(struct reading *g, struct known *k, json_t *text, json_t *images, bool error)
+{
+    json_t *part = json_pack("{s:s, s:s, s:o}", "type", "result", "id", k->inner, "text", text);
+
+    if (json_array_size(images))
+        json_object_set(part, "images", images);
+    if (error)
+        json_object_set_new(part, "error", json_true());
+    k->answered = true;
+    json_array_append_new(g->reply[k->reply].results, part);
+}
+
+/* --- what users write --- */
+
+static json_t *text_part(json_t *text)
+{
+    return json_pack("{s:s, s:o}", "type", "text", "text", text);
+}
+
+static void add_text(json_t *parts, struct str text)
+{
+    if (text.n > 0)
+        json_array_append_new(parts, text_part(record_text(text)));
+}
+
+/* {"mime", "data"}, owned, or NULL: it is none that can be handed on. */
+static json_t *image_of(const json_t *block)
+{
+    const json_t *source = json_object_get(block, "source");
+    const char *type = text_of(source, "type"), *mime = text_of(source, "media_type");
+    json_t *data = json_object_get(source, "data");
+
+    if (!type || strcmp(type, "base64") != 0 || !mime || !json_is_string(data))
+        return NULL;
+    return json_pack("{s:s, s:O}", "mime", mime, "data", data);
+}
+
+static void add_image(json_t *parts, const json_t *block)
+{
+    json_t *image = image_of(block);
+
+    if (!image) {
+        add_text(parts, STR("[an image that is not shown here: only base64 is]"));
+        return;
+    }
+    json_object_set_new(image, "type", json_string("image"));
+    json_array_append_new(parts, image);
+}
+
+static void add_document(json_t *parts, const json_t *block)
+{
+    const json_t *source = json_object_get(block, "source");
+    const char *type = text_of(source, "type");
+    const json_t *one;
+    size_t i;
+
+    add_text(parts, json_view(json_object_get(block, "title")));
+    if (type && strcmp(type, "text") == 0)
+        add_text(parts, json_view(json_object_get(source, "data")));
+    else if (type && strcmp(type, "content") == 0)
+        json_array_foreach(json_object_get(source, "content"), i, one)
+            add_text(parts, json_view(json_object_get(one, "text")));
+    else
+        add_text(parts, STR("[a document that is not shown here: only text is. As a "
+                            "container_upload, code can read it]"));
+}
+
+/* Each file once, and a line that says where it is: container.c knows, and fills it in. */
+static int add_upload(struct reading *g, json_t *parts, const json_t *block)
+{
+    json_t *id = json_object_get(block, "file_id");
+    json_t *part;
+
+    if (!json_is_string(id))
+        return err_set(g->e, ERR_CALLER, "messages.%zu: container_upload: file_id is required",
+                       g->at);
+    if (json_object_get(g->files, json_string_value(id)))
+        return 0;
+    if (json_object_size(g->files) >= UPLOADS_SHOWN)
+        return err_set(g->e, ERR_CALLER, "messages: more than %d files", UPLOADS_SHOWN);
+    json_object_set_new(g->files, json_string_value(id), json_true());
+    part = text_part(json_string(""));
+    json_array_append(parts, part);
+    json_array_append_new(g->h->uploads, json_pack("{s:O, s:o}", "id", id, "part", part));
+    return 0;
+}
+
+/* Its text, owned; images are added to the array. */
+static json_t *result_text(const json_t *content, json_t *images)
+{
+    struct buf b;
+    struct err e;
+    const json_t *one;
+    json_t *v;
+    size_t i;
+
+    if (json_is_string(content))
+        return json_incref((json_t *)content);
+    buf_init(&b, MESSAGES_BODY_MAX);
+    json_array_foreach((json_t *)content, i, one)
+    {
+        struct str text = json_view(json_object_get(one, "text"));
+        json_t *image = image_of(one);
+
+        if (text.n > 0 && b.n > 0)
+            (void)!buf_put(&b, STR("\n"), &e);
+        (void)!buf_put(&b, text, &e);
+        if (image)
+            json_array_append_new(images, image);
+    }
+    v = record_text(buf_str(&b));
+    buf_done(&b);
+    return v;
+}
+
+static int take_client_result(struct reading *g, json_t *block)
+{
+    const char *id = text_of(block, "tool_use_id");
+    struct known *k = find(g, id);
+    bool error = json_is_true(json_object_get(block, "is_error"));
+    json_t *images;
+
+    if (!k || k->sub >= 0)
+        return err_set(g->e, ERR_CALLER,
+                       "messages.%zu: unexpected `tool_use_id` found in `tool_result` blocks: "
+                       "%.100s",
+                       g->at, id ? id : "none");
+    if (k->answered)
+        return 0;
+    k->answered = true;
+    if (k->code_of) {
+        struct known *code = &g->known[k->code_of - 1];
+        if (!code->answers)
+            code->answers = json_object();
+        json_object_set(code->answers, id, block);
+        return 0;
+    }
+    images = json_array();
+    json_t *text = result_text(json_object_get(block, "content"), images);
+    put_result(g, k, text, images, error);
+    json_decref(images);
+    return 0;
+}
+
+static int take_user_block(struct reading *g, json_t *block)
+{
+    const char *type = text_of(block, "type");
+    json_t *rest = last(g)->rest;
+
+    if (!type)
+        return err_set(g->e, ERR_CALLER, "messages.%zu: a block has no type", g->at);
+    if (strcmp(type, "text") == 0)
+        add_text(rest, json_view(json_object_get(block, "text")));
+    else if (strcmp(type, "image") == 0)
+        add_image(rest, block);
+    else if (strcmp(type, "document") == 0)
+        add_document(rest, block);
+    else if (strcmp(type, "container_upload") == 0)
+        return add_upload(g, rest, block);
+    else if (strcmp(type, "tool_result") == 0)
+        return take_client_result(g, block);
+    return 0; /* what this server does not know it leaves alone */
+}
+
+/* --- what the model has said --- */
+
+static int check_call(struct reading *g, const json_t *block)
+{
+    if (text_of(block, "id") && text_of(block, "name"))
+        return 0;
+    return err_set(g->e, ERR_CALLER, "messages.%zu: a tool use has no id or no name", g->at);
+}
+
+static void add_call(struct reading *g, struct known *k, const char *name)
+{
+    json_t *args = json_is_object(k->input) ? json_incref(k->input) : json_object();
+
+    history_call_id(g->h, k->inner);
+    json_array_append_new(g->reply[k->reply].parts,
+                          json_pack("{s:s, s:s, s:s, s:o}", "type", "call", "id", k->inner, "name",
+                                    name, "args", args));
+}
+
+static int take_server_use(struct reading *g, const json_t *block)
+{
+    int sub = sub_find(text_of(block, "name"));
+
+    if (check_call(g, block) < 0)
+        return -1;
+    if (sub < 0)
+        return 0; /* a tool of somebody else's server */
+    making(g);
+    add_call(g, know(g, block, sub), sub_tools[sub].name);
+    tool_id_session(text_of(block, "id"), g->h->session);
+    return 0;
+}
+
+static int take_client_use(struct reading *g, const json_t *block)
+{
+    const json_t *caller = json_object_get(block, "caller");
+    const char *source = text_of(caller, "tool_id");
+    struct known *of;
+
+    if (check_call(g, block) < 0)
+        return -1;
+    if (!caller_is_code(caller)) {
+        making(g);
+        add_call(g, know(g, block, -1), text_of(block, "name"));
+        return 0;
+    }
+    of = find(g, source);
+    if (!of || of->sub < 0)
+        return err_set(g->e, ERR_CALLER,
+                       "source tool `%.100s` not found for tool use block `%.100s`",
+                       source ? source : "", text_of(block, "id"));
+    size_t at = (size_t)(of - g->known); /* know() may move them */
+    know(g, block, -1)->code_of = at + 1;
+    return 0;
+}
+
+static int take_server_result(struct reading *g, const json_t *block, const char *type)
+{
+    struct known *k = find(g, text_of(block, "tool_use_id"));
+    int sub = sub_find_result(type);
+
+    if (k && k->sub == sub && sub >= 0 && !k->answered)
+        put_result(g, k, content_said(json_object_get(block, "content")), NULL, false);
+    return 0; /* a result of nothing is nothing */
+}
+
+static int take_model_block(struct reading *g, json_t *block)
+{
+    const char *type = text_of(block, "type");
+    size_t n = type ? strlen(type) : 0;
+
+    if (!type)
+        return err_set(g->e, ERR_CALLER, "messages.%zu: a block has no type", g->at);
+    if (strcmp(type, "text") == 0) {
+        if (json_view(json_object_get(block, "text")).n > 0)
+            add_text(making(g)->parts, json_view(json_object_get(block, "text")));
+    } else if (strcmp(type, "server_tool_use") == 0) {
+        return take_server_use(g, block);
+    } else if (strcmp(type, "tool_use") == 0) {
+        return take_client_use(g, block);
+    } else if (strcmp(type, "thinking") == 0 || strcmp(type, "redacted_thinking") == 0) {
+        json_array_append_new(making(g)->kept, json_pack("{s:s, s:s, s:O}", "type", "kept", "api",
+                                                         "anthropic", "block", block));
+    } else if (n > 12 && strcmp(type + n - 12, "_tool_result") == 0) {
+        return take_server_result(g, block, type);
+    }
+    return 0;
+}
+
+/* --- messages --- */
+
+static int each_block(struct reading *g, json_t *content, bool model)
+{
+    json_t *block;
+    size_t i;
+
+    if (json_is_string(content)) {
+        if (json_string_length(content) > 0)
+            add_text(model ? making(g)->parts : last(g)->rest, json_view(content));
+        return 0;
+    }
+    if (!json_is_array(content))
+        return err_set(g->e, ERR_CALLER,
+                       "messages.%zu.content: Input should be a string or an array of blocks",
+                       g->at);
+    json_array_foreach(content, i, block)
+    {
+        if ((model ? take_model_block(g, block) : take_user_block(g, block)) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static void add_system(struct reading *g, const json_t *content)
+{
+    const json_t *block;
+    struct err e;
+    size_t i;
+
+    (void)!buf_put(&g->h->system, json_view(content), &e);
+    json_array_foreach((json_t *)content, i, block)(void) !buf_put(
+        &g->h->system, json_view(json_object_get(block, "text")), &e);
+    (void)!buf_put(&g->h->system, STR("\n\n"), &e);
+}
+
+/* A client's call is to be answered by the very next message of the user. */
+static int check_answered(struct reading *g, size_t from)
+{
+    for (size_t i = from; i < g->known_count; i++)
+        if (g->known[i].sub < 0 && !g->known[i].answered)
+            return err_set(g->e, ERR_CALLER,
+                           "messages.%zu: `tool_use` ids were found without `tool_result` blocks "
+                           "immediately after: %.100s",
+                           g->known[i].message, g->known[i].id);
+    return 0;
+}
+
+static int each_message(struct reading *g, const json_t *messages)
+{
+    size_t checked = 0;
+    json_t *message;
+
+    json_array_foreach((json_t *)messages, g->at, message)
+    {
+        const char *role = text_of(message, "role");
+        json_t *content = json_object_get(message, "content");
+        bool user = role && strcmp(role, "user") == 0;
+
+        if (role && strcmp(role, "system") == 0) {
+            add_system(g, content);
+            continue;
+        }
+        if (!user && (!role || strcmp(role, "assistant") != 0))
+            return err_set(g->e, ERR_CALLER,
+                           "messages.%zu.role: Input should be 'user' or 'assistant'", g->at);
+        if (each_block(g, content, !user) < 0)
+            return -1;
+        if (user && check_answered(g, checked) < 0)
+            return -1;
+        if (user)
+            checked = g->known_count;
+    }
+    return check_answered(g, checked);
+}
+
+/* --- the whole --- */
+
+/* Of the last reply, those of ours are to be done now: they were put off, or the turn paused.
+ * Whoever goes on with words of his own has given them up. */
+static bool goes_on(const struct reading *g, const struct known *k)
+{
+    const struct reply *r = &g->reply[g->count - 1];
+    bool client = false;
+
+    if (k->reply != g->count - 1)
+        return false;
+    for (size_t i = 0; i < g->known_count; i++)
+        client |= g->known[i].reply == k->reply && g->known[i].sub < 0;
+    return client || json_array_size(r->rest) == 0;
+}
+
+static void sort_open(struct reading *g)
+{
+    struct history *h = g->h;
+    /* The last reply's calls stand together: one look at them is enough for all. */
+    bool decided = false, on = false;
+
+    h->waiting = mem_zalloc((g->known_count + 1) * sizeof(*h->waiting));
+    for (size_t i = 0; i < g->known_count; i++) {
+        struct known *k = &g->known[i];
+
+        if (k->sub < 0 || k->answered)
+            continue;
+        if (k->reply == g->count - 1 && !decided) {
+            on = goes_on(g, k);
+            decided = true;
+        }
+        if (k->reply != g->count - 1 || !on) {
+            json_t *lost = content_error((enum sub)k->sub, "unavailable");
+            put_result(g, k, content_said(lost), NULL, true);
+            json_decref(lost);
+            continue;
+        }
+        struct waiting *w = &h->waiting[h->waiting_count++];
+        *w = (struct waiting){.id = k->id,
+                              .sub = (enum sub)k->sub,
+                              .input = k->input,
+                              .answers = take_ptr(&k->answers)};
+        memcpy(w->inner, k->inner, sizeof(w->inner));
+        h->pending_code |= w->answers != NULL;
+    }
+}
+
+static void add_message(json_t *messages, const char *role, json_t *parts)
+{
+    if (json_array_size(parts) > 0)
+        json_array_append_new(messages, json_pack("{s:s, s:O}", "role", role, "parts", parts));
+}
+
+/* Of all replies but the last, also what came after; that one is open. */
+static void write_down(struct reading *g)
+{
+    struct history *h = g->h;
+
+    for (size_t i = 0; i < g->count; i++) {
+        struct reply *r = &g->reply[i];
+
+        json_array_extend(r->kept, r->parts);
+        h->replies += json_array_size(r->kept) > 0;
+        add_message(h->messages, "assistant", r->kept);
+        if (i + 1 == g->count) {
+            h->results = json_incref(r->results);
+            h->rest = json_incref(r->rest);
+            return;
+        }
+        json_array_extend(r->results, r->rest);
+        add_message(h->messages, "user", r->results);
+    }
+}
+
+static void reading_done(struct reading *g)
+{
+    for (size_t i = 0; i < g->count; i++) {
+        json_decref(g->reply[i].kept);
+        json_decref(g->reply[i].parts);
+        json_decref(g->reply[i].results);
+        json_decref(g->reply[i].rest);
+    }
+    for (size_t i = 0; i < g->known_count; i++)
+        json_decref(g->known[i].answers);
+    free(g->reply);
+    free(g->known);
+    json_decref(g->by_id);
+    json_decref(g->files);
+}
+
+int history_read(struct history *h, const json_t *messages, struct err *e)
+{
+    struct reading g = {.h = h, .by_id = json_object(), .files = json_object(), .e = e};
+    int rc;
+
+    *h = (struct history){.messages = json_array(), .uploads = json_array()};
+    buf_init(&h->system, MESSAGES_BODY_MAX);
+    begin_reply(&g); /* before the first there is only what the user says */
+    rc = each_message(&g, messages);
+    if (rc == 0) {
+        sort_open(&g);
+        write_down(&g);
+    }
+    reading_done(&g);
+    return rc;
+}
+
+void history_done(struct history *h)
+{
+    for (size_t i = 0; i < h->waiting_count; i++)
+        json_decref(h->waiting[i].answers);
+    free(h->waiting);
+    json_decref(h->messages);
+    json_decref(h->results);
+    json_decref(h->rest);
+    json_decref(h->uploads);
+    buf_done(&h->system);
+    *h = (struct history){0};
+}
+
+/* --- as it goes on --- */
+
+void history_call_id(struct history *h, char ret[24])
+{
+    snprintf(ret, 24, "call_%zu", ++h->calls);
+}
+
+void history_answer(struct history *h, const char *inner, json_t *text, json_t *images)
+{
+    json_t *part = json_pack("{s:s, s:s, s:O}", "type", "result", "id", inner, "text", text);
+
+    if (json_array_size(images))
+        json_object_set(part, "images", images);
+    json_array_append_new(h->results, part);
+}
+
+void history_close(struct history *h)
+{
+    json_array_extend(h->results, h->rest);
+    add_message(h->messages, "user", h->results);
+    json_array_clear(h->rest);
+    json_decref(h->results);
+    h->results = json_array();
+}
+
+void history_reply(struct history *h, json_t *parts)
+{
+    h->replies += json_array_size(parts) > 0;
+    add_message(h->messages, "assistant", parts);
+    json_decref(parts);
+}

@@ -1,0 +1,207 @@
+/*
+ * A message as it grows: the value that a client gets whole, and for one that streams,
+ * the bytes of its events from the first on, as more than one may read them.
+ *
+ * The rules of the stream: every event has a name that is its type; indexes count from 0
+ * without a gap; a call begins with an empty input that deltas fill, a result comes whole;
+ * the container stands in the first event and in the last but one, as clients of some
+ * versions read one of them and of others the other.
+ */
+#include "doors/anthropic/messages_int.h"
+
+#include <stdlib.h>
+
+const struct str message_ping = {"event: ping\ndata: {\"type\": \"ping\"}\n\n", 36};
+
+void message_init(struct message *m, const char *model, bool stream)
+{
+    *m = (struct message){.model = mem_strdup(model), .stream = stream, .content = json_array()};
+    id_make(m->id, "msg_");
+    buf_init(&m->log, 4 * MESSAGE_BYTES); /* a text is longer as JSON */
+    buf_init(&m->text, MESSAGE_BYTES);
+}
+
+void message_done(struct message *m)
+{
+    free(m->model);
+    buf_done(&m->log);
+    buf_done(&m->text);
+    json_decref(m->content);
+    json_decref(m->container);
+    json_decref(m->approval);
+}
+
+/* --- values --- */
+
+static json_t *usage_of(const struct message *m)
+{
+    return json_pack("{s:I, s:I, s:i, s:i, s:{s:i, s:i}, s:{s:i, s:i, s:I}, s:n, s:s, s:n, s:n, "
+                     "s:n, s:n}",
+                     "input_tokens", (json_int_t)m->input_tokens, "output_tokens",
+                     (json_int_t)m->output_tokens, "cache_creation_input_tokens", 0,
+                     "cache_read_input_tokens", 0, "cache_creation", "ephemeral_5m_input_tokens", 0,
+                     "ephemeral_1h_input_tokens", 0, "server_tool_use", "web_search_requests", 0,
+                     "web_fetch_requests", 0, "code_execution_requests", (json_int_t)m->runs,
+                     "output_tokens_details", "service_tier", "standard", "inference_geo", "speed",
+                     "iterations", "fallback_credit");
+}
+
+static json_t *container_of(const struct message *m)
+{
+    return m->container ? json_incref(m->container) : json_null();
+}
+
+static json_t *envelope(const struct message *m, json_t *content)
+{
+    json_t *v =
+        json_pack("{s:s, s:s, s:s, s:s, s:o, s:s?, s:n, s:n, s:o, s:n, s:n, s:o}", "id", m->id,
+                  "type", "message", "role", "assistant", "model", m->model, "content", content,
+                  "stop_reason", m->stop, "stop_sequence", "stop_details", "container",
+                  container_of(m), "context_management", "diagnostics", "usage", usage_of(m));
+
+    if (m->approval)
+        json_object_set(v, "pending_approval", m->approval);
+    return v;
+}
+
+json_t *message_value(const struct message *m)
+{
+    return envelope(m, json_incref(m->content));
+}
+
+/* --- events --- */
+
+/* Takes data. */
+static void put_event(struct message *m, const char *name, json_t *data)
+{
+    AUTO_FREE char *text = NULL;
+    size_t n = 0;
+    struct err e;
+
+    if (m->stream && !m->full) {
+        json_object_set_new(data, "type", json_string(name));
+        text = record_dump(data, false, &n);
+        if (!text || buf_printf(&m->log, &e, "event: %s\ndata: ", name) < 0 ||
+            buf_put(&m->log, (struct str){text, n}, &e) < 0 ||
+            buf_put(&m->log, STR("\n\n"), &e) < 0)
+            m->full = true;
+    }
+    json_decref(data);
+}
+
+void message_begin(struct message *m)
+{
+    if (m->begun)
+        return;
+    m->begun = true;
+    put_event(m, "message_start", json_pack("{s:o}", "message", envelope(m, json_array())));
+}
+
+static json_int_t place(const struct message *m)
+{
+    return (json_int_t)json_array_size(m->content);
+}
+
+static void put_start(struct message *m, json_t *block)
+{
+    message_begin(m);
+    put_event(m, "content_block_start",
+              json_pack("{s:I, s:o}", "index", place(m), "content_block", block));
+}
+
+/* Takes delta. */
+static void put_delta(struct message *m, const char *type, json_t *delta)
+{
+    json_object_set_new(delta, "type", json_string(type));
+    put_event(m, "content_block_delta", json_pack("{s:I, s:o}", "index", place(m), "delta", delta));
+}
+
+static void put_stop(struct message *m)
+{
+    put_event(m, "content_block_stop", json_pack("{s:I}", "index", place(m)));
+}
+
+/* --- text --- */
+
+void message_text(struct message *m, struct str piece)
+{
+    struct err e;
+
+    if (piece.n == 0)
+        return;
+    if (!m->growing)
+        put_start(m, json_pack("{s:s, s:s, s:n}", "type", "text", "text", "", "citations"));
+    m->growing = true;
+    put_delta(m, "text_delta", json_pack("{s:o}", "text", record_text(piece)));
+    m->full |= buf_put(&m->text, piece, &e) < 0;
+}
+
+void message_text_end(struct message *m)
+{
+    if (!m->growing)
+        return;
+    put_stop(m);
+    m->growing = false;
+    json_array_append_new(m->content, json_pack("{s:s, s:o, s:n}", "type", "text", "text",
+                                                record_text(buf_str(&m->text)), "citations"));
+    m->text.n = 0;
+}
+
+/* --- whole blocks --- */
+
+static void put_use(struct message *m, const json_t *block)
+{
+    json_t *start = json_copy((json_t *)block);
+    AUTO_FREE char *input = record_dump(json_object_get(block, "input"), false, NULL);
+
+    json_object_set_new(start, "input", json_object());
+    put_start(m, start);
+    put_delta(m, "input_json_delta", json_pack("{s:s}", "partial_json", ""));
+    put_delta(m, "input_json_delta", json_pack("{s:s}", "partial_json", input ? input : "{}"));
+}
+
+static void put_thinking(struct message *m, const json_t *block)
+{
+    json_t *text = json_object_get(block, "thinking"), *sign = json_object_get(block, "signature");
+
+    put_start(m, json_pack("{s:s, s:s, s:s}", "type", "thinking", "thinking", "", "signature", ""));
+    if (text)
+        put_delta(m, "thinking_delta", json_pack("{s:O}", "thinking", text));
+    if (sign)
+        put_delta(m, "signature_delta", json_pack("{s:O}", "signature", sign));
+}
+
+void message_block(struct message *m, json_t *block)
+{
+    const char *type = json_string_value(json_object_get(block, "type"));
+
+    message_text_end(m);
+    if (strcmp(type, "server_tool_use") == 0 || strcmp(type, "tool_use") == 0)
+        put_use(m, block);
+    else if (strcmp(type, "thinking") == 0)
+        put_thinking(m, block);
+    else
+        put_start(m, json_incref(block));
+    put_stop(m);
+    json_array_append_new(m->content, block);
+}
+
+/* --- the end --- */
+
+void message_end(struct message *m, const char *stop)
+{
+    json_t *delta;
+
+    message_text_end(m);
+    message_begin(m);
+    m->stop = stop;
+    m->ended = true;
+    delta = json_pack("{s:s, s:n, s:n, s:o}", "stop_reason", stop, "stop_sequence", "stop_details",
+                      "container", container_of(m));
+    if (m->approval)
+        json_object_set(delta, "pending_approval", m->approval);
+    put_event(
+        m, "message_delta",
+        json_pack("{s:o, s:o, s:n}", "delta", delta, "usage", usage_of(m), "context_management"));
+    put_event(m, "message_stop", json_object());
+}

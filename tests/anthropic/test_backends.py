@@ -1,0 +1,103 @@
+"""The same door in front of models that are asked over the network, in both of their dialects."""
+
+import importlib.util
+
+import pytest
+
+import retort
+from server import Server
+from talk import Talk, answer, body, kinds, results, said, tool
+
+LOCAL = {"name": "local", "description": "d", "input_schema": {"type": "object"}}
+LOOKUP = {**LOCAL, "name": "lookup", "allowed_callers": ["code_execution_20260120"]}
+
+
+def model_server():
+    """tests/model/server.py, which has the name of another module here."""
+    spec = importlib.util.spec_from_file_location("model_server", retort.REPO / "tests/model/server.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.ModelServer()
+
+
+@pytest.fixture(scope="module", params=["anthropic", "openai"])
+def backend(request):
+    with model_server() as models:
+        desk = models.desk()
+        with Server("--model-url", getattr(desk, request.param), "--model-api", request.param) as server:
+            server.api, server.desk = request.param, desk
+            yield server
+
+
+@pytest.fixture
+def talk(backend):
+    with Talk(backend) as one:
+        yield one
+
+
+def last_sent(backend):
+    return backend.desk.requests[-1]["body"]
+
+
+def test_a_turn_with_a_result(talk, backend):
+    message = talk.go([[{"text": "look"}, {"bash": "echo hi"}], [{"text": "done"}]])
+    assert kinds(message) == ["text", "server_tool_use", "bash_code_execution_tool_result", "text"]
+    assert results(message)[0]["stdout"] == "hi\n" and message["usage"]["input_tokens"] == 22
+    assert "hi" in str(last_sent(backend)["messages"][-1])
+    described = str(last_sent(backend)["tools"])
+    assert all(word in described for word in ("$INPUT_DIR", "$OUTPUT_DIR", "no network", "30 seconds"))
+
+
+def test_text_streams_as_it_comes(talk):
+    events, message = talk.stream(body([[{"text": "a long text in many pieces"}, {"bash": "echo 1"}], [{"text": "end"}]]))
+    pieces = [e["delta"]["text"] for e in events if e["type"] == "content_block_delta" and e["index"] == 0]
+    assert len(pieces) > 1 and "".join(pieces) == "a long text in many pieces"
+    assert kinds(message) == ["text", "server_tool_use", "bash_code_execution_tool_result", "text"]
+
+
+def test_a_conversation_goes_on(talk):
+    """History with calls, results, a client's tool and a pause is one that the endpoint takes."""
+    request = body([[{"bash": "echo 1 > f"}, {"edit": {"command": "view", "path": "f"}}],
+                    [{"tool": {"name": "local", "input": {}}}], [{"bash": "cat f"}], [{"text": "end"}]],
+                   tools=[tool(), LOCAL])
+    first = talk.message(request)
+    assert first["stop_reason"] == "tool_use"
+    request["messages"] += [said(first), answer(first["content"][-1], "r")]
+    second = talk.message(request)
+    assert results(second)[0]["stdout"] == "1\n" and second["stop_reason"] == "end_turn"
+
+
+def test_the_model_reads_of_functions_and_not_of_calls(talk, backend):
+    request = body([[{"python": "print(await lookup({}))"}], [{"text": "end"}]], tools=[tool("20260120"), LOOKUP])
+    first = talk.message(request)
+    assert "async def lookup" in str(last_sent(backend)["tools"])
+    request["messages"] += [said(first), answer(first["content"][-1], "hidden")]
+    second = talk.message(request)
+    assert results(second)[0]["stdout"] == "hidden\n"
+    assert "toolu_" not in str(last_sent(backend)["messages"])
+
+
+def test_broken_arguments_are_an_error_block(talk):
+    [result] = results(talk.go([[{"raw_call": {"name": "bash_code_execution", "raw": '{"command": '}}], [{"text": "x"}]]))
+    assert result["error_code"] == "invalid_tool_input"
+
+
+def test_thinking_comes_back_as_it_was(talk, backend):
+    if backend.api != "anthropic":
+        return
+    request = body([[{"thinking": "hm"}, {"bash": "echo 1"}], [{"text": "x"}]])
+    for message in (talk.message(request), talk.stream(request)[1]):
+        assert message["content"][0]["type"] == "thinking" and message["content"][0]["thinking"] == "hm"
+        again = {**request, "messages": [*request["messages"], said(message), {"role": "user", "content": "and?"}]}
+        talk.message(again)
+        sent = [b for m in last_sent(backend)["messages"] for b in m["content"] if isinstance(b, dict)]
+        assert [b["thinking"] for b in sent if b["type"] == "thinking"] == ["hm"]
+
+
+@pytest.mark.parametrize("fault, status", [("429", 429), ({"fault": "status", "status": 401}, 500)])
+def test_trouble(fault, status):
+    with model_server() as models:
+        desk = models.desk(always=fault)
+        with Server("--model-url", desk.anthropic, "--model-api", "anthropic") as server, Talk(server) as talk:
+            refused = talk.ask_model(body([[{"text": "x"}]]))
+            assert refused.status == status, refused

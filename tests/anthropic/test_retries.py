@@ -1,0 +1,109 @@
+"""9.18: a client that tries again does not have its code run again."""
+
+import json
+import socket
+import time
+
+from server import together
+from talk import body, results, tool
+
+
+def begin(house, key, request, retries=None):
+    """Sends a request and does not wait for its answer."""
+    data = json.dumps(request).encode()
+    count = f"x-stainless-retry-count: {retries}\r\n" if retries is not None else ""
+    s = house.connect()
+    s.sendall(f"POST /anthropic/v1/messages HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {key}\r\n{count}"
+              f"Content-Type: application/json\r\nContent-Length: {len(data)}\r\n\r\n".encode() + data)
+    return s
+
+
+def counted(talk, tag):
+    """A container, and a request in it that leaves a line each time it runs."""
+    container = talk.go([[{"bash": "true"}]])["container"]["id"]
+    return container, body([[{"bash": f"sleep 0.7; echo {tag} >> log; cat log"}]], container=container)
+
+
+def lines(talk, container):
+    return talk.bash("cat log", container=container)["stdout"].split()
+
+
+def test_a_retry_reads_the_run_that_is_under_way(talk, house):
+    container, request = counted(talk, "a")
+    with begin(house, house.key, request, 0):
+        time.sleep(0.2)
+    message = talk.message(request, **{"x-stainless-retry-count": "1"})
+    assert results(message)[0]["stdout"] == "a\n" and lines(talk, container) == ["a"]
+
+
+def test_a_retry_reads_the_run_that_is_over(talk, house):
+    container, request = counted(talk, "b")
+    first = talk.message(request, **{"x-stainless-retry-count": "0"})
+    second = talk.message(request, **{"x-stainless-retry-count": "2"})
+    assert first == second and lines(talk, container) == ["b"]
+
+
+def test_a_retry_of_a_stream_begins_at_its_beginning(talk, house):
+    container, request = counted(talk, "c")
+    with begin(house, house.key, {**request, "stream": True}, 0) as s:
+        assert b"message_start" in s.recv(4096)
+    events, message = talk.stream(request, **{"x-stainless-retry-count": "1"})
+    assert events[0]["type"] == "message_start" and results(message)[0]["stdout"] == "c\n"
+    assert lines(talk, container) == ["c"]
+
+
+def test_without_the_header_only_what_was_left_is_found(talk, house):
+    container, request = counted(talk, "d")
+    with begin(house, house.key, request):
+        time.sleep(0.2)
+    time.sleep(0.1)
+    talk.message(request)
+    assert lines(talk, container) == ["d"]
+    talk.message(request)
+    assert lines(talk, container) == ["d", "d"], "a question that is asked twice is answered twice"
+
+
+def test_two_equal_questions_are_two(talk, house):
+    container, request = counted(talk, "e")
+
+    def ask():
+        with begin(house, house.key, request, 0) as s:
+            return s.recv(65536)
+
+    together(ask, ask)
+    assert lines(talk, container) == ["e", "e"]
+
+
+def test_a_retry_of_another_body_or_key_is_a_question_of_its_own(talk, stranger):
+    request = body([[{"bash": "echo f"}]])
+    first = talk.message(request)
+    assert talk.message({**request, "max_tokens": 7}, **{"x-stainless-retry-count": "1"})["id"] != first["id"]
+    assert stranger.message(request, **{"x-stainless-retry-count": "1"})["id"] != first["id"]
+    assert talk.message(request, **{"x-stainless-retry-count": "1"})["id"] == first["id"]
+
+
+def test_what_failed_is_tried_again(talk):
+    request = body([[{"fail": {"status": 503}}]])
+    first = talk.ask_model(request).expect(529)
+    again = talk.ask_model(request, **{"x-stainless-retry-count": "1"}).expect(529)
+    assert first.json["request_id"] != again.json["request_id"]
+
+
+def test_a_retry_does_not_answer_code_twice(talk, house):
+    """Of a request that brings answers to code."""
+    lookup = {"name": "lookup", "input_schema": {"type": "object"}, "allowed_callers": ["code_execution_20260120"]}
+    request = body([[{"python": "print(await lookup({}))"}]], tools=[tool("20260120"), lookup])
+    first = talk.message(request)
+    use = first["content"][1]
+    request["messages"] += [{"role": "assistant", "content": first["content"]},
+                            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": use["id"], "content": "1"}]}]
+    with begin(house, house.key, request, 0):
+        time.sleep(0.1)
+    message = talk.message(request, **{"x-stainless-retry-count": "1"})
+    assert results(message)[0]["stdout"] == "1\n"
+
+
+def test_a_client_that_hangs_up_half_way(house, talk):
+    with begin(house, house.key, body([[{"bash": "sleep 1"}]], stream=True)) as s:
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+    assert talk.bash("echo on")["stdout"] == "on\n"
