@@ -76,6 +76,11 @@ struct prisme_settings {
     uint64_t timeout_ms, parallel;
 };
 
+struct ubik_settings {
+    char *pool; /* owned, or NULL */
+    uint64_t event_bytes;
+};
+
 /* Whom the doors ask that have a model behind them. */
 struct model_settings {
     char *script; /* owned, or NULL */
@@ -98,6 +103,7 @@ struct settings {
     struct keys_settings keys;
     struct qwen_settings qwen;
     struct prisme_settings prisme;
+    struct ubik_settings ubik;
     struct model_settings model;
     struct service_pool pool;   /* of run: the one; of serve: what every pool has at first */
     struct service_pool *pools; /* owned: the [pool NAME] sections, each of them complete */
@@ -118,7 +124,7 @@ struct settings {
     bool keep_going;
     bool verbose;
     bool fixtures; /* of the conformance suite, in MCP */
-    enum { TOOLS_NATIVE, TOOLS_QWEN, TOOLS_PRISME, TOOLS_AZURE } tools; /* of mcp */
+    enum { TOOLS_NATIVE, TOOLS_QWEN, TOOLS_PRISME, TOOLS_AZURE, TOOLS_UBIK } tools; /* of mcp */
     bool help;
     unsigned char from[OPTIONS_MAX]; /* an enum source_kind for each row of options.c */
     int argc;                        /* what SIGHUP reads again */

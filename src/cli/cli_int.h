@@ -35,6 +35,7 @@ enum option_group {
     GROUP_LIMITS,
     GROUP_QWEN,
     GROUP_PRISME,
+    GROUP_UBIK,
     GROUP_MODEL,
     GROUP_OTHER,
     GROUP__COUNT

@@ -16,6 +16,7 @@ static const char *const headings[GROUP__COUNT] = {
     [GROUP_POOL] = "Pools",
     [GROUP_LIMITS] = "Limits",
     [GROUP_QWEN] = "The door for Qwen-Agent",
+    [GROUP_UBIK] = "The door for Ubik",
     [GROUP_PRISME] = "The door for Prisme.ai",
     [GROUP_MODEL] = "Models, for what is asked in plain words",
     [GROUP_OTHER] = "Other",

@@ -16,6 +16,7 @@
  * the janitor see that, and do the same.
  */
 #include "doors/mcp/mcp.h"
+#include "agent/agent.h"
 #include "cli/janitor.h"
 #include "cli/serve_int.h"
 #include "doors/azure/azure.h"
@@ -49,6 +50,8 @@ struct local {
     struct engine *engine;
     struct store *store;
     struct service *service;
+    struct models *models;
+    struct agent *agent;
 };
 
 /* --- the end --- */
@@ -149,10 +152,22 @@ static int start_service(struct local *lo, struct err *e)
     return lo->service ? 0 : -1;
 }
 
+static int start_agent(struct local *lo, struct err *e)
+{
+    const struct models_config config = {.loop = lo->loop, .script = lo->s->model.script};
+
+    lo->models = models_new(&config, e);
+    if (!lo->models)
+        return -1;
+    lo->agent = agent_of(lo->s, lo->loop, lo->service, lo->store, lo->models);
+    agent_resume(lo->agent);
+    return 0;
+}
+
 /* The order is the argument: what forks and what needs root comes before the first thread. */
 static int (*const steps[])(struct local *lo, struct err *e) = {
-    check_floor, find_guest,  find_user,      make_state, start_engine,
-    leave_root,  reach_state, complete_pools, open_store, start_service,
+    check_floor, find_guest,     find_user,  make_state,    start_engine, leave_root,
+    reach_state, complete_pools, open_store, start_service, start_agent,
 };
 
 /* Blocks for as long as it takes to build a house, a few tenths of a second, once. */
@@ -164,6 +179,13 @@ static struct service *the_service(void *arg, struct err *e)
         if (steps[lo->steps_done](lo, e) < 0)
             return NULL;
     return lo->service;
+}
+
+static struct agent *the_agent(void *arg, struct err *e)
+{
+    struct local *lo = arg;
+
+    return the_service(lo, e) ? lo->agent : NULL;
 }
 
 /* --- the client's fds --- */
@@ -203,12 +225,15 @@ static void stop(void *arg)
 static void take_down(struct local *lo)
 {
     mcp_free(lo->mcp);
+    seeds_stop(&lo->seeds);
+    agent_free(lo->agent);
     service_free(lo->service);
     if (lo->store)
         store_close(lo->store);
     loop_later(lo->loop, stop, lo->loop);
     loop_run(lo->loop);
     seeds_free(&lo->seeds); /* what their calls began has ended */
+    models_free(lo->models);
     engine_free(lo->engine);
     loop_free(lo->loop);
     pools_free(lo->pools, lo->s->pool_count);
@@ -225,6 +250,7 @@ static const struct face *face_of(struct local *lo)
     return lo->s->tools == TOOLS_QWEN     ? qwen_face(lo->seeds.qwen.room)
            : lo->s->tools == TOOLS_PRISME ? prisme_face(lo->seeds.prisme.room)
            : lo->s->tools == TOOLS_AZURE  ? azure_face()
+           : lo->s->tools == TOOLS_UBIK   ? ubik_face(lo->seeds.ubik.room)
                                           : NULL;
 }
 
@@ -239,6 +265,9 @@ static void live(struct local *lo, pid_t parent)
         .outside = pools_reach_out(lo->s),
         .fixtures = lo->s->fixtures,
         .face = face_of(lo),
+        .thinks = &tool_code_execution,
+        .thinks_ctx = lo->seeds.ubik.room,
+        .has_model = lo->s->model.script != NULL,
     };
 
     lo->mcp = mcp_new(&config);
@@ -255,9 +284,11 @@ static void live(struct local *lo, pid_t parent)
 
 static int build_seeds(struct local *lo, struct err *e)
 {
-    const struct seeds_config config = {.settings = lo->s, .mcp = {.loop = lo->loop}};
+    const struct seeds_config config = {
+        .settings = lo->s, .mcp = {.loop = lo->loop}, .agent = the_agent, .agent_arg = lo};
 
-    return seeds_rooms(&lo->seeds, &config, e);
+    seeds_ubik(&lo->seeds, &config);
+    return lo->s->tools == TOOLS_NATIVE ? 0 : seeds_rooms(&lo->seeds, &config, e);
 }
 
 int mcp_main(const struct settings *s)
@@ -278,7 +309,7 @@ int mcp_main(const struct settings *s)
     memory_give_back();
     signal(SIGPIPE, SIG_IGN);
     lo.loop = loop_new();
-    if (lo.s->tools == TOOLS_NATIVE || build_seeds(&lo, &e) == 0) {
+    if (build_seeds(&lo, &e) == 0) {
         live(&lo, parent);
     } else {
         fprintf(stderr, "retort: %s\n", e.text);

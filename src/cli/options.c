@@ -124,7 +124,7 @@ const struct option options[] = {
      .text = "Code that runs longer is answered for over MCP with what there is."},
 
     {"tools",           0, OPTION_CHOICE, GROUP_SERVER, MCP, AT(tools), .metavar = "NAME",
-     .choices = "native|qwen|prisme|azure", .not_from = IN(SOURCE_FILE),
+     .choices = "native|qwen|prisme|azure|ubik", .not_from = IN(SOURCE_FILE),
      .text = "Show these tools: our own, or those of another system."},
     {"pool",         0, OPTION_PATH, GROUP_POOL, MCP, AT(pool_name), .metavar = "NAME",
      .not_from = IN(SOURCE_FILE), .unset = "all, and the first for those who name none",
@@ -244,6 +244,12 @@ const struct option options[] = {
      .unset = "none", .text = "Callers who need no key: unix:UID=NAME, token:NAME."},
     {"prisme-source-key", 0, OPTION_PATH, GROUP_PRISME, SERVE, AT(prisme.source_key), .metavar = "FILE",
      .unset = "none", .text = "The secret by which the tokens of such callers are signed."},
+
+    {"ubik-pool",       0, OPTION_PATH, GROUP_UBIK, SERVE | MCP, AT(ubik.pool), .metavar = "NAME",
+     .unset = "the first", .text = "The pool of its sandboxes."},
+    {"ubik-event-size", 0, OPTION_SIZE, GROUP_UBIK, SERVE, AT(ubik.event_bytes),
+     1 * KiB, 16 * MiB, .metavar = "SIZE",
+     .text = "Of one event of a stream; a larger one comes in pieces."},
 
     {"model-script",    0, OPTION_PATH, GROUP_MODEL, SERVE | MCP, AT(model.script), .metavar = "FILE",
      .unset = "none", .text = "Play this script in place of a model; - for those in requests alone."},
@@ -368,6 +374,7 @@ void settings_init(struct settings *s)
     s->qwen = (struct qwen_settings){
         .timeout_ms = 30 * SECOND_MS, .executor_ms = 20 * SECOND_MS, .executor_chars = 256};
     s->prisme = (struct prisme_settings){.timeout_ms = 20 * SECOND_MS, .parallel = 10};
+    s->ubik = (struct ubik_settings){.event_bytes = 64 * KiB};
     limits_default(&s->pool.limits);
 }
 
@@ -429,6 +436,7 @@ void settings_done(struct settings *s)
                      s->prisme.packages_more,
                      s->prisme.sources,
                      s->prisme.source_key,
+                     s->ubik.pool,
                      s->model.script};
     struct list *lists[] = {&s->files, &s->words, &s->serve.listen};
 
