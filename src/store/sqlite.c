@@ -209,6 +209,7 @@ struct db *sqlite_open(const char *path, struct err *e)
     sqlite_files(&q->ops);
     sqlite_approvals(&q->ops);
     sqlite_pools(&q->ops);
+    sqlite_loops(&q->ops);
     if (open_file(q, path, e) == 0)
         return &q->db;
     err_wrap(e, "%s", path);

@@ -96,3 +96,4 @@ void sqlite_execs(struct db_ops *ops);
 void sqlite_files(struct db_ops *ops);
 void sqlite_approvals(struct db_ops *ops);
 void sqlite_pools(struct db_ops *ops);
+void sqlite_loops(struct db_ops *ops);

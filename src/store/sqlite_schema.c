@@ -90,7 +90,18 @@ static const char third[] =
     "  PRIMARY KEY (pool, tenant)"
     ") STRICT, WITHOUT ROWID;";
 
-static const char *const steps[] = {first, second, third};
+/* What agents do about requests in plain words. */
+static const char fourth[] =
+    "CREATE TABLE loops ("
+    "  id TEXT PRIMARY KEY, tenant TEXT NOT NULL, owner TEXT NOT NULL, status TEXT NOT NULL,"
+    "  created_ms INTEGER NOT NULL, ended_ms INTEGER NOT NULL, record TEXT NOT NULL,"
+    "  events TEXT NOT NULL"
+    ") STRICT;"
+    "CREATE INDEX loops_by_tenant ON loops (tenant, created_ms, id);"
+    "CREATE INDEX loops_by_owner ON loops (tenant, owner, created_ms, id);"
+    "CREATE INDEX loops_by_end ON loops (ended_ms);";
+
+static const char *const steps[] = {first, second, third, fourth};
 
 static int on_version(void *arg, int count, char **values, char **names)
 {
