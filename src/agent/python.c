@@ -13,9 +13,8 @@ struct scan {
     const char *p, *end;
     char open[DEPTH_MAX]; /* brackets */
     size_t depth;
-    bool does;     /* it calls, assigns or imports */
-    bool word;     /* the last token was a name, not a keyword */
-    bool in_block; /* a line that ends with ':' came before */
+    bool does; /* it calls, assigns or imports */
+    bool word; /* the last token was a name, not a keyword */
 };
 
 static bool is_word(char c)
@@ -26,10 +25,10 @@ static bool is_word(char c)
 static bool is_keyword(struct str s)
 {
     static const char *const words[] = {
-        "and",    "as",   "assert",   "async", "await",  "break",  "class",  "continue", "def",
-        "del",    "elif", "else",     "except", "finally", "for",  "from",   "global",   "if",
-        "import", "in",   "is",       "lambda", "nonlocal", "not", "or",     "pass",     "raise",
-        "return", "try",  "while",    "with",  "yield",  "match",  "case",
+        "and",    "as",   "assert", "async",  "await",    "break", "class", "continue", "def",
+        "del",    "elif", "else",   "except", "finally",  "for",   "from",  "global",   "if",
+        "import", "in",   "is",     "lambda", "nonlocal", "not",   "or",    "pass",     "raise",
+        "return", "try",  "while",  "with",   "yield",    "match", "case",
     };
 
     for (size_t i = 0; i < COUNT(words); i++)
@@ -50,7 +49,8 @@ static bool skip_string(struct scan *s)
             s->p++;
         else if (*s->p == '\n' && !triple)
             return false;
-        else if (triple && s->end - s->p >= 3 && memcmp(s->p, (char[]){quote, quote, quote}, 3) == 0)
+        else if (triple && s->end - s->p >= 3 &&
+                 memcmp(s->p, (char[]){quote, quote, quote}, 3) == 0)
             return s->p += 3, true;
         else if (!triple && *s->p == quote)
             return s->p++, true;
