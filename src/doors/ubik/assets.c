@@ -53,7 +53,7 @@ static void keep(struct follow *f, const json_t *file, const struct space_file *
                            .owner = f->owner,
                            .parent = f->id,
                            .size = there->size,
-                           .expires_ms = keep_ms ? now_ms() + (int64_t)keep_ms : 0,
+                           .expires_ms = keep_ms ? clock_ms() + (int64_t)keep_ms : 0,
                            .body = body};
 
     assert(n > 0);

@@ -17,7 +17,7 @@ static const struct route routes[] = {
 
     {ROUTE(HTTP_GET, "/tools", "tools", handle_tools), HIDDEN, .status = 200},
     {ROUTE(HTTP_GET, "/tools/{tool}", "tool", handle_tool), HIDDEN, .status = 200},
-    {ROUTE(HTTP_POST, "/tools/{tool}/execute", "execute", handle_execute), HIDDEN, BODY, .status = 202},
+    {ROUTE(HTTP_POST, "/tools/{tool}/execute", "execute", handle_tool_execute), HIDDEN, BODY, .status = 202},
 
     {ROUTE(HTTP_GET, "/tool-executions", "executions", handle_executions), HIDDEN, .status = 200},
     {ROUTE(HTTP_GET, "/tool-executions/{execution}", "execution", handle_execution), HIDDEN, .status = 200},

@@ -73,7 +73,7 @@ static void keep(struct order *o, bool agent, json_t *error)
                                  .kind = kind,
                                  .owner = o->who.user,
                                  .parent = o->parent,
-                                 .expires_ms = keep_ms ? now_ms() + (int64_t)keep_ms : 0,
+                                 .expires_ms = keep_ms ? clock_ms() + (int64_t)keep_ms : 0,
                                  .body = text};
 
     json_decref(body);
@@ -398,7 +398,7 @@ static void on_ordered(void *arg, const char *id, const struct err *failed)
                           json_sprintf("%s/tool-executions/%s/stream", base, id)));
 }
 
-void handle_execute(struct request *r)
+void handle_tool_execute(struct request *r)
 {
     struct order_spec spec = {.ubik = request_ctx(r),
                               .service = request_service(r),

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-int64_t now_ms(void)
+int64_t clock_ms(void)
 {
     struct timespec now;
 

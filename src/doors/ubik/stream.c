@@ -62,7 +62,7 @@ void event_put(struct buf *b, const struct ubik *u, const char *name, uint64_t i
 
 static json_t *question_of(const json_t *ev)
 {
-    int64_t left = json_integer_value(json_object_get(ev, "expires_ms")) - now_ms();
+    int64_t left = json_integer_value(json_object_get(ev, "expires_ms")) - clock_ms();
     bool approval = json_object_get(ev, "approval") != NULL;
 
     return json_pack("{s:O*, s:[s], s:I, s:s, s:O*}", "prompt", json_object_get(ev, "prompt"),

@@ -136,7 +136,7 @@ static void say(struct reader *rd, const char *name, json_t *data)
     }
     json_object_set_new(data, "session_id", json_string(rd->session));
     json_object_set_new(data, "task_id", json_string(rd->task));
-    json_object_set_new(data, "timestamp", time_json(now_ms()));
+    json_object_set_new(data, "timestamp", time_json(clock_ms()));
     buf_init(&b, 64 * MiB);
     event_put(&b, rd->u, name, ++rd->number, data);
     if (answer_stream_put(rd->r, buf_str(&b)) > WAITING_BYTES)

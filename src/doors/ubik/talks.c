@@ -54,7 +54,7 @@ static void put(struct talk *t, done_fn *fn)
     const struct item_row row = {.id = t->id,
                                  .kind = kind,
                                  .owner = t->owner,
-                                 .expires_ms = keep_ms ? now_ms() + (int64_t)keep_ms : 0,
+                                 .expires_ms = keep_ms ? clock_ms() + (int64_t)keep_ms : 0,
                                  .body = text};
 
     service_item_put(request_service(t->r), request_caller(t->r), &row, fn, t);
@@ -111,7 +111,7 @@ static void on_made(void *arg, const struct err *failed)
     if (failed)
         detail_err(t->r, failed, NULL);
     else
-        answer_json(t->r, 201, show(t->id, t->owner, t->body, now_ms()));
+        answer_json(t->r, 201, show(t->id, t->owner, t->body, clock_ms()));
 }
 
 void handle_talk_post(struct request *r)
@@ -240,7 +240,7 @@ static void add_message(struct talk *t, const char *role, json_t *content, const
     uuid_make(id);
     json_array_append_new(messages(t),
                           json_pack("{s:s, s:s, s:o*, s:s, s:I}", "id", id, "role", role, "content",
-                                    content, "task", task, "at", (json_int_t)now_ms()));
+                                    content, "task", task, "at", (json_int_t)clock_ms()));
 }
 
 /* The sandbox of the first message is that of all. */

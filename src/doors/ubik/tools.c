@@ -20,7 +20,7 @@ static void put_files(struct content *t, const json_t *outputs, const char *key)
     }
 }
 
-json_t *errand_result(const struct call *c, const struct execution *x, const char *base)
+json_t *mission_result(const struct call *c, const struct execution *x, const char *base)
 {
     json_t *outputs = outputs_of(x, base), *result;
     const json_t *error = json_object_get(outputs, "error");
@@ -60,16 +60,16 @@ static void run_code_execution(struct call *c, json_t *args)
 {
     struct ubik *u = c->face->ctx;
 
-    if (!errand_resume(c, u))
-        errand_start(c, u, catalog_named("code_execution"), args);
+    if (!mission_resume(c, u))
+        mission_start(c, u, catalog_named("code_execution"), args);
 }
 
 static void run_python_interpreter(struct call *c, json_t *args)
 {
     struct ubik *u = c->face->ctx;
 
-    if (!errand_resume(c, u))
-        errand_start(c, u, catalog_named("python_interpreter"), args);
+    if (!mission_resume(c, u))
+        mission_start(c, u, catalog_named("python_interpreter"), args);
 }
 
 // clang-format off

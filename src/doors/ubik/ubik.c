@@ -16,7 +16,7 @@ struct ubik *ubik_new(const struct ubik_config *config)
     int rc;
 
     u->config = *config;
-    u->started_ms = now_ms();
+    u->started_ms = clock_ms();
     if (!u->config.event_bytes)
         u->config.event_bytes = EVENT_BYTES;
     /* A key of its own: what is signed for another purpose opens nothing here. */
@@ -47,14 +47,14 @@ void ubik_stop(struct ubik *u)
     if (!u)
         return;
     follows_stop(u);
-    errands_stop(u);
+    missions_stop(u);
 }
 
 void ubik_free(struct ubik *u)
 {
     if (!u)
         return;
-    errands_free(u);
+    missions_free(u);
     follows_free(u);
     free(u);
 }

@@ -113,7 +113,7 @@ struct order_spec {
 typedef void order_fn(void *arg, const char *id, const struct err *failed);
 /* fn once, from the loop. */
 void order_start(const struct order_spec *spec, order_fn *fn, void *arg);
-void handle_execute(struct request *r);
+void handle_tool_execute(struct request *r);
 
 /* --- sandboxes.c: which session a sandbox is --- */
 
@@ -218,17 +218,17 @@ json_t *talk_text(const struct execution *x, const char *base);
 /* It plans this one step, writes this code, and is done. Freed by whoever has it. */
 struct model *given_new(struct loop *l, struct str plan, struct str code);
 
-/* --- errand.c, tools.c: an order of an MCP client --- */
+/* --- mission.c, tools.c: an order of an MCP client --- */
 
-struct errand;
+struct mission;
 /* Ends the call. args: checked. */
-void errand_start(struct call *c, struct ubik *u, const struct catalog_entry *tool, json_t *args);
+void mission_start(struct call *c, struct ubik *u, const struct catalog_entry *tool, json_t *args);
 /* The call has come again with an answer: false when it has not. */
-bool errand_resume(struct call *c, struct ubik *u);
-void errands_stop(struct ubik *u);
-void errands_free(struct ubik *u);
+bool mission_resume(struct call *c, struct ubik *u);
+void missions_stop(struct ubik *u);
+void missions_free(struct ubik *u);
 /* What a model reads of it. Owned. */
-json_t *errand_result(const struct call *c, const struct execution *x, const char *base);
+json_t *mission_result(const struct call *c, const struct execution *x, const char *base);
 extern const struct tool tool_python_interpreter;
 
 /* --- the room itself --- */
@@ -239,10 +239,10 @@ struct ubik {
     uint8_t token_key[32];
     int64_t started_ms; /* what is under way from before has nobody who ends it */
     struct follow *follows;
-    struct errand *errands;
+    struct mission *missions;
 };
 struct agent *ubik_agent(struct ubik *u, struct err *e); /* or NULL */
-int64_t now_ms(void);
+int64_t clock_ms(void);
 
 static inline struct str user_of(const struct who *w)
 {

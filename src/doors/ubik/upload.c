@@ -204,8 +204,8 @@ static void add_shown(struct uploading *u)
     AUTO_FREE char *text = record_dump(u->body, false, NULL);
     const struct item_row row = {.id = u->id,
                                  .owner = u->who.user,
-                                 .created_ms = now_ms(),
-                                 .updated_ms = now_ms(),
+                                 .created_ms = clock_ms(),
+                                 .updated_ms = clock_ms(),
                                  .body = text};
 
     json_array_append_new(u->documents, document_show(request_ctx(u->r), &row));

@@ -18,7 +18,7 @@
 static json_t *claims_of(const struct ubik *u, struct str token)
 {
     const struct str key = {(const char *)u->token_key, sizeof(u->token_key)};
-    json_t *claims = token_open(token, key, now_ms() / 1000, LIFE_S);
+    json_t *claims = token_open(token, key, clock_ms() / 1000, LIFE_S);
 
     if (claims && !str_is(json_view(json_object_get(claims, "aud")), "ubik"))
         json_decref(take_ptr(&claims));
@@ -112,7 +112,7 @@ void handle_token(struct request *r)
     json_t *body = body_object(r, token_fields);
     const json_t *minutes = json_object_get(body, "expires_in_minutes");
     struct str user = json_view(json_object_get(body, "external_user_id"));
-    int64_t now = now_ms() / 1000;
+    int64_t now = clock_ms() / 1000;
     int64_t life = 60 * (minutes ? json_integer_value(minutes) : TOKEN_MINUTES);
     AUTO_FREE char *token = NULL;
 

@@ -3,11 +3,11 @@
  *
  * Theory of operation: the execution may have a question meanwhile, for the client's
  * model or for its user. In the legacy era it goes out on the call's stream, and the call
- * waits. In the modern one the call ends with the question, and the errand stays without
+ * waits. In the modern one the call ends with the question, and the mission stays without
  * a call until the client comes again with the answer; the signed requestState says
- * which errand it is, and which of its questions. An answer to the last question may
+ * which mission it is, and which of its questions. An answer to the last question may
  * come twice, as a client may not have heard what came of it: it hears the same again.
- * Anything older is refused. An errand nobody comes back to ends with its clock.
+ * Anything older is refused. An mission nobody comes back to ends with its clock.
  */
 #include "doors/ubik/ubik_int.h"
 
@@ -16,8 +16,8 @@
 
 #define LINE_BYTES 200
 
-struct errand {
-    struct errand *next, **link;
+struct mission {
+    struct mission *next, **link;
     struct ubik *u;     /* borrowed */
     struct service *sv; /* borrowed */
     struct caller caller;
@@ -37,7 +37,7 @@ struct errand {
     bool unwanted;
 };
 
-static void errand_free(struct errand *e)
+static void mission_free(struct mission *e)
 {
     agent_watch_free(e->watch);
     sampler_free(e->sampler);
@@ -58,14 +58,14 @@ static void on_nothing(void *arg, const json_t *record, const struct err *failed
 }
 
 /* Nobody wants it any more: it ends, and then goes. */
-static void abandon(struct errand *e)
+static void abandon(struct mission *e)
 {
     struct err err;
     struct agent *a;
 
     e->unwanted = true;
     if (e->result) {
-        errand_free(e);
+        mission_free(e);
         return;
     }
     if (*e->id && (a = ubik_agent(e->u, &err)))
@@ -74,7 +74,7 @@ static void abandon(struct errand *e)
 
 static void on_clock(void *arg)
 {
-    struct errand *e = arg;
+    struct mission *e = arg;
 
     if (!e->c)
         abandon(e);
@@ -82,14 +82,14 @@ static void on_clock(void *arg)
 
 static void on_cancel(void *arg)
 {
-    struct errand *e = arg;
+    struct mission *e = arg;
     struct call *c = take_ptr(&e->c);
 
     abandon(e);
     call_drop(c);
 }
 
-static void attach(struct errand *e, struct call *c)
+static void attach(struct mission *e, struct call *c)
 {
     e->c = c;
     timer_clear(e->clock);
@@ -97,7 +97,7 @@ static void attach(struct errand *e, struct call *c)
 }
 
 /* The call is the caller's to end now. */
-static struct call *detach(struct errand *e)
+static struct call *detach(struct mission *e)
 {
     struct call *c = take_ptr(&e->c);
 
@@ -106,7 +106,7 @@ static struct call *detach(struct errand *e)
     return c;
 }
 
-static void tell_result(struct errand *e)
+static void tell_result(struct mission *e)
 {
     struct call *c;
     json_t *result = json_incref(e->result);
@@ -114,25 +114,25 @@ static void tell_result(struct errand *e)
     if (!e->c) {
         json_decref(result);
         if (e->unwanted || !e->stays)
-            errand_free(e);
+            mission_free(e);
         return;
     }
     c = detach(e);
     if (!e->stays)
-        errand_free(e);
+        mission_free(e);
     call_result(c, result);
 }
 
 /* --- questions --- */
 
-static const char *question_key(const struct errand *e)
+static const char *question_key(const struct mission *e)
 {
     return strcmp(e->method, "sampling/createMessage") == 0 ? "llm" : "user";
 }
 
 static void on_answer(void *arg, json_t *result, const struct err *failed);
 
-static void tell_question(struct errand *e)
+static void tell_question(struct mission *e)
 {
     json_t *requests;
 
@@ -145,11 +145,11 @@ static void tell_question(struct errand *e)
     requests =
         json_pack("{s:{s:s, s:O}}", question_key(e), "method", e->method, "params", e->params);
     call_ask_again(detach(e), requests,
-                   json_pack("{s:s, s:I}", "errand", e->key, "question", (json_int_t)e->asked));
+                   json_pack("{s:s, s:I}", "mission", e->key, "question", (json_int_t)e->asked));
 }
 
 /* Takes params. */
-static void ask(struct errand *e, const char *method, json_t *params)
+static void ask(struct mission *e, const char *method, json_t *params)
 {
     json_decref(e->params);
     e->params = params;
@@ -160,13 +160,13 @@ static void ask(struct errand *e, const char *method, json_t *params)
 
 static void on_model_asks(void *arg)
 {
-    struct errand *e = arg;
+    struct mission *e = arg;
 
     ask(e, "sampling/createMessage", json_incref(sampler_question(e->sampler)));
 }
 
 /* What the user said, as the agent reads it. */
-static void provide(struct errand *e, const json_t *result)
+static void provide(struct mission *e, const json_t *result)
 {
     const json_t *content = json_object_get(result, "content");
     bool accepts = str_is(json_view(json_object_get(result, "action")), "accept");
@@ -184,7 +184,7 @@ static void provide(struct errand *e, const json_t *result)
 
 static void on_answer(void *arg, json_t *result, const struct err *failed)
 {
-    struct errand *e = arg;
+    struct mission *e = arg;
     bool of_model = strcmp(e->method, "sampling/createMessage") == 0;
 
     e->answered = e->asked;
@@ -211,7 +211,7 @@ static json_t *form_of(const json_t *question)
 
 /* --- what happens --- */
 
-static void say(struct errand *e, struct str text)
+static void say(struct mission *e, struct str text)
 {
     while (text.n > 0 && (unsigned char)text.p[text.n - 1] <= ' ')
         text.n--;
@@ -227,7 +227,7 @@ static void say(struct errand *e, struct str text)
 
 static void on_event(void *arg, const json_t *ev)
 {
-    struct errand *e = arg;
+    struct mission *e = arg;
 
     if (event_is(ev, "phase"))
         say(e, event_text(ev, "message"));
@@ -239,7 +239,7 @@ static void on_event(void *arg, const json_t *ev)
 
 static void on_over(void *arg, const struct execution *x, const struct err *failed)
 {
-    struct errand *e = arg;
+    struct mission *e = arg;
     AUTO_FREE char *base = base_url(e->u, NULL);
     struct content t;
 
@@ -250,12 +250,12 @@ static void on_over(void *arg, const struct execution *x, const struct err *fail
         e->result = content_result(&t, true);
         content_done(&t);
     } else {
-        e->result = errand_result(e->c, x, base);
+        e->result = mission_result(e->c, x, base);
     }
     tell_result(e);
 }
 
-static void look(struct errand *e)
+static void look(struct mission *e)
 {
     static const struct who account;
 
@@ -264,7 +264,7 @@ static void look(struct errand *e)
 
 static void on_end(void *arg, const json_t *record, const struct err *failed)
 {
-    struct errand *e = arg;
+    struct mission *e = arg;
 
     (void)record, (void)failed;
     agent_watch_free(take_ptr(&e->watch));
@@ -274,7 +274,7 @@ static void on_end(void *arg, const json_t *record, const struct err *failed)
 static void on_ordered(void *arg, const char *id, const struct err *failed)
 {
     static const struct agent_watcher watcher = {on_event, on_end};
-    struct errand *e = arg;
+    struct mission *e = arg;
     struct err err;
     struct agent *a;
     struct call *c;
@@ -282,7 +282,7 @@ static void on_ordered(void *arg, const char *id, const struct err *failed)
     e->ordered = true;
     if (failed) {
         c = e->c ? detach(e) : NULL;
-        errand_free(e);
+        mission_free(e);
         if (c)
             tool_refuse(c, failed);
         return;
@@ -297,24 +297,24 @@ static void on_ordered(void *arg, const char *id, const struct err *failed)
 
 /* --- coming, and coming again --- */
 
-void errand_start(struct call *c, struct ubik *u, const struct catalog_entry *tool, json_t *args)
+void mission_start(struct call *c, struct ubik *u, const struct catalog_entry *tool, json_t *args)
 {
     struct service *sv = call_service(c);
-    struct errand *e;
+    struct mission *e;
 
     if (!sv)
         return;
     e = mem_zalloc(sizeof(*e));
-    *e = (struct errand){.u = u,
-                         .sv = sv,
-                         .caller = c->caller,
-                         .stays = call_is_modern(c),
-                         .next = u->errands,
-                         .link = &u->errands};
+    *e = (struct mission){.u = u,
+                          .sv = sv,
+                          .caller = c->caller,
+                          .stays = call_is_modern(c),
+                          .next = u->missions,
+                          .link = &u->missions};
     if (e->next)
         e->next->link = &e->next;
-    u->errands = e;
-    id_make(e->key, "errand_");
+    u->missions = e;
+    id_make(e->key, "mission_");
     e->clock = timer_new(u->config.loop, on_clock, e);
     attach(e, c);
     if (tool->kind == WORK_REQUEST && call_can(c, "sampling"))
@@ -329,27 +329,27 @@ void errand_start(struct call *c, struct ubik *u, const struct catalog_entry *to
     order_start(&spec, on_ordered, e);
 }
 
-static struct errand *find(struct ubik *u, struct str key, const struct caller *who)
+static struct mission *find(struct ubik *u, struct str key, const struct caller *who)
 {
-    for (struct errand *e = u->errands; e; e = e->next)
+    for (struct mission *e = u->missions; e; e = e->next)
         if (str_is(key, e->key) && strcmp(e->caller.tenant, who->tenant) == 0 && !e->unwanted)
             return e;
     return NULL;
 }
 
 /* The call that waited is answered for by this one. */
-static void take_over(struct errand *e, struct call *c)
+static void take_over(struct mission *e, struct call *c)
 {
     if (e->c)
         call_error(detach(e), RPC_PARAMS, NULL, "the same call has come again, and is answered");
     attach(e, c);
 }
 
-bool errand_resume(struct call *c, struct ubik *u)
+bool mission_resume(struct call *c, struct ubik *u)
 {
     const json_t *state = call_state(c);
-    struct errand *e =
-        state ? find(u, json_view(json_object_get(state, "errand")), &c->caller) : NULL;
+    struct mission *e =
+        state ? find(u, json_view(json_object_get(state, "mission")), &c->caller) : NULL;
     uint64_t number = (uint64_t)json_integer_value(json_object_get(state, "question"));
     json_t *answer;
 
@@ -379,14 +379,14 @@ bool errand_resume(struct call *c, struct ubik *u)
     return true;
 }
 
-void errands_stop(struct ubik *u)
+void missions_stop(struct ubik *u)
 {
-    for (struct errand *e = u->errands; e; e = e->next)
+    for (struct mission *e = u->missions; e; e = e->next)
         agent_watch_free(take_ptr(&e->watch));
 }
 
-void errands_free(struct ubik *u)
+void missions_free(struct ubik *u)
 {
-    while (u->errands)
-        errand_free(u->errands);
+    while (u->missions)
+        mission_free(u->missions);
 }
