@@ -29,8 +29,8 @@
 #define KNOWN_MAX       1000
 #define WATCHES_MAX     16 /* of one loop */
 #define TURNS_MAX       200
-#define OBSERVATION_MAX 8000 /* of one run, as a model sees it */
-#define RECORD_MAX      (8 * MiB)
+#define OBSERVATION_MAX 8000          /* of one run, as a model sees it */
+#define AGENT_OWNER     "agent_owner" /* in a session's metadata: whose it is */
 
 /* --- values.c: members of a JSON object --- */
 
@@ -43,7 +43,7 @@ void json_put_num(json_t *object, const char *key, int64_t n);
 void json_put_on(json_t *object, const char *key, bool on);
 int64_t json_count(json_t *object, const char *key); /* one more; returns it */
 /* The beginning of s on one line, at most max bytes of UTF-8: owned. */
-json_t *json_line(struct str s, size_t max);
+json_t *json_one_line(struct str s, size_t max);
 
 /* --- reply.c: what a model wants done --- */
 
@@ -117,7 +117,9 @@ json_t *finish_objection(json_t *record, const json_t *act);
  * The record is kept before anything but tell is done.
  */
 json_t *step(json_t *record, const json_t *event, int64_t now_ms);
-/* A record as it begins. */
+/* A record as it begins; the budget has no zeros. */
 json_t *step_begin(const char *id, const struct agent_spec *spec, const struct agent_budget *b,
                    int64_t now_ms);
 bool step_is_over(const json_t *record);
+/* The defaults in place of zeros. */
+void step_budget_fill(struct agent_budget *b);

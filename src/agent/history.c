@@ -35,8 +35,10 @@ static size_t whole_from(const json_t *talk, size_t rounds)
 {
     size_t i = json_array_size(talk);
 
-    while (i > 0 && rounds > 0)
-        rounds -= json_is_string(json_object_get(json_array_get(talk, --i), "line"));
+    while (i > 0 && rounds > 0) {
+        const json_t *item = json_array_get(talk, --i);
+        rounds -= json_str(item, "line").p != NULL;
+    }
     return i;
 }
 

@@ -73,6 +73,19 @@ void step_phase(struct stepping *s, const char *phase, struct str message, const
     tell(s, ev);
 }
 
+/* The question that the record has. */
+void step_question(struct stepping *s)
+{
+    json_t *ev = json_copy(json_object_get(s->r, "question"));
+
+    json_object_set_new(ev, "type", json_string("question"));
+    json_put_num(s->in, "asked_ms", s->now_ms);
+    step_go(s, "wait");
+    step_status(s, "waiting_for_input");
+    tell(s, ev);
+    step_do(s, "wait");
+}
+
 void step_log(struct stepping *s, struct str text)
 {
     struct str logs = json_str(s->r, "logs");
@@ -270,7 +283,7 @@ static void on_plan_reply(struct stepping *s)
         return;
     }
     if (!plan)
-        plan = json_pack("[o]", json_line(json_str(s->r, "request"), PLAN_TEXT_MAX));
+        plan = json_pack("[o]", json_one_line(json_str(s->r, "request"), PLAN_TEXT_MAX));
     json_object_del(s->in, "plan_why");
     json_put_num(s->in, "attempts", 0);
     step_take_plan(s, plan);
@@ -544,6 +557,15 @@ json_t *step(json_t *record, const json_t *event, int64_t now_ms)
     return s.actions;
 }
 
+void step_budget_fill(struct agent_budget *b)
+{
+    for (size_t i = 0; i < COUNT(budgets); i++) {
+        uint64_t *n = (uint64_t *)((char *)b + budgets[i].at);
+        if (*n == 0 || *n > INT64_MAX / 2)
+            *n = budgets[i].standard;
+    }
+}
+
 json_t *step_begin(const char *id, const struct agent_spec *spec, const struct agent_budget *b,
                    int64_t now_ms)
 {
@@ -561,8 +583,7 @@ json_t *step_begin(const char *id, const struct agent_spec *spec, const struct a
 
     for (size_t i = 0; i < COUNT(budgets); i++) {
         uint64_t n = *(const uint64_t *)((const char *)b + budgets[i].at);
-        json_put_num(budget, budgets[i].name,
-                     (int64_t)(n && n < INT64_MAX / 2 ? n : budgets[i].standard));
+        json_put_num(budget, budgets[i].name, (int64_t)n);
     }
     json_put_str(r, "tool", spec->tool);
     json_put_str(r, "owner", spec->owner);

@@ -18,6 +18,7 @@ void step_status(struct stepping *s, const char *status);
 /* An event for whoever watches. code: or NULL. */
 void step_phase(struct stepping *s, const char *phase, struct str message, const char *code);
 void step_log(struct stepping *s, struct str text);
+void step_question(struct stepping *s); /* waits with the one of the record */
 int64_t step_budget(const struct stepping *s, const char *name);
 /* Asks for the next action, unless a budget is spent. */
 void step_ask(struct stepping *s);

@@ -151,10 +151,7 @@ static void ask_user(struct stepping *s, const json_t *act)
                         json_pack("{s:O, s:I}", "prompt", json_object_get(act, "question"),
                                   "expires_ms",
                                   (json_int_t)(s->now_ms + step_budget(s, "wait_ms"))));
-    json_put_num(s->in, "asked_ms", s->now_ms);
-    step_go(s, "wait");
-    step_status(s, "waiting_for_input");
-    step_do(s, "wait");
+    step_question(s);
 }
 
 /* An answer to what was asked; approvals are settled elsewhere, and come as clear or refused. */

@@ -96,10 +96,7 @@ void on_asked(struct stepping *s)
                                   "approval", json_object_get(s->ev, "approval"), "expires_ms",
                                   (json_int_t)(expires && expires < until ? expires : until)));
     json_put_on(s->in, "lasting", json_on(s->ev, "lasting"));
-    json_put_num(s->in, "asked_ms", s->now_ms);
-    step_go(s, "wait");
-    step_status(s, "waiting_for_input");
-    step_do(s, "wait");
+    step_question(s);
 }
 
 static json_t *line_of(const struct stepping *s, const char *how, struct str more)
@@ -115,7 +112,7 @@ static json_t *line_of(const struct stepping *s, const char *how, struct str mor
     buf_init(&b, 4 * KiB);
     (void)!buf_printf(&b, &e, "%s%s%.*s", head, more.n ? "; " : "",
                       (int)(more.n < 300 ? more.n : 300), more.p ? more.p : "");
-    line = json_line(buf_str(&b), 400);
+    line = json_one_line(buf_str(&b), 400);
     buf_done(&b);
     return line;
 }
