@@ -202,7 +202,8 @@ static int check(struct start *s, const struct agent_spec *spec, struct err *e)
     const struct agent *a = s->agent;
     size_t count = 0;
 
-    if (!models_find(a->config.models, s->caller.tenant, spec->model) && !spec->own)
+    if (!spec->own &&
+        (spec->own_only || !models_find(a->config.models, s->caller.tenant, spec->model)))
         return err_set(e, ERR_CONFLICT, "%s", no_model);
     if (spec->request.n == 0)
         return err_set(e, ERR_CALLER, "the request is empty");

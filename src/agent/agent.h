@@ -71,6 +71,7 @@ struct agent_spec {
     struct str model;  /* that the request named, or empty */
     struct model *own; /* the client's own, asked when no other is configured; or NULL. Until the
                           end, or agent_forget_model() */
+    bool own_only;     /* and no other is asked */
     bool can_answer;   /* somebody can be asked: agent_provide() */
     bool external;     /* asked for over MCP, as in struct approval_spec */
     const struct agent_budget *budget; /* or NULL: the config's; at most that */

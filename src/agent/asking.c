@@ -11,9 +11,11 @@
 
 struct model *quest_model(const struct quest *q)
 {
-    struct model *m =
-        models_find(q->agent->config.models, q->caller.tenant, json_str(quest_inner(q), "model"));
+    struct model *m = NULL;
 
+    if (!json_on(quest_inner(q), "own_only"))
+        m = models_find(q->agent->config.models, q->caller.tenant,
+                        json_str(quest_inner(q), "model"));
     return m ? m : q->own;
 }
 

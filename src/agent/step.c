@@ -592,5 +592,6 @@ json_t *step_begin(const char *id, const struct agent_spec *spec, const struct a
     json_put_str(inner, "pool", spec->pool);
     json_put_str(inner, "input_dir", spec->input_dir);
     json_put_str(inner, "model", spec->model);
+    json_put_on(inner, "own_only", spec->own_only);
     return r;
 }

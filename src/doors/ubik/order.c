@@ -167,6 +167,8 @@ static void start(struct order *o)
         .file_count = files_of(o, files, paths),
         .model = str_of(o->model),
         .own = o->own,
+        .own_only = o->own_is_ours,
+        .external = strcmp(o->caller.door, "mcp") == 0,
         .can_answer = o->can_answer,
         .budget = &budget,
     };
