@@ -82,8 +82,20 @@ struct ubik_settings {
 };
 
 /* Whom the doors ask that have a model behind them. */
+struct endpoint_settings {
+    char *label;                            /* owned: NAME of [model NAME] */
+    enum { API_OPENAI, API_ANTHROPIC } api; /* as enum model_api */
+    char *url, *name, *proxy, *ca_file;     /* owned, or NULL */
+    char *key, *key_file;                   /* owned, or NULL; the first is shown to nobody */
+    uint64_t timeout_ms, max_tokens;
+    bool images, text_only;
+};
+
 struct model_settings {
-    char *script; /* owned, or NULL */
+    char *script, *standard, *tenants; /* owned, or NULL */
+    struct endpoint_settings one;      /* what every model has at first */
+    struct endpoint_settings *all;     /* owned: the [model NAME] sections, each of them complete */
+    size_t count;
 };
 
 /* What only `keys` has. */

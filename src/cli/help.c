@@ -81,7 +81,8 @@ static void put_group(struct buf *b, const struct command *c, enum option_group 
     bool any = false;
 
     for (size_t i = 0; i < options_count; i++) {
-        if (options[i].group != g || !(options[i].commands & IN(c->id)))
+        if (options[i].group != g || !(options[i].commands & IN(c->id)) ||
+            (options[i].not_from & IN(SOURCE_FLAG)))
             continue;
         if (!any)
             put(b, "\n%s:\n", headings[g]);

@@ -39,6 +39,8 @@ struct local {
     struct loop *loop; /* owned, as are the rest */
     struct mcp *mcp;
     struct seeds seeds; /* whose tools are shown; or nothing */
+    struct model_set model_set;
+    struct models *models;
 
     size_t steps_done;
     char guest_dir[PATH_MAX];
@@ -50,7 +52,6 @@ struct local {
     struct engine *engine;
     struct store *store;
     struct service *service;
-    struct models *models;
     struct agent *agent;
 };
 
@@ -154,11 +155,7 @@ static int start_service(struct local *lo, struct err *e)
 
 static int start_agent(struct local *lo, struct err *e)
 {
-    const struct models_config config = {.loop = lo->loop, .script = lo->s->model.script};
-
-    lo->models = models_new(&config, e);
-    if (!lo->models)
-        return -1;
+    (void)e;
     lo->agent = agent_of(lo->s, lo->loop, lo->service, lo->store, lo->models);
     agent_resume(lo->agent);
     return 0;
@@ -234,6 +231,7 @@ static void take_down(struct local *lo)
     loop_run(lo->loop);
     seeds_free(&lo->seeds); /* what their calls began has ended */
     models_free(lo->models);
+    model_set_done(&lo->model_set);
     engine_free(lo->engine);
     loop_free(lo->loop);
     pools_free(lo->pools, lo->s->pool_count);
@@ -267,7 +265,7 @@ static void live(struct local *lo, pid_t parent)
         .face = face_of(lo),
         .thinks = &tool_code_execution,
         .thinks_ctx = lo->seeds.ubik.room,
-        .has_model = lo->s->model.script != NULL,
+        .has_model = models_find(lo->models, "local", (struct str){0}) != NULL,
     };
 
     lo->mcp = mcp_new(&config);
@@ -291,6 +289,15 @@ static int build_seeds(struct local *lo, struct err *e)
     return lo->s->tools == TOOLS_NATIVE ? 0 : seeds_rooms(&lo->seeds, &config, e);
 }
 
+/* At once, as the keys may be for root alone to read; nobody is asked yet. */
+static int build_models(struct local *lo, struct err *e)
+{
+    if (model_set_open(&lo->model_set, lo->s, e) < 0)
+        return -1;
+    lo->models = model_set_start(&lo->model_set, lo->loop, e);
+    return lo->models ? 0 : -1;
+}
+
 int mcp_main(const struct settings *s)
 {
     struct local lo = {
@@ -309,7 +316,7 @@ int mcp_main(const struct settings *s)
     memory_give_back();
     signal(SIGPIPE, SIG_IGN);
     lo.loop = loop_new();
-    if (build_seeds(&lo, &e) == 0) {
+    if (build_models(&lo, &e) == 0 && build_seeds(&lo, &e) == 0) {
         live(&lo, parent);
     } else {
         fprintf(stderr, "retort: %s\n", e.text);
