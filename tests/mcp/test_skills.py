@@ -13,6 +13,7 @@ FOLDER = Path(__file__).resolve().parents[2] / "skills" / "code-interpreter"
 SKILL = "skill://code-interpreter/SKILL.md"
 RECIPES = "skill://code-interpreter/references/recipes.md"
 EXECUTE_PYTHON = "skill://code-interpreter/references/execute-python.md"
+PROFILE_TABLE = "skill://code-interpreter/scripts/profile_table.py"
 
 
 def refused(client, method, **params):
@@ -40,7 +41,8 @@ def test_list_and_get(modern):
         data = (FOLDER / row["uri"].removeprefix("skill://code-interpreter/")).read_bytes()
         assert row["digest"] == "sha256:" + hashlib.sha256(data).hexdigest()
         assert row["size"] == len(data)
-    assert [row["uri"] for row in skill["resources"]] == [SKILL, RECIPES, EXECUTE_PYTHON]
+    assert [row["uri"] for row in skill["resources"]] == [
+        SKILL, RECIPES, EXECUTE_PYTHON, PROFILE_TABLE]
 
 
 def test_files_are_those_of_the_source_tree(either):

@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import signal
 import time
 from pathlib import Path
 
@@ -22,7 +23,7 @@ tests = Path(__file__).resolve().parents[1]
 serve = load(tests / "serve" / "server.py")
 models = load(tests / "model" / "server.py")
 
-FLAGS = ["--model-script", "-", "--fetch-private", "--memory", "1G"]
+FLAGS = ["--model-script", "-", "--fetch-private", "--ubik-event-size", "16K"]
 
 
 # --- scripts: a request that is one is played in place of a model ---
@@ -59,7 +60,8 @@ class House:
         self.server.__enter__()
         self.key = self.server.keys("create", "--tenant", "acme", "--quiet").strip()
         self.other = self.server.keys("create", "--tenant", "other", "--quiet").strip()
-        self.account().wait_key()
+        self.server.process.send_signal(signal.SIGHUP)  # which reads the keys again
+        Account(self.server, None).wait_shut()
         return self
 
     def __exit__(self, *exc):
@@ -88,9 +90,10 @@ class Account(serve.Client):
     def house(*flags, **more):
         return House(*flags, **more)
 
-    def wait_key(self, seconds=retort.SECONDS):
+    def wait_shut(self, seconds=retort.SECONDS):
+        """Until the server has heard of its keys: nobody comes in without one."""
         until = time.monotonic() + seconds
-        while self.request("GET", ROOT + "/health").status != 200:
+        while self.get("/health").status != 401:
             assert time.monotonic() < until
             time.sleep(0.05)
         self.close()

@@ -1,5 +1,7 @@
 """code_execution: a request in plain words, its log, its sandbox, its files."""
 
+import base64
+import hashlib
 import json
 import re
 import urllib.parse
@@ -9,6 +11,10 @@ from account import ROOT, finish, plan, python, script, simple
 
 KEYS = {"sandbox_id", "plan", "logs", "total_rounds", "generated_files", "artifacts",
         "execution_id"}
+
+
+PIXEL = ("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5E"
+         "rkJggg==")
 
 
 def path_of(url):
@@ -122,8 +128,8 @@ def test_u08_self_correction(ubik):
 
 def test_u09_state_between_rounds(ubik):
     found = ubik.run(script(plan("a", "b"),
-                            python("import pandas as pd; df = pd.DataFrame({'a': [1, 2, 39]})"),
-                            python("print(df.a.sum())"), finish("42")))
+                            python("rows = [{'a': n} for n in (1, 2, 39)]\ndef total(): return sum(r['a'] for r in rows)"),
+                            python("print(total())"), finish("42")))
     assert ubik.printed(found) == "42"
 
 
@@ -172,7 +178,6 @@ def test_u13_document_ids(ubik):
         "for path in ('/home/uploaded_files/data.bin', 'data.bin'):\n"
         "    print(hashlib.sha256(open(path, 'rb').read()).hexdigest())"),
         document_ids=[one["id"]])
-    import hashlib
     assert ubik.printed(found).split() == [hashlib.sha256(data).hexdigest()] * 2
 
 
@@ -207,20 +212,19 @@ def test_u15_bad_document_id(ubik, bad):
 def test_u16_artifacts_and_generated_files(ubik):
     one = ubik.upload("in.csv", b"x\n1\n")
     found = ubik.run(simple(
-        "import pandas as pd, matplotlib.pyplot as plt, os\n"
-        "df = pd.read_csv('in.csv')\n"
+        "import base64, os\n"
         "os.makedirs('out', exist_ok=True)\n"
-        "df.to_csv('out/made ü.csv')\n"
-        "plt.plot([1, 2]); plt.savefig('chart.png'); plt.close()\n"
+        "open('out/made ü.csv', 'w').write(open('in.csv').read().upper())\n"
+        f"open('chart.png', 'wb').write(base64.b64decode('{PIXEL}'))\n"
         "print('ok')"), document_ids=[one["id"]])
     [picture], [table] = found["artifacts"], found["generated_files"]
     assert picture["type"] == "media_reference" and picture["asset_filename"] == "chart.png"
-    assert picture["mime"] == "image/png" and picture["size"] > 100
+    assert picture["mime"] == "image/png" and picture["size"] == len(base64.b64decode(PIXEL))
     assert table["type"] == "file_reference" and table["asset_filename"] == "out/made ü.csv"
     assert table["mime"] == "text/csv"
     assert picture["execution_id"] == table["execution_id"] == found["execution_id"]
     assert ubik.get(path_of(picture["url"])).expect(200).body[:4] == b"\x89PNG"
-    assert ubik.get(path_of(table["url"])).expect(200).body == b",x\n0,1\n"
+    assert ubik.get(path_of(table["url"])).expect(200).body == b"X\n1\n"
 
 
 def test_u17_asset_url(house):
@@ -248,3 +252,13 @@ def test_u18_plot_capture_without_savefig(ubik):
     [picture] = found["artifacts"]
     assert picture["asset_filename"] == "plot_0.png"
     assert ubik.get(path_of(picture["url"])).expect(200).body[:4] == b"\x89PNG"
+
+
+def test_u18_what_is_displayed_is_captured(ubik):
+    show = f"import base64; display(Image(base64.b64decode('{PIXEL}')))"
+    found = ubik.run(script(plan(), python("from IPython.display import Image\n" + show),
+                            python(show), finish("done")))
+    assert [a["asset_filename"] for a in found["artifacts"]] == ["plot_0.png", "plot_1.png"]
+    assert found["generated_files"] == []
+    for picture in found["artifacts"]:
+        assert ubik.get(path_of(picture["url"])).expect(200).body == base64.b64decode(PIXEL)

@@ -28,6 +28,16 @@ static char *owner_of(const struct session_row *row)
     return copy;
 }
 
+static struct str pool_of(const struct ubik *u, struct service *sv)
+{
+    struct pool_info first;
+
+    if (u->config.pool)
+        return str_of(u->config.pool);
+    service_pool_get(sv, 0, &first);
+    return str_of(first.pool->name);
+}
+
 /* --- for others --- */
 
 struct looking {
@@ -106,7 +116,7 @@ void sandbox_find(struct ubik *u, struct service *sv, const struct caller *c, st
         return;
     }
     snprintf(name, sizeof(name), PREFIX "%s", l->sandbox);
-    service_session_named(sv, c, str_of(u->config.pool), str_of(name), on_found, l);
+    service_session_named(sv, c, pool_of(u, sv), str_of(name), on_found, l);
 }
 
 /* --- over HTTP --- */
