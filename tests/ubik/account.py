@@ -23,7 +23,7 @@ tests = Path(__file__).resolve().parents[1]
 serve = load(tests / "serve" / "server.py")
 models = load(tests / "model" / "server.py")
 
-FLAGS = ["--model-script", "-", "--fetch-private", "--ubik-event-size", "16K"]
+FLAGS = ["--model-script", "-", "--fetch-private", "--ubik-event-size", "4K"]
 
 
 # --- scripts: a request that is one is played in place of a model ---
