@@ -476,7 +476,7 @@ static json_t *last_line(struct str text)
     nl = text.n ? memrchr(text.p, '\n', text.n) : NULL;
     if (nl)
         text = str_from(text, (size_t)(nl - text.p) + 1);
-    return text.n ? json_line(text, 200) : NULL;
+    return text.n ? line_value(text, 200) : NULL;
 }
 
 static json_t *value_of(const struct buf *b)

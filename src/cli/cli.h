@@ -10,6 +10,7 @@
  */
 #pragma once
 
+#include "agent/agent.h"
 #include "service/service.h"
 
 enum exit_status {
@@ -77,8 +78,26 @@ struct prisme_settings {
 };
 
 /* Whom the doors ask that have a model behind them. */
+struct endpoint_settings {
+    char *label;                            /* owned: NAME of [model NAME] */
+    enum { API_OPENAI, API_ANTHROPIC } api; /* as enum model_api */
+    char *url, *name, *proxy, *ca_file;     /* owned, or NULL */
+    char *key, *key_file;                   /* owned, or NULL; the first is shown to nobody */
+    uint64_t timeout_ms, max_tokens;
+    bool images, text_only;
+};
+
 struct model_settings {
-    char *script; /* owned, or NULL */
+    char *script, *standard, *tenants; /* owned, or NULL */
+    struct endpoint_settings one;      /* what every model has at first */
+    struct endpoint_settings *all;     /* owned: the [model NAME] sections, each of them complete */
+    size_t count;
+};
+
+/* What a request in plain words may cost. */
+struct agent_settings {
+    struct agent_budget budget;
+    uint64_t tenant_loops;
 };
 
 /* What only `keys` has. */
@@ -99,6 +118,7 @@ struct settings {
     struct qwen_settings qwen;
     struct prisme_settings prisme;
     struct model_settings model;
+    struct agent_settings agent;
     struct service_pool pool;   /* of run: the one; of serve: what every pool has at first */
     struct service_pool *pools; /* owned: the [pool NAME] sections, each of them complete */
     size_t pool_count;

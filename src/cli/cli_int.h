@@ -36,6 +36,7 @@ enum option_group {
     GROUP_QWEN,
     GROUP_PRISME,
     GROUP_MODEL,
+    GROUP_AGENT,
     GROUP_OTHER,
     GROUP__COUNT
 };
@@ -57,6 +58,7 @@ struct option {
     unsigned not_from;     /* IN(SOURCE_*) that cannot set it */
     const char *also;      /* a variable of another system that sets it, too; or NULL */
     const char *also_unit; /* put after its value; or NULL */
+    bool secret;           /* shown to nobody */
     const char *unset;     /* the default in words, where a value would say less or is not there */
     const char *text;      /* one sentence */
 };
@@ -75,6 +77,8 @@ unsigned edit_distance(struct str a, struct str b);
 
 /* Whether each pool has its own. */
 bool option_is_pools(const struct option *o);
+/* Whether each model has its own; below [model NAME] its name begins after "model-". */
+bool option_is_models(const struct option *o);
 /* The row's place in struct settings.from. */
 size_t option_index(const struct option *o);
 
@@ -84,6 +88,8 @@ int option_set(const struct option *o, struct settings *s, const char *origin, c
 /* Everything in it is the copy's own. */
 void pool_copy(struct service_pool *to, const struct service_pool *from);
 void pool_done(struct service_pool *p);
+void endpoint_copy(struct endpoint_settings *to, const struct endpoint_settings *from);
+void endpoint_done(struct endpoint_settings *m);
 void list_add(struct list *l, const char *value);
 void list_done(struct list *l);
 void work_add(struct settings *s, enum work_kind kind, const char *arg);
@@ -93,7 +99,9 @@ int setting_set(const struct option *o, struct settings *s, enum source_kind sou
                 const char *origin, const char *value, struct err *e) MUST_CHECK;
 int pool_set(const struct option *o, struct service_pool *p, const char *origin, const char *value,
              struct err *e) MUST_CHECK;
-/* The value in s as the user would write it; empty when it is not set. */
+int endpoint_set(const struct option *o, struct endpoint_settings *m, const char *origin,
+                 const char *value, struct err *e) MUST_CHECK;
+/* The value in s as the user would write it; empty when it is not set, or secret. */
 void option_show(const struct option *o, const struct settings *s, char *ret, size_t size);
 
 /* The default as --help tells it; empty when there is nothing to tell. */

@@ -16,6 +16,7 @@
 
 #define ORIGIN_MAX 700
 #define POOLS_MAX  64
+#define MODELS_MAX 64
 
 extern char **environ;
 
@@ -114,7 +115,12 @@ static bool is_environment(const struct ini_entry *n)
     return strncmp(n->section, "environment ", 12) == 0;
 }
 
-/* What stands after the first word of [pool NAME] and [environment NAME]. */
+static bool is_model(const struct ini_entry *n)
+{
+    return strncmp(n->section, "model ", 6) == 0;
+}
+
+/* What stands after the first word of [pool NAME] and its like. */
 static const char *own_name(const struct ini_entry *n)
 {
     const char *blank = strchr(n->section, ' ');
@@ -143,16 +149,19 @@ static int check_section(const struct ini_entry *n, const char *path, struct err
 
     if (strcmp(n->section, "server") == 0)
         return 0;
-    if (!is_pool(n) && !is_environment(n))
+    if (!is_pool(n) && !is_environment(n) && !is_model(n))
         return err_set(e, ERR_CALLER,
-                       "%s:%u: there is no section [%s]; there are [server], [pool NAME] and "
-                       "[environment NAME]",
+                       "%s:%u: there is no section [%s]; there are [server], [pool NAME], "
+                       "[environment NAME] and [model NAME]",
                        path, n->line, name_show(shown, str_of(n->section)));
     if (!is_pool_name(own_name(n)))
         return err_set(e, ERR_CALLER,
                        "%s:%u: '%s' is no name for %s: up to %d of a-z, 0-9, '-', '_', '.'", path,
                        n->line, name_show(shown, str_of(own_name(n))),
-                       is_pool(n) ? "a pool" : "an environment", POOL_NAME_MAX);
+                       is_pool(n)    ? "a pool"
+                       : is_model(n) ? "a model"
+                                     : "an environment",
+                       POOL_NAME_MAX);
     return 0;
 }
 
@@ -181,8 +190,26 @@ static bool is_made_of(const struct option *o)
     return false;
 }
 
+/* Below [model NAME] the rows of models, without what they begin with. */
+static const struct option *model_row(const struct ini_entry *n, const char *path, struct err *e)
+{
+    char name[64], shown[NAME_SHOWN];
+    const struct option *o;
+
+    snprintf(name, sizeof(name), "model-%s", n->name);
+    o = option_by_name(str_of(name), IN(COMMAND_SERVE));
+    if (o && option_is_models(o))
+        return o;
+    err_set(e, ERR_CALLER, "%s:%u: %s is not a model's own; it has %s", path, n->line,
+            name_show(shown, str_of(n->name)),
+            "url, api, name, key-file, key, timeout, max-tokens, images, text-only, proxy and ca");
+    return NULL;
+}
+
 static const struct option *row_of(const struct ini_entry *n, const char *path, struct err *e)
 {
+    if (is_model(n))
+        return model_row(n, path, e);
     const struct option *o = option_by_name(str_of(n->name), IN(COMMAND_SERVE));
     const char *nearest = option_nearest(str_of(n->name), IN(COMMAND_SERVE));
     char shown[NAME_SHOWN];
@@ -233,7 +260,7 @@ static int load_server(struct settings *s, const struct ini *ini, const char *pa
     for (size_t i = 0; i < ini->count; i++) {
         const struct ini_entry *n = &ini->item[i];
         char origin[ORIGIN_MAX];
-        if (is_pool(n) || is_environment(n) || n->name[0] == '\0')
+        if (is_pool(n) || is_environment(n) || is_model(n) || n->name[0] == '\0')
             continue;
         origin_of(n, path, origin);
         if (setting_set(row_of(n, path, e), s, SOURCE_FILE, origin, n->value, e) < 0)
@@ -303,6 +330,65 @@ static int load_environments(struct settings *s, const struct ini *ini, const ch
             return -1;
     }
     return 0;
+}
+
+static int add_model(struct settings *s, const char *name, struct err *e)
+{
+    struct model_settings *m = &s->model;
+
+    if (m->count == MODELS_MAX)
+        return err_set(e, ERR_CALLER, "there are more than %d models", MODELS_MAX);
+    m->all = mem_realloc(m->all, (m->count + 1) * sizeof(*m->all));
+    endpoint_copy(&m->all[m->count], &m->one);
+    m->all[m->count++].label = mem_strdup(name);
+    return 0;
+}
+
+/* A key and a file with one are the same setting: what was said last counts. */
+static void settle_key(struct settings *s)
+{
+    const struct option *key = option_by_name(STR("model-key"), IN(COMMAND_SERVE));
+    const struct option *file = option_by_name(STR("model-key-file"), IN(COMMAND_SERVE));
+
+    if (s->from[option_index(key)] > s->from[option_index(file)])
+        mem_freep(&s->model.one.key_file);
+    else
+        mem_freep(&s->model.one.key);
+}
+
+static int set_model(struct endpoint_settings *m, const struct ini_entry *n, const char *path,
+                     struct err *e)
+{
+    char origin[ORIGIN_MAX];
+
+    if (strcmp(n->name, "key") == 0)
+        mem_freep(&m->key_file);
+    if (strcmp(n->name, "key-file") == 0)
+        mem_freep(&m->key);
+    origin_of(n, path, origin);
+    return endpoint_set(row_of(n, path, e), m, origin, n->value, e);
+}
+
+static int load_models(struct settings *s, const struct ini *ini, const char *path, struct err *e)
+{
+    settle_key(s);
+    for (size_t i = 0; i < ini->count; i++) {
+        const struct ini_entry *n = &ini->item[i];
+        int rc = 0;
+
+        if (is_model(n) && n->name[0] == '\0')
+            rc = add_model(s, own_name(n), e);
+        else if (is_model(n))
+            rc = set_model(&s->model.all[s->model.count - 1], n, path, e);
+        if (rc < 0)
+            return -1;
+    }
+    /* Else a key would be told to endpoints that it is not for. */
+    if (s->model.count > 1 && (s->model.one.key || s->model.one.key_file))
+        return err_set(e, ERR_CALLER,
+                       "model-key and model-key-file are for the only model; where there are "
+                       "several, each [model NAME] says its own key or key-file");
+    return s->model.count == 0 && s->model.one.url ? add_model(s, "default", e) : 0;
 }
 
 static int choose_pool(struct settings *s, struct err *e)
@@ -449,7 +535,7 @@ static int load(struct settings *s, const struct command *c, const char *path, s
         return -1;
     if (load_env(s, c, e) < 0 || settings_parse(s, c, s->argc, s->argv, e) < 0 ||
         load_pools(s, ini, path, e) < 0 || load_environments(s, ini, path, e) < 0 ||
-        choose_pool(s, e) < 0 || complete(s, c, e) < 0)
+        load_models(s, ini, path, e) < 0 || choose_pool(s, e) < 0 || complete(s, c, e) < 0)
         return -1;
     return check_serve(s, e);
 }

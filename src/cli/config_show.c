@@ -39,21 +39,51 @@ static void show_source(const struct option *o, const struct settings *s, char *
     }
 }
 
+static const char *secret_of(const struct option *o, const struct settings *s)
+{
+    const char *text = o->secret ? *(char *const *)((const char *)s + o->at) : NULL;
+
+    return text ? text : "";
+}
+
+static void show_row(const struct option *o, const char *name, const struct settings *s,
+                     const char *from, struct buf *ret)
+{
+    char value[SHOWN_MAX];
+
+    option_show(o, s, value, sizeof(value));
+    if (*value)
+        put(ret, "%-*s = %s%s\n", COLUMN, name, value, from);
+    else
+        put(ret, "; %-*s = %s%s\n", COLUMN - 2, name,
+            *secret_of(o, s) ? "set, and not shown"
+            : o->unset       ? o->unset
+                             : "",
+            *secret_of(o, s) ? from : "");
+}
+
 static void show_rows(const struct settings *s, bool pools, bool source, struct buf *ret)
 {
     for (size_t i = 0; i < options_count; i++) {
         const struct option *o = &options[i];
-        char value[SHOWN_MAX], from[ENV_NAME_MAX + 8] = "";
+        char from[ENV_NAME_MAX + 8] = "";
         if (!is_shown(o) || option_is_pools(o) != pools)
             continue;
-        option_show(o, s, value, sizeof(value));
         if (source)
             show_source(o, s, from, sizeof(from));
-        if (*value)
-            put(ret, "%-*s = %s%s\n", COLUMN, o->name, value, from);
-        else
-            put(ret, "; %-*s = %s\n", COLUMN - 2, o->name, o->unset ? o->unset : "");
+        show_row(o, o->name, s, from, ret);
     }
+}
+
+/* Below [model NAME] without what they begin with. */
+static void show_model(const struct endpoint_settings *m, struct buf *ret)
+{
+    struct settings s = {.model.one = *m}; /* borrowed */
+
+    put(ret, "\n[model %s]\n", m->label);
+    for (size_t i = 0; i < options_count; i++)
+        if (is_shown(&options[i]) && option_is_models(&options[i]))
+            show_row(&options[i], options[i].name + strlen("model-"), &s, "", ret);
 }
 
 /* NULL: as it is without. */
@@ -88,6 +118,8 @@ void config_show(const struct settings *s, struct buf *ret)
     }
     for (size_t i = 0; i < s->environment_count; i++)
         show_environment(&s->environments[i], ret);
+    for (size_t i = 0; i < s->model.count; i++)
+        show_model(&s->model.all[i], ret);
 }
 
 /* --- differences --- */
@@ -106,7 +138,17 @@ static bool is_same(const struct option *o, const struct settings *a, const stru
 
     option_show(o, a, x, sizeof(x));
     option_show(o, b, y, sizeof(y));
-    return strcmp(x, y) == 0;
+    return strcmp(x, y) == 0 && strcmp(secret_of(o, a), secret_of(o, b)) == 0;
+}
+
+static bool is_same_model(const struct endpoint_settings *a, const struct endpoint_settings *b)
+{
+    struct settings x = {.model.one = *a}, y = {.model.one = *b}; /* borrowed */
+
+    for (size_t i = 0; i < options_count; i++)
+        if (option_is_models(&options[i]) && !is_same(&options[i], &x, &y))
+            return false;
+    return strcmp(a->label, b->label) == 0;
 }
 
 static bool is_same_pool(const struct service_pool *a, const struct service_pool *b)
@@ -142,5 +184,12 @@ void config_differences(const struct settings *a, const struct settings *b, cons
         if (i >= a->environment_count || i >= b->environment_count ||
             !is_same_pool(&a->environments[i], of))
             put(ret, "%senvironment %s", ret->n ? ", " : "", of->name);
+    }
+    most = a->model.count > b->model.count ? a->model.count : b->model.count;
+    for (size_t i = 0; i < most; i++) {
+        const struct endpoint_settings *of =
+            i < b->model.count ? &b->model.all[i] : &a->model.all[i];
+        if (i >= a->model.count || i >= b->model.count || !is_same_model(&a->model.all[i], of))
+            put(ret, "%smodel %s", ret->n ? ", " : "", of->label);
     }
 }

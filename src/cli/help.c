@@ -18,6 +18,7 @@ static const char *const headings[GROUP__COUNT] = {
     [GROUP_QWEN] = "The door for Qwen-Agent",
     [GROUP_PRISME] = "The door for Prisme.ai",
     [GROUP_MODEL] = "Models, for what is asked in plain words",
+    [GROUP_AGENT] = "The loop behind requests in plain words",
     [GROUP_OTHER] = "Other",
 };
 
@@ -80,7 +81,8 @@ static void put_group(struct buf *b, const struct command *c, enum option_group 
     bool any = false;
 
     for (size_t i = 0; i < options_count; i++) {
-        if (options[i].group != g || !(options[i].commands & IN(c->id)))
+        if (options[i].group != g || !(options[i].commands & IN(c->id)) ||
+            (options[i].not_from & IN(SOURCE_FLAG)))
             continue;
         if (!any)
             put(b, "\n%s:\n", headings[g]);

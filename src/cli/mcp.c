@@ -38,6 +38,8 @@ struct local {
     struct loop *loop; /* owned, as are the rest */
     struct mcp *mcp;
     struct seeds seeds; /* whose tools are shown; or nothing */
+    struct model_set model_set;
+    struct models *models; /* of those tools */
 
     size_t steps_done;
     char guest_dir[PATH_MAX];
@@ -209,6 +211,8 @@ static void take_down(struct local *lo)
     loop_later(lo->loop, stop, lo->loop);
     loop_run(lo->loop);
     seeds_free(&lo->seeds); /* what their calls began has ended */
+    models_free(lo->models);
+    model_set_done(&lo->model_set);
     engine_free(lo->engine);
     loop_free(lo->loop);
     pools_free(lo->pools, lo->s->pool_count);
@@ -257,7 +261,18 @@ static int build_seeds(struct local *lo, struct err *e)
 {
     const struct seeds_config config = {.settings = lo->s, .mcp = {.loop = lo->loop}};
 
+    if (lo->s->tools == TOOLS_NATIVE)
+        return 0;
     return seeds_rooms(&lo->seeds, &config, e);
+}
+
+/* At once, as the keys may be for root alone to read; nobody is asked yet. */
+static int build_models(struct local *lo, struct err *e)
+{
+    if (model_set_open(&lo->model_set, lo->s, e) < 0)
+        return -1;
+    lo->models = model_set_start(&lo->model_set, lo->loop, e);
+    return lo->models ? 0 : -1;
 }
 
 int mcp_main(const struct settings *s)
@@ -278,7 +293,7 @@ int mcp_main(const struct settings *s)
     memory_give_back();
     signal(SIGPIPE, SIG_IGN);
     lo.loop = loop_new();
-    if (lo.s->tools == TOOLS_NATIVE || build_seeds(&lo, &e) == 0) {
+    if (build_models(&lo, &e) == 0 && build_seeds(&lo, &e) == 0) {
         live(&lo, parent);
     } else {
         fprintf(stderr, "retort: %s\n", e.text);

@@ -245,8 +245,58 @@ const struct option options[] = {
     {"prisme-source-key", 0, OPTION_PATH, GROUP_PRISME, SERVE, AT(prisme.source_key), .metavar = "FILE",
      .unset = "none", .text = "The secret by which the tokens of such callers are signed."},
 
+    {"model",           0, OPTION_PATH, GROUP_MODEL, SERVE | MCP, AT(model.standard), .metavar = "NAME",
+     .unset = "the first", .text = "Of several models, the one for requests that name none."},
+    {"model-tenants",   0, OPTION_TEXT, GROUP_MODEL, SERVE | MCP, AT(model.tenants), .metavar = "PAIRS",
+     .unset = "none", .text = "The one for those of a tenant, such as acme=fast, beta=local."},
     {"model-script",    0, OPTION_PATH, GROUP_MODEL, SERVE | MCP, AT(model.script), .metavar = "FILE",
      .unset = "none", .text = "Play this script in place of a model; - for those in requests alone."},
+    {"model-url",       0, OPTION_PATH, GROUP_MODEL, SERVE | MCP, AT(model.one.url), .metavar = "URL",
+     .unset = "none", .text = "Where the model is asked, such as http://127.0.0.1:8080/v1."},
+    {"model-api",       0, OPTION_CHOICE, GROUP_MODEL, SERVE | MCP, AT(model.one.api),
+     .metavar = "WHAT", .choices = "openai|anthropic",
+     .text = "What is spoken there: chat completions, or Messages."},
+    {"model-name",      0, OPTION_PATH, GROUP_MODEL, SERVE | MCP, AT(model.one.name), .metavar = "NAME",
+     .unset = "as the request says", .text = "What it is called there."},
+    {"model-key-file",  0, OPTION_PATH, GROUP_MODEL, SERVE | MCP, AT(model.one.key_file),
+     .metavar = "FILE", .unset = "none", .text = "Its key is in this file; or set RETORT_MODEL_KEY."},
+    {"model-key",       0, OPTION_TEXT, GROUP_MODEL, SERVE | MCP, AT(model.one.key), .metavar = "KEY",
+     .secret = true, .not_from = IN(SOURCE_FLAG), .unset = "none",
+     .text = "Its key; never as an argument, which others can read."},
+    {"model-timeout",   0, OPTION_SECONDS, GROUP_MODEL, SERVE | MCP, AT(model.one.timeout_ms),
+     100, HOUR_MS, .metavar = "S", .text = "Time for one reply."},
+    {"model-max-tokens", 0, OPTION_COUNT, GROUP_MODEL, SERVE | MCP, AT(model.one.max_tokens),
+     0, 10000000, .metavar = "N", .unset = "the endpoint's own; 8192 with anthropic",
+     .text = "Length of one reply."},
+    {"model-images",    0, OPTION_BOOL, GROUP_MODEL, SERVE | MCP, AT(model.one.images), .unset = "no",
+     .text = "It sees images."},
+    {"model-text-only", 0, OPTION_BOOL, GROUP_MODEL, SERVE | MCP, AT(model.one.text_only),
+     .unset = "no", .text = "It knows no tools: ask for code in text at once."},
+    {"model-proxy",     0, OPTION_PATH, GROUP_MODEL, SERVE | MCP, AT(model.one.proxy), .metavar = "URL",
+     .unset = "none", .text = "Ask through this proxy; those of the environment do not count."},
+    {"model-ca",        0, OPTION_PATH, GROUP_MODEL, SERVE | MCP, AT(model.one.ca_file), .metavar = "FILE",
+     .unset = "the system's", .text = "Certificates that its TLS is trusted by."},
+
+    {"agent-loops",     0, OPTION_COUNT, GROUP_AGENT, SERVE | MCP, AT(agent.tenant_loops),
+     1, 10000, .metavar = "N", .text = "Requests in plain words under way at a time, per tenant."},
+    {"agent-steps",     0, OPTION_COUNT, GROUP_AGENT, SERVE | MCP, AT(agent.budget.plan_steps),
+     1, 20, .metavar = "N", .text = "Steps of a plan."},
+    {"agent-rounds",    0, OPTION_COUNT, GROUP_AGENT, SERVE | MCP, AT(agent.budget.rounds),
+     1, 100, .metavar = "N", .text = "Runs of code for one request; a short plan has fewer."},
+    {"agent-attempts",  0, OPTION_COUNT, GROUP_AGENT, SERVE | MCP, AT(agent.budget.attempts),
+     1, 20, .metavar = "N", .text = "Failed runs of one step, once the plan was changed for them."},
+    {"agent-run-timeout", 0, OPTION_SECONDS, GROUP_AGENT, SERVE | MCP, AT(agent.budget.run_ms),
+     100, DAY_MS, .metavar = "S", .text = "Wall time of one run."},
+    {"agent-timeout",   0, OPTION_SECONDS, GROUP_AGENT, SERVE | MCP, AT(agent.budget.wall_ms),
+     1000, DAY_MS, .metavar = "S", .text = "Time for one request, without what it waits for people."},
+    {"agent-model-timeout", 0, OPTION_SECONDS, GROUP_AGENT, SERVE | MCP, AT(agent.budget.model_ms),
+     1000, DAY_MS, .metavar = "S", .text = "Time for one reply of a model."},
+    {"agent-input",     0, OPTION_COUNT, GROUP_AGENT, SERVE | MCP, AT(agent.budget.input_chars),
+     10000, 100000000, .metavar = "N", .text = "Characters that a model is sent at a time."},
+    {"agent-tokens",    0, OPTION_COUNT, GROUP_AGENT, SERVE | MCP, AT(agent.budget.tokens),
+     1000, 1000000000, .metavar = "N", .text = "Tokens of a model for one request."},
+    {"agent-wait",      0, OPTION_SECONDS, GROUP_AGENT, SERVE | MCP, AT(agent.budget.wait_ms),
+     1000, 30 * DAY_MS, .metavar = "S", .text = "How long it waits for somebody's answer."},
 
     {"python",  0,   OPTION_PATH, GROUP_OTHER, RUN | DOCTOR, AT(pool.python), .metavar = "PATH",
      .unset = "/usr/bin/python3, else from PATH",
@@ -268,6 +318,11 @@ static_assert(COUNT(options) <= OPTIONS_MAX, "struct settings.from has a place f
 bool option_is_pools(const struct option *o)
 {
     return o->at >= AT(pool) && o->at < AT(pool) + sizeof(struct service_pool);
+}
+
+bool option_is_models(const struct option *o)
+{
+    return o->at >= AT(model.one) && o->at < AT(model.one) + sizeof(struct endpoint_settings);
 }
 
 size_t option_index(const struct option *o)
@@ -368,6 +423,17 @@ void settings_init(struct settings *s)
     s->qwen = (struct qwen_settings){
         .timeout_ms = 30 * SECOND_MS, .executor_ms = 20 * SECOND_MS, .executor_chars = 256};
     s->prisme = (struct prisme_settings){.timeout_ms = 20 * SECOND_MS, .parallel = 10};
+    s->agent = (struct agent_settings){.budget = {.plan_steps = 6,
+                                                  .rounds = 20,
+                                                  .attempts = 3,
+                                                  .run_ms = MINUTE_MS,
+                                                  .wall_ms = 10 * MINUTE_MS,
+                                                  .model_ms = 2 * MINUTE_MS,
+                                                  .input_chars = 400000,
+                                                  .tokens = 2000000,
+                                                  .wait_ms = 5 * MINUTE_MS},
+                                       .tenant_loops = 256};
+    s->model.one.timeout_ms = 2 * MINUTE_MS;
     limits_default(&s->pool.limits);
 }
 
@@ -393,6 +459,27 @@ void pool_done(struct service_pool *p)
     free(p->approval_when);
     free(p->images);
     *p = (struct service_pool){0};
+}
+
+void endpoint_copy(struct endpoint_settings *to, const struct endpoint_settings *from)
+{
+    char *const *in[] = {&from->label,   &from->url, &from->name,    &from->proxy,
+                         &from->ca_file, &from->key, &from->key_file};
+    char **out[] = {&to->label,   &to->url, &to->name,    &to->proxy,
+                    &to->ca_file, &to->key, &to->key_file};
+
+    *to = *from;
+    for (size_t i = 0; i < COUNT(in); i++)
+        *out[i] = *in[i] ? mem_strdup(*in[i]) : NULL;
+}
+
+void endpoint_done(struct endpoint_settings *m)
+{
+    char *texts[] = {m->label, m->url, m->name, m->proxy, m->ca_file, m->key, m->key_file};
+
+    for (size_t i = 0; i < COUNT(texts); i++)
+        free(texts[i]);
+    *m = (struct endpoint_settings){0};
 }
 
 void list_done(struct list *l)
@@ -429,7 +516,9 @@ void settings_done(struct settings *s)
                      s->prisme.packages_more,
                      s->prisme.sources,
                      s->prisme.source_key,
-                     s->model.script};
+                     s->model.script,
+                     s->model.standard,
+                     s->model.tenants};
     struct list *lists[] = {&s->files, &s->words, &s->serve.listen};
 
     for (size_t i = 0; i < COUNT(texts); i++)
@@ -445,6 +534,10 @@ void settings_done(struct settings *s)
     for (size_t i = 0; i < s->environment_count; i++)
         pool_done(&s->environments[i]);
     free(s->environments);
+    for (size_t i = 0; i < s->model.count; i++)
+        endpoint_done(&s->model.all[i]);
+    free(s->model.all);
+    endpoint_done(&s->model.one);
     pool_done(&s->pool);
     *s = (struct settings){0};
 }

@@ -47,6 +47,9 @@ static int parse_long(struct settings *s, const struct command *c, const char *a
 
     if (!o)
         return unknown(c, "--", name, e);
+    if (o->not_from & IN(SOURCE_FLAG))
+        return err_set(e, ERR_CALLER, "others could read --%s here; set it by its file, or by %s",
+                       o->name, "the environment");
     snprintf(origin, sizeof(origin), "--%s", o->name);
     return take(s, o, origin, equals ? equals + 1 : NULL, a, e);
 }

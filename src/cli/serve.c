@@ -11,6 +11,7 @@
  * While it serves it keeps, where root started it, CAP_SETUID and CAP_SETGID over
  * the ids of sandboxes (sandbox/server_user.c); else nothing.
  */
+#include "agent/agent.h"
 #include "cli/serve_int.h"
 #include "cli/state.h"
 #include "doors/azure/azure.h"
@@ -19,7 +20,6 @@
 #include "doors/operator/operator.h"
 #include "doors/rest/rest.h"
 #include "loop/loop.h"
-#include "model/model.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -39,6 +39,7 @@ struct server {
     int notify; /* owned, or -1 */
     bool keys;  /* there were some at start */
     struct listeners listeners;
+    struct model_set model_set;
     struct {
         int fd; /* owned, or -1 */
         char path[KEPT_PATH_MAX];
@@ -49,6 +50,7 @@ struct server {
     struct store *store;
     struct models *models;
     struct service *service;
+    struct agent *agent;
     struct http *http;
     struct mcp *mcp;
     struct azure *azure;
@@ -76,7 +78,7 @@ static int prepare(struct server *sv, struct err *e)
         return -1;
     sv->lock = state_lock(sv->s->state, &sv->user, e);
     if (sv->lock < 0 || listeners_open(&sv->listeners, sv->s, e) < 0 ||
-        access_check(sv->s, &sv->listeners, e) < 0)
+        access_check(sv->s, &sv->listeners, e) < 0 || model_set_open(&sv->model_set, sv->s, e) < 0)
         return -1;
     if (s->tls_cert) {
         sv->cert.fd = file_keep("--tls-cert", s->tls_cert, sv->cert.path, e);
@@ -102,20 +104,37 @@ static int settle(struct server *sv, struct err *e)
     return sv->pools ? 0 : -1;
 }
 
+static void build_agent(struct server *sv)
+{
+    const struct agent_settings *s = &sv->s->agent;
+    const struct agent_config config = {.loop = sv->loop,
+                                        .service = sv->service,
+                                        .store = sv->store,
+                                        .models = sv->models,
+                                        .budget = s->budget,
+                                        .tenant_loops = s->tenant_loops,
+                                        .record_ms = sv->s->serve.record_ms};
+
+    sv->agent = agent_new(&config);
+    agent_resume(sv->agent);
+}
+
 static int build_service(struct server *sv, struct err *e)
 {
     const struct store_config store = {.dir = sv->s->state};
-    const struct models_config models = {.loop = sv->loop, .script = sv->s->model.script};
 
     sv->store = store_open(sv->loop, &store, e);
     if (!sv->store)
         return -1;
-    sv->models = models_new(&models, e);
+    sv->models = model_set_start(&sv->model_set, sv->loop, e);
     if (!sv->models)
         return -1;
     sv->service =
         service_of(sv->s, sv->loop, sv->engine, sv->store, sv->pools, sv->s->pool_count, e);
-    return sv->service ? 0 : -1;
+    if (!sv->service)
+        return -1;
+    build_agent(sv);
+    return 0;
 }
 
 static struct service *the_service(void *arg, struct err *e)
@@ -325,6 +344,7 @@ static void take_down(struct server *sv)
     seeds_free_mcp(&sv->seeds);
     if (sv->http)
         http_free(sv->http);
+    agent_free(sv->agent);
     if (sv->service)
         service_free(sv->service);
     if (sv->store)
@@ -336,6 +356,7 @@ static void take_down(struct server *sv)
     azure_free(sv->azure); /* a request may outlive the listeners */
     seeds_free(&sv->seeds);
     models_free(sv->models);
+    model_set_done(&sv->model_set);
     engine_free(sv->engine);
     if (sv->loop)
         loop_free(sv->loop);
@@ -387,7 +408,8 @@ int serve_main(const struct settings *s)
     struct server sv = {.s = s, .lock = -1, .notify = -1, .cert.fd = -1, .key.fd = -1};
     struct err e = {0};
 
-    if (egress_check(s, &e) < 0 || approval_rules_check(s, &e) < 0)
+    if (egress_check(s, &e) < 0 || approval_rules_check(s, &e) < 0 ||
+        models_settings_check(s, &e) < 0)
         return fail(&e);
     if (s->serve.check_config)
         return check_config(s);

@@ -7,6 +7,7 @@
 #include "doors/mcp/mcp.h"
 #include "doors/prisme/prisme.h"
 #include "doors/qwen/qwen.h"
+#include "model/model.h"
 
 /* Refuses a machine below --isolation-floor. Runs processes of its own. */
 int floor_check(const struct settings *s, struct err *e) MUST_CHECK;
@@ -37,6 +38,21 @@ void pools_free(struct service_pool *pools, size_t count);
 struct service *service_of(const struct settings *s, struct loop *l, struct engine *en,
                            struct store *st, const struct service_pool *pools, size_t count,
                            struct err *e);
+
+/* --- models.c: whom the doors ask --- */
+
+struct model_set {
+    struct models_config config; /* of the two below */
+    struct model_config *item;   /* owned; what is in it is borrowed from settings and keys */
+    char **key;                  /* owned, and each of them: those that files had; or NULL */
+    size_t count;
+};
+/* Refuses models that cannot be; reads no file. */
+int models_settings_check(const struct settings *s, struct err *e) MUST_CHECK;
+/* Reads the keys: before we become somebody who cannot. To be done() also after a failure. */
+int model_set_open(struct model_set *set, const struct settings *s, struct err *e) MUST_CHECK;
+struct models *model_set_start(struct model_set *set, struct loop *l, struct err *e);
+void model_set_done(struct model_set *set);
 
 /* --- seeds.c: the doors that speak for other systems --- */
 

@@ -338,6 +338,18 @@ int pool_set(const struct option *o, struct service_pool *p, const char *origin,
     return rc;
 }
 
+int endpoint_set(const struct option *o, struct endpoint_settings *m, const char *origin,
+                 const char *value, struct err *e)
+{
+    struct settings s = {.model.one = *m};
+    int rc;
+
+    assert(option_is_models(o));
+    rc = option_set(o, &s, origin, value, e);
+    *m = s.model.one;
+    return rc;
+}
+
 static void show_list(const struct list *l, char *ret, size_t size)
 {
     size_t at = 0;
@@ -352,6 +364,8 @@ void option_show(const struct option *o, const struct settings *s, char *ret, si
     const struct number *n = number_of(o->type);
 
     *ret = '\0';
+    if (o->secret)
+        return;
     if (n) {
         n->show(*(const uint64_t *)field, ret, size);
     } else if (o->type == OPTION_BOOL) {

@@ -113,22 +113,55 @@ struct model_call {
 };
 
 /* Plays {"turns": [[step, ...], ...]}: the last text of the user that begins with {"turns", else
- * what the file at path has (NULL: none). A step is {"text"}, {"bash"}, {"python"}, {"edit"} or
- * {"tool": {"name", "input"}}; reply number ask.turn is turn number ask.turn, counted from the
- * message that holds the script. After the last turn it has nothing to say, and is done. */
+ * what the file at path has (NULL: none). Reply number ask.turn is turn number ask.turn, counted
+ * from the message that holds the script. After the last turn it has nothing to say, and is done. A
+ * step is one of
+ *   {"text"}, {"bash"}, {"python"}, {"edit"}, {"tool": {"name", "input"}}
+ *   {"raw_call": {"name", "raw"}}: a call whose arguments are no JSON
+ *   {"stop": "length" | "refusal" | "pause"}: how the reply ends
+ *   {"usage": {"input_tokens", "output_tokens"}}, {"sleep_ms"}: before the reply
+ *   {"fail": {"status", "retry_ms", "message"}}: there is none; judged as an endpoint's answer is
+ */
 struct model *scripted_new(struct loop *l, const char *path, struct err *e);
 
 /* --- the models of the settings --- */
 
-struct models;
+enum model_api { MODEL_OPENAI, MODEL_ANTHROPIC };
+
+/* Everything is copied. */
+struct model_config {
+    const char *label; /* what people call it */
+    enum model_api api;
+    const char *url;     /* "http://127.0.0.1:8080/v1", "https://api.anthropic.com" */
+    const char *name;    /* what the endpoint calls it; NULL: as ask.name says, else the label */
+    const char *key;     /* or NULL */
+    const char *proxy;   /* URL, or NULL: those of the environment do not count */
+    const char *ca_file; /* certificates to trust, or NULL: the system's */
+    uint64_t timeout_ms; /* of one reply; 0: two minutes */
+    uint64_t max_tokens; /* of one reply; 0: the endpoint's own, 8192 with anthropic */
+    bool images;         /* it sees them */
+    bool text_only;      /* it is never offered tools */
+};
 
 struct models_config {
     struct loop *loop;  /* borrowed */
     const char *script; /* path, "-" for scripts in requests alone; NULL: no scripted model */
+    const struct model_config *models;
+    size_t count;
+    const char *standard; /* label of the one for those who say nothing; NULL: the first, else the
+                             scripted one */
+    const char *tenants;  /* "acme=fast, beta=local": the one for those of a tenant; or NULL */
 };
 
+struct models;
+
+/* What models_new() would say of the settings, before anything is started. */
+int models_check(const struct models_config *config, struct err *e) MUST_CHECK;
 struct models *models_new(const struct models_config *config, struct err *e);
 void models_free(struct models *ms); /* after the last call; NULL is none */
-/* Whom to ask for this tenant: wanted is what the request named, or empty. NULL: none is
- * configured. */
+/* Whom to ask for this tenant: the model that the request named (wanted, or empty) if there is one
+ * of that label, else the tenant's, else the standard. NULL: none is configured. The name goes on
+ * in ask.name, for endpoints that have several models. */
 struct model *models_find(struct models *ms, const char *tenant, struct str wanted);
+/* What a tenant may name, the one it gets without naming any first: i counts up until NULL. */
+struct model *models_at(struct models *ms, const char *tenant, size_t i);

@@ -1,9 +1,28 @@
 /* The models of the settings, and who asks which. */
-#include "model/model.h"
+#include "model/model_int.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define URL_MAX 1024
+#define KEY_MAX (4 * KiB)
+
+/* Who asks whom without naming anybody. */
+struct tenant_model {
+    char *tenant; /* owned */
+    size_t model;
+};
 
 struct models {
-    struct model *scripted; /* owned, or NULL */
+    struct web *web;      /* owned; NULL where there is no endpoint */
+    struct model **model; /* owned, and each of them; the scripted one is the last */
+    size_t count;
+    size_t standard;
+    struct tenant_model *tenants; /* owned */
+    size_t tenant_count;
 };
+
+/* --- asking --- */
 
 struct model_call *model_ask(struct model *m, const struct model_ask *ask,
                              const struct model_watcher *w, void *arg)
@@ -16,18 +35,175 @@ void model_call_cancel(struct model_call *c)
     c->model->ops->cancel(c);
 }
 
-struct models *models_new(const struct models_config *config, struct err *e)
+/* --- pieces of messages, for all adapters --- */
+
+const char *text_of(const json_t *object, const char *key)
 {
-    struct models *ms = mem_zalloc(sizeof(*ms));
+    const char *text = json_string_value(json_object_get(object, key));
 
-    if (config->script) {
-        const char *path = strcmp(config->script, "-") == 0 ? NULL : config->script;
+    return text ? text : "";
+}
 
-        ms->scripted = scripted_new(config->loop, path, e);
-        if (!ms->scripted) {
-            models_free(ms);
-            return NULL;
-        }
+json_t *text_in(const json_t *object, const char *key)
+{
+    json_t *text = json_object_get(object, key);
+
+    return json_is_string(text) ? json_incref(text) : json_string("");
+}
+
+json_t *image_note(const json_t *image)
+{
+    char size[SIZE_SHOWN];
+    size_t n = json_string_length(json_object_get(image, "data"));
+
+    return json_sprintf("[an image, %s, %s, which you cannot see]", text_of(image, "mime"),
+                        size_show(size, n / 4 * 3));
+}
+
+json_t *call_args(const json_t *call)
+{
+    json_t *args = json_object_get(call, "args");
+
+    return json_is_object(args) ? json_incref(args)
+                                : json_pack("{s:o}", "raw", text_in(call, "raw"));
+}
+
+/* --- the settings --- */
+
+static bool is_word(const char *text, size_t max)
+{
+    size_t n = strlen(text);
+
+    for (size_t i = 0; i < n; i++)
+        if (text[i] <= ' ' || text[i] > '~')
+            return false;
+    return n > 0 && n <= max;
+}
+
+/* No user in it and no query: both are where secrets stand, and we show URLs. */
+static bool is_base_url(const char *url)
+{
+    size_t scheme = strncmp(url, "http://", 7) == 0 ? 7 : strncmp(url, "https://", 8) == 0 ? 8 : 0;
+
+    return scheme > 0 && is_word(url, URL_MAX) && !strpbrk(url, "?#@\"\\<>") && url[scheme] &&
+           url[scheme] != '/';
+}
+
+static size_t find(const struct models_config *c, struct str label)
+{
+    size_t at = 0;
+
+    while (at < c->count && !str_is(label, c->models[at].label))
+        at++;
+    if (at == c->count && (!c->script || !str_is(label, "scripted")))
+        at++;
+    return at; /* count: the scripted one; more: nobody */
+}
+
+static int check_model(const struct models_config *c, size_t at, struct err *e)
+{
+    const struct model_config *m = &c->models[at];
+
+    if (find(c, str_of(m->label)) != at || strcmp(m->label, "scripted") == 0)
+        return err_set(e, ERR_CALLER, "model %s: there is one of this name already", m->label);
+    if (!m->url || !is_base_url(m->url))
+        return err_set(e, ERR_CALLER,
+                       "model %s: url must be one such as http://127.0.0.1:8080/v1, without a user "
+                       "or a query",
+                       m->label);
+    if (m->key && *m->key && !is_word(m->key, KEY_MAX))
+        return err_set(e, ERR_CALLER, "model %s: the key has blanks or other strange characters",
+                       m->label);
+    if (m->name && *m->name && !is_word(m->name, URL_MAX))
+        return err_set(e, ERR_CALLER, "model %s: name has blanks or other strange characters",
+                       m->label);
+    if (m->proxy && *m->proxy && !is_base_url(m->proxy))
+        return err_set(e, ERR_CALLER, "model %s: proxy must be a URL such as http://127.0.0.1:3128",
+                       m->label);
+    return 0;
+}
+
+static struct str trim(struct str s)
+{
+    while (s.n > 0 && strchr(" \t", s.p[0]))
+        s = (struct str){s.p + 1, s.n - 1};
+    while (s.n > 0 && strchr(" \t", s.p[s.n - 1]))
+        s.n--;
+    return s;
+}
+
+/* Goes through "acme=fast, beta=local"; ms NULL: only to see that all is well. */
+static int read_tenants(const struct models_config *c, struct models *ms, struct err *e)
+{
+    char shown[NAME_SHOWN];
+
+    for (const char *p = c->tenants; p && *p; p += *p == ',') {
+        struct str pair = {p, strcspn(p, ",")}, who, whom;
+        const char *equals = memchr(pair.p, '=', pair.n);
+        size_t at;
+
+        p += pair.n;
+        who = trim((struct str){pair.p, equals ? (size_t)(equals - pair.p) : 0});
+        whom = trim((struct str){equals ? equals + 1 : p, equals ? (size_t)(p - equals) - 1 : 0});
+        at = find(c, whom);
+        if (who.n == 0 || whom.n == 0)
+            return err_set(e, ERR_CALLER, "model-tenants: '%s' is not TENANT=MODEL",
+                           name_show(shown, trim(pair)));
+        if (at > c->count)
+            return err_set(e, ERR_CALLER, "model-tenants: there is no model %s",
+                           name_show(shown, whom));
+        if (!ms)
+            continue;
+        ms->tenants = mem_realloc(ms->tenants, (ms->tenant_count + 1) * sizeof(*ms->tenants));
+        ms->tenants[ms->tenant_count++] = (struct tenant_model){mem_strndup(who), at};
+    }
+    return 0;
+}
+
+int models_check(const struct models_config *c, struct err *e)
+{
+    char shown[NAME_SHOWN];
+
+    for (size_t i = 0; i < c->count; i++)
+        if (check_model(c, i, e) < 0)
+            return -1;
+    if (c->standard && find(c, str_of(c->standard)) > c->count)
+        return err_set(e, ERR_CALLER, "model: there is no model %s",
+                       name_show(shown, str_of(c->standard)));
+    return read_tenants(c, NULL, e);
+}
+
+/* --- the models --- */
+
+static int add_all(struct models *ms, const struct models_config *c, struct err *e)
+{
+    ms->model = mem_zalloc((c->count + 1) * sizeof(struct model *));
+    ms->web = c->count > 0 ? web_new(c->loop, e) : NULL;
+    if (c->count > 0 && !ms->web)
+        return -1;
+    for (; ms->count < c->count; ms->count++)
+        ms->model[ms->count] = endpoint_new(c->loop, ms->web, &c->models[ms->count]);
+    if (c->script) {
+        ms->model[ms->count] =
+            scripted_new(c->loop, strcmp(c->script, "-") == 0 ? NULL : c->script, e);
+        if (!ms->model[ms->count])
+            return -1;
+        ms->count++;
+    }
+    ms->standard = c->standard ? find(c, str_of(c->standard)) : 0;
+    return read_tenants(c, ms, e);
+}
+
+struct models *models_new(const struct models_config *c, struct err *e)
+{
+    struct models *ms;
+
+    if (models_check(c, e) < 0)
+        return NULL;
+    ms = mem_zalloc(sizeof(*ms));
+    if (add_all(ms, c, e) < 0) {
+        models_free(ms);
+        return NULL;
     }
     return ms;
 }
@@ -36,14 +212,40 @@ void models_free(struct models *ms)
 {
     if (!ms)
         return;
-    if (ms->scripted)
-        ms->scripted->ops->free(ms->scripted);
-    mem_freep(&ms);
+    for (size_t i = 0; i < ms->count; i++)
+        ms->model[i]->ops->free(ms->model[i]);
+    web_free(ms->web);
+    for (size_t i = 0; i < ms->tenant_count; i++)
+        free(ms->tenants[i].tenant);
+    free(ms->tenants);
+    free(ms->model);
+    free(ms);
+}
+
+/* Whom a tenant asks without naming anybody. */
+static size_t standard_of(const struct models *ms, const char *tenant)
+{
+    for (size_t i = 0; tenant && i < ms->tenant_count; i++)
+        if (strcmp(ms->tenants[i].tenant, tenant) == 0)
+            return ms->tenants[i].model;
+    return ms->standard;
 }
 
 struct model *models_find(struct models *ms, const char *tenant, struct str wanted)
 {
-    (void)tenant;
-    (void)wanted;
-    return ms->scripted;
+    for (size_t i = 0; wanted.n > 0 && i < ms->count; i++)
+        if (str_is(wanted, ms->model[i]->label))
+            return ms->model[i];
+    return ms->count > 0 ? ms->model[standard_of(ms, tenant)] : NULL;
+}
+
+struct model *models_at(struct models *ms, const char *tenant, size_t i)
+{
+    size_t first = standard_of(ms, tenant);
+
+    if (i >= ms->count)
+        return NULL;
+    if (i == 0)
+        return ms->model[first];
+    return ms->model[i <= first ? i - 1 : i];
 }

@@ -5,14 +5,16 @@
  * The script is in what the user says, so one server plays a different one in every
  * conversation and keeps nothing of them; a file has one for those that bring none.
  */
+#include "model/model_int.h"
+
 #include "loop/loop.h"
-#include "model/model.h"
 
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #define FILE_MAX_BYTES (4 * MiB)
+#define SLEEP_MAX_MS   600000
 
 struct scripted {
     struct model model;
@@ -24,10 +26,13 @@ struct play {
     struct model_call call;
     struct model_watcher watcher;
     void *arg;
-    json_t *parts; /* owned */
+    struct timer *timer; /* owned */
+    json_t *parts;       /* owned */
+    struct model_reply reply;
+    bool has_stop;
+    uint64_t sleep_ms;
     struct model_failure failed;
-    bool fails;
-    bool cancelled;
+    bool fails, telling, cancelled;
 };
 
 /* --- the script --- */
@@ -53,13 +58,12 @@ static json_t *turns_in(const json_t *message)
     const json_t *part;
     size_t i;
 
-    if (strcmp(json_string_value(json_object_get(message, "role")), "user") != 0)
+    if (strcmp(text_of(message, "role"), "user") != 0)
         return NULL;
     json_array_foreach(json_object_get(message, "parts"), i, part)
     {
-        const char *text = json_string_value(json_object_get(part, "text"));
-        const char *type = json_string_value(json_object_get(part, "type"));
-        json_t *turns = text && strcmp(type, "text") == 0 ? turns_of(text) : NULL;
+        bool is_text = strcmp(text_of(part, "type"), "text") == 0;
+        json_t *turns = is_text ? turns_of(text_of(part, "text")) : NULL;
 
         if (turns)
             return turns;
@@ -75,10 +79,8 @@ static json_t *find_turns(const struct scripted *s, const json_t *messages, size
 
         if (!turns)
             continue;
-        for (size_t k = 0; k + 1 < i; k++) {
-            const json_t *role = json_object_get(json_array_get(messages, k), "role");
-            *ret_before += strcmp(json_string_value(role), "assistant") == 0;
-        }
+        for (size_t k = 0; k + 1 < i; k++)
+            *ret_before += strcmp(text_of(json_array_get(messages, k), "role"), "assistant") == 0;
         return turns;
     }
     return json_incref(s->turns);
@@ -93,7 +95,7 @@ static bool is_offered(const json_t *tools, const char *name)
 
     json_array_foreach(tools, i, tool)
     {
-        if (strcmp(json_string_value(json_object_get(tool, "name")), name) == 0)
+        if (strcmp(text_of(tool, "name"), name) == 0)
             return true;
     }
     return false;
@@ -117,13 +119,25 @@ static const struct {
     {"edit",   NULL,      {"text_editor_code_execution"}      },
 };
 
+static json_t *raw_call(const json_t *raw, size_t turn, size_t i)
+{
+    json_t *call = call_of(text_of(raw, "name"), json_null(), turn, i);
+
+    json_object_set_new(call, "raw", text_in(raw, "raw"));
+    return call;
+}
+
+/* NULL: it is no part of the reply. */
 static json_t *part_of(const json_t *step, const json_t *tools, size_t turn, size_t i)
 {
     const json_t *text = json_object_get(step, "text"), *tool = json_object_get(step, "tool");
+    const json_t *raw = json_object_get(step, "raw_call");
     const char *name = json_string_value(json_object_get(tool, "name"));
 
     if (json_is_string(text))
         return json_pack("{s:s, s:O}", "type", "text", "text", text);
+    if (json_is_object(raw))
+        return raw_call(raw, turn, i);
     if (name) {
         json_t *input = json_object_get(tool, "input");
         return call_of(name, input ? json_incref(input) : json_object(), turn, i);
@@ -142,9 +156,94 @@ static json_t *part_of(const json_t *step, const json_t *tools, size_t turn, siz
     return NULL;
 }
 
-static json_t *parts_of(const json_t *turn, const json_t *tools, size_t n, struct err *e)
+/* --- what is no part of a reply --- */
+
+static uint64_t number_in(const json_t *object, const char *key, uint64_t most)
 {
-    json_t *parts = json_array();
+    json_int_t n = json_integer_value(json_object_get(object, key));
+
+    return n <= 0 ? 0 : (uint64_t)n < most ? (uint64_t)n : most;
+}
+
+static bool take_stop(struct play *p, const json_t *value)
+{
+    static const struct {
+        const char *word;
+        enum model_stop stop;
+    } rows[] = {
+        {"length",  MODEL_LENGTH },
+        {"refusal", MODEL_REFUSAL},
+        {"pause",   MODEL_PAUSE  },
+    };
+    const char *word = json_string_value(value);
+
+    for (size_t i = 0; word && i < COUNT(rows); i++) {
+        if (strcmp(rows[i].word, word) != 0)
+            continue;
+        p->reply.stop = rows[i].stop;
+        return p->has_stop = true;
+    }
+    return false;
+}
+
+static bool take_usage(struct play *p, const json_t *value)
+{
+    p->reply.input_tokens = number_in(value, "input_tokens", INT64_MAX);
+    p->reply.output_tokens = number_in(value, "output_tokens", INT64_MAX);
+    return json_is_object(value);
+}
+
+static bool take_sleep(struct play *p, const json_t *value)
+{
+    json_int_t ms = json_integer_value(value);
+
+    p->sleep_ms += ms > 0 && ms < SLEEP_MAX_MS ? (uint64_t)ms : 0;
+    return json_is_integer(value) && p->sleep_ms < SLEEP_MAX_MS;
+}
+
+/* Judged by the same rules as what endpoints say. */
+static bool take_fail(struct play *p, const json_t *value)
+{
+    struct plaint plaint;
+
+    if (!json_is_object(value))
+        return false;
+    plaint_of_json(&plaint, value);
+    p->fails = true;
+    p->failed.status = (int)number_in(value, "status", 599);
+    p->failed.retry_ms = number_in(value, "retry_ms", SLEEP_MAX_MS);
+    p->failed.trouble = p->failed.status ? trouble_of(p->failed.status, &plaint, true) : MODEL_BUSY;
+    failure_say(&p->failed, p->call.model->label, NULL,
+                p->failed.status ? plaint.text : "could not be reached");
+    plaint_done(&plaint);
+    return true;
+}
+
+static const struct {
+    const char *step;
+    bool (*take)(struct play *p, const json_t *value); /* false: it is wrong */
+} manners[] = {
+    {"stop",     take_stop },
+    {"usage",    take_usage},
+    {"sleep_ms", take_sleep},
+    {"fail",     take_fail },
+};
+
+static bool take_manner(struct play *p, const json_t *step)
+{
+    for (size_t i = 0; i < COUNT(manners); i++) {
+        const json_t *value = json_object_get(step, manners[i].step);
+
+        if (value)
+            return manners[i].take(p, value);
+    }
+    return false;
+}
+
+/* --- a turn --- */
+
+static int read_turn(struct play *p, const json_t *turn, const json_t *tools, size_t n)
+{
     const json_t *step;
     size_t i;
 
@@ -152,15 +251,13 @@ static json_t *parts_of(const json_t *turn, const json_t *tools, size_t n, struc
     {
         json_t *part = part_of(step, tools, n, i);
 
-        if (!part) {
-            err_set(e, ERR_CALLER, "step %zu of turn %zu of the script is none that is known", i,
-                    n);
-            json_decref(parts);
-            return NULL;
-        }
-        json_array_append_new(parts, part);
+        if (part)
+            json_array_append_new(p->parts, part);
+        else if (!take_manner(p, step))
+            return err_set(&p->failed.err, ERR_CALLER,
+                           "step %zu of turn %zu of the script is none that is known", i, n);
     }
-    return parts;
+    return 0;
 }
 
 static bool has_call(const json_t *parts)
@@ -170,7 +267,7 @@ static bool has_call(const json_t *parts)
 
     json_array_foreach(parts, i, part)
     {
-        if (strcmp(json_string_value(json_object_get(part, "type")), "call") == 0)
+        if (strcmp(text_of(part, "type"), "call") == 0)
             return true;
     }
     return false;
@@ -180,17 +277,20 @@ static bool has_call(const json_t *parts)
 
 static void play_free(struct play *p)
 {
+    timer_free(p->timer);
     json_decref(p->parts);
     free(p);
 }
 
 static void tell(struct play *p)
 {
-    struct model_reply reply = {.parts = p->parts, .name = "scripted"};
     const json_t *part;
     size_t i;
 
-    reply.stop = has_call(p->parts) ? MODEL_CALLS : MODEL_DONE;
+    p->reply.parts = p->parts;
+    p->reply.name = "scripted";
+    if (!p->has_stop)
+        p->reply.stop = has_call(p->parts) ? MODEL_CALLS : MODEL_DONE;
     json_array_foreach(p->parts, i, part)
     {
         const json_t *text = json_object_get(part, "text");
@@ -201,16 +301,17 @@ static void tell(struct play *p)
         if (p->cancelled)
             return;
     }
-    p->watcher.on_end(p->arg, &reply, NULL);
+    p->watcher.on_end(p->arg, &p->reply, NULL);
 }
 
 static void on_turn(void *arg)
 {
     struct play *p = arg;
 
-    if (!p->cancelled && p->fails)
+    p->telling = true;
+    if (p->fails)
         p->watcher.on_end(p->arg, NULL, &p->failed);
-    else if (!p->cancelled)
+    else
         tell(p);
     play_free(p);
 }
@@ -223,24 +324,28 @@ static struct model_call *scripted_ask(struct model *m, const struct model_ask *
     size_t before = 0, turn;
     json_t *turns = find_turns(s, ask->messages, &before);
 
-    *p = (struct play){.call.model = m, .watcher = *w, .arg = arg};
-    turn = ask->turn > before ? ask->turn - before : 0;
-    if (turns)
-        p->parts = parts_of(json_array_get(turns, turn), ask->tools, turn, &p->failed.err);
-    else
-        err_set(&p->failed.err, ERR_CALLER,
-                "the scripted model has no script: begin the request with {\"turns\": [...]}, or "
-                "name a file with --model-script");
-    p->fails = !p->parts;
+    *p = (struct play){.call.model = m, .watcher = *w, .arg = arg, .parts = json_array()};
     p->failed.trouble = MODEL_DENIED;
+    p->timer = timer_new(s->loop, on_turn, p);
+    turn = ask->turn > before ? ask->turn - before : 0;
+    if (!turns)
+        p->fails = err_set(&p->failed.err, ERR_CALLER,
+                           "the scripted model has no script: begin the request with {\"turns\": "
+                           "[...]}, or name a file with --model-script") < 0;
+    else if (read_turn(p, json_array_get(turns, turn), ask->tools, turn) < 0)
+        p->fails = true;
     json_decref(turns);
-    loop_later(s->loop, on_turn, p);
+    timer_set(p->timer, p->sleep_ms);
     return &p->call;
 }
 
 static void scripted_cancel(struct model_call *c)
 {
-    ((struct play *)c)->cancelled = true;
+    struct play *p = (struct play *)c;
+
+    p->cancelled = true;
+    if (!p->telling)
+        play_free(p);
 }
 
 static void scripted_free(struct model *m)

@@ -404,7 +404,16 @@ static void up(const char *guest, const char *data, const json_t *set)
                                     .file_bytes = 64 * MiB,
                                     .fetch_bytes = MiB,
                                     .fetch_ms = 5000};
-    struct models_config mc = {.script = text_in(set, "script").p};
+    const json_t *m = json_object_get(set, "model");
+    const struct model_config model = {
+        .label = "served",
+        .api = str_is(text_in(m, "api"), "anthropic") ? MODEL_ANTHROPIC : MODEL_OPENAI,
+        .url = text_in(m, "url").p,
+        .images = json_is_true(json_object_get(m, "images")),
+        .text_only = json_is_true(json_object_get(m, "text_only")),
+    };
+    struct models_config mc = {
+        .script = text_in(set, "script").p, .models = &model, .count = m != NULL};
     struct agent_config ac = {.tenant_loops = number(set, "tenant_loops"),
                               .budget = budget_of(json_object_get(set, "budget"))};
 

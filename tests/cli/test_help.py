@@ -20,7 +20,11 @@ SERVE = ["listen", "socket-mode", "config", "check-config", "state", "user", "is
          "qwen-work-dir", "qwen-file-dirs", "qwen-static-url", "qwen-traceback",
          "qwen-executor-timeout", "qwen-executor-chars", "prisme-pool", "prisme-timeout",
          "prisme-parallel", "prisme-builtins", "prisme-packages", "prisme-packages-more",
-         "prisme-sources", "prisme-source-key", "model-script", "help"]
+         "prisme-sources", "prisme-source-key", "model", "model-tenants", "model-script", "model-url",
+         "model-api", "model-name", "model-key-file", "model-timeout", "model-max-tokens",
+         "model-images", "model-text-only", "model-proxy", "model-ca", "agent-loops", "agent-steps",
+         "agent-rounds", "agent-attempts", "agent-run-timeout", "agent-timeout",
+         "agent-model-timeout", "agent-input", "agent-tokens", "agent-wait", "help"]
 KEYS = ["tenant", "name", "admin", "approver", "quiet", "config", "state", "json", "verbose", "help"]
 RUN = ["code", "shell", "keep-going", "file", "out", *LIMITS, "python", "preload", "json", "verbose",
        "help"]
@@ -74,7 +78,8 @@ def test_of_doctor():
 def test_every_option_of_the_source_is_shown():
     source = (retort.REPO / "src/cli/options.c").read_text()
     table = source[source.index("options[] = {"):source.index("options_count")]
-    assert set(re.findall(r'^    \{"([a-z-]+)"', table, re.M)) == {*RUN, *SERVE, *KEYS, "pool", "tools"}
+    assert set(re.findall(r'^    \{"([a-z-]+)"', table, re.M)) == {
+        *RUN, *SERVE, *KEYS, "pool", "tools", "model-key"}
 
 
 def test_lines_fit_a_wide_terminal():

@@ -1,0 +1,273 @@
+/* A reply that is still coming: pieces grow under the numbers that the wire has for them, and
+ * become parts, in the order in which they began. */
+#include "model/model_int.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
+
+#define PIECES_MAX 256
+#define PIECE_MAX  (32 * MiB)
+#define ID_BYTES   12
+#define MORE_MAX   2
+
+enum piece_kind { PIECE_TEXT, PIECE_CALL, PIECE_KEPT };
+
+struct piece {
+    enum piece_kind kind;
+    size_t at;       /* on the wire */
+    struct buf text; /* or the arguments of a call */
+    char *id, *name; /* owned: of a call, or NULL */
+    const char *api; /* of what is kept */
+    json_t *block;   /* owned: likewise */
+    struct {
+        const char *key; /* or NULL */
+        struct buf text;
+    } more[MORE_MAX]; /* what its strings have grown by */
+};
+
+void draft_init(struct draft *d)
+{
+    *d = (struct draft){0};
+}
+
+void draft_done(struct draft *d)
+{
+    for (size_t i = 0; i < d->count; i++) {
+        buf_done(&d->piece[i].text);
+        for (size_t k = 0; k < MORE_MAX; k++)
+            buf_done(&d->piece[i].more[k].text);
+        free(d->piece[i].id);
+        free(d->piece[i].name);
+        json_decref(d->piece[i].block);
+    }
+    free(d->piece);
+    free(d->name);
+    json_decref(d->trouble);
+    *d = (struct draft){0};
+}
+
+/* The last one: a number may be used again. */
+static struct piece *find(const struct draft *d, size_t at)
+{
+    for (size_t i = d->count; i > 0; i--)
+        if (d->piece[i - 1].at == at)
+            return &d->piece[i - 1];
+    return NULL;
+}
+
+static struct piece *add(struct draft *d, enum piece_kind kind, size_t at)
+{
+    struct piece *p;
+
+    if (d->count == PIECES_MAX)
+        return NULL;
+    d->piece = mem_realloc(d->piece, (d->count + 1) * sizeof(*d->piece));
+    p = &d->piece[d->count++];
+    *p = (struct piece){.kind = kind, .at = at};
+    buf_init(&p->text, PIECE_MAX);
+    return p;
+}
+
+bool draft_has(const struct draft *d, size_t at)
+{
+    return find(d, at) != NULL;
+}
+
+const char *draft_id(const struct draft *d, size_t at)
+{
+    const struct piece *p = find(d, at);
+
+    return p ? p->id : NULL;
+}
+
+/* A NUL, which JSON can say and most who read text cannot, becomes U+FFFD. */
+static int put_text(struct buf *b, struct str s)
+{
+    struct err e;
+
+    while (s.n > 0) {
+        size_t n = strnlen(s.p, s.n);
+
+        if (buf_put(b, (struct str){s.p, n}, &e) < 0)
+            return -1;
+        s = (struct str){s.p + n, s.n - n};
+        if (s.n == 0)
+            break;
+        if (buf_put(b, STR("\xef\xbf\xbd"), &e) < 0)
+            return -1;
+        s = (struct str){s.p + 1, s.n - 1};
+    }
+    return 0;
+}
+
+int draft_text(struct draft *d, size_t at, const json_t *text)
+{
+    struct str s = {json_string_value(text), json_string_length(text)};
+    struct piece *p = find(d, at);
+    size_t before;
+
+    if (s.n == 0)
+        return 0;
+    if (!p)
+        p = add(d, PIECE_TEXT, at);
+    if (!p || p->kind != PIECE_TEXT)
+        return -1;
+    before = p->text.n;
+    if (put_text(&p->text, s) < 0)
+        return -1;
+    if (d->on_text)
+        d->on_text(d->arg, (size_t)(p - d->piece),
+                   (struct str){p->text.p + before, p->text.n - before});
+    return 0;
+}
+
+int draft_call(struct draft *d, size_t at, const char *id, const char *name)
+{
+    struct piece *p = find(d, at);
+
+    if (!p || (p->id && id && *id && strcmp(p->id, id) != 0))
+        p = add(d, PIECE_CALL, at);
+    if (!p || p->kind != PIECE_CALL)
+        return -1;
+    if (!p->id && id && *id)
+        p->id = mem_strdup(id);
+    if (!p->name && name && *name)
+        p->name = mem_strdup(name);
+    return 0;
+}
+
+int draft_args(struct draft *d, size_t at, struct str json)
+{
+    struct piece *p = find(d, at);
+
+    return p && p->kind == PIECE_CALL ? put_text(&p->text, json) : -1;
+}
+
+int draft_kept(struct draft *d, size_t at, const char *api, const json_t *block)
+{
+    struct piece *p = find(d, at) ? NULL : add(d, PIECE_KEPT, at);
+
+    if (!p)
+        return -1;
+    p->api = api;
+    p->block = json_deep_copy(block);
+    return 0;
+}
+
+int draft_kept_more(struct draft *d, size_t at, const char *key, const json_t *text)
+{
+    struct piece *p = find(d, at);
+
+    if (!p || p->kind != PIECE_KEPT)
+        return -1;
+    for (size_t i = 0; i < MORE_MAX; i++) {
+        if (!p->more[i].key) {
+            p->more[i].key = key;
+            buf_init(&p->more[i].text, PIECE_MAX);
+        }
+        if (strcmp(p->more[i].key, key) == 0)
+            return put_text(&p->more[i].text,
+                            (struct str){json_string_value(text), json_string_length(text)});
+    }
+    return -1;
+}
+
+void draft_stop(struct draft *d, enum model_stop stop)
+{
+    d->stop = stop;
+    d->has_stop = true;
+}
+
+void draft_trouble(struct draft *d, json_t *error)
+{
+    json_decref(d->trouble);
+    d->trouble = error ? json_incref(error) : json_null();
+}
+
+void draft_name(struct draft *d, const json_t *name)
+{
+    if (!d->name && json_is_string(name))
+        d->name = mem_strdup(json_string_value(name));
+}
+
+/* --- the parts --- */
+
+/* Some endpoints have no names for their calls; a result needs one. */
+static json_t *own_id(void)
+{
+    unsigned char random[ID_BYTES];
+    char id[2 * ID_BYTES + 8] = "call_";
+
+    if (getrandom(random, sizeof(random), 0) != sizeof(random))
+        abort(); /* so few bytes never fail once the kernel is up */
+    for (size_t i = 0; i < ID_BYTES; i++)
+        snprintf(id + 5 + 2 * i, 3, "%02x", random[i]);
+    return json_string(id);
+}
+
+static bool is_blank(struct str s)
+{
+    for (size_t i = 0; i < s.n; i++)
+        if (!strchr(" \t\r\n", s.p[i]))
+            return false;
+    return true;
+}
+
+static json_t *call_part(const struct piece *p)
+{
+    struct str text = buf_str(&p->text);
+    json_t *args = is_blank(text) ? json_object() : json_loadb(text.p, text.n, 0, NULL);
+    json_t *part = json_pack("{s:s, s:o, s:s}", "type", "call", "id",
+                             p->id ? json_string(p->id) : own_id(), "name", p->name ? p->name : "");
+
+    if (json_is_object(args)) {
+        json_object_set_new(part, "args", args);
+        return part;
+    }
+    json_decref(args);
+    json_object_set_new(part, "args", json_null());
+    json_object_set_new(part, "raw", json_stringn(text.p, text.n));
+    return part;
+}
+
+static json_t *kept_part(const struct piece *p)
+{
+    json_t *block = json_copy(p->block);
+
+    for (size_t i = 0; i < MORE_MAX && p->more[i].key; i++) {
+        const struct buf *more = &p->more[i].text;
+        json_t *had = json_object_get(block, p->more[i].key);
+
+        json_object_set_new(block, p->more[i].key,
+                            json_sprintf("%s%.*s",
+                                         json_is_string(had) ? json_string_value(had) : "",
+                                         (int)more->n, more->n ? more->p : ""));
+    }
+    return json_pack("{s:s, s:s, s:o}", "type", "kept", "api", p->api, "block", block);
+}
+
+static json_t *part_of(const struct piece *p)
+{
+    if (p->kind == PIECE_CALL)
+        return call_part(p);
+    if (p->kind == PIECE_KEPT)
+        return kept_part(p);
+    return json_pack("{s:s, s:o}", "type", "text", "text", json_stringn(p->text.p, p->text.n));
+}
+
+json_t *draft_parts(const struct draft *d, enum model_stop *ret_stop)
+{
+    json_t *parts = json_array();
+    bool calls = false;
+
+    for (size_t i = 0; i < d->count; i++) {
+        json_array_append_new(parts, part_of(&d->piece[i]));
+        calls = calls || d->piece[i].kind == PIECE_CALL;
+    }
+    *ret_stop = d->stop;
+    /* What it did counts, not what it calls that. */
+    if (d->stop == MODEL_DONE || d->stop == MODEL_CALLS)
+        *ret_stop = calls ? MODEL_CALLS : MODEL_DONE;
+    return parts;
+}

@@ -1,0 +1,472 @@
+/*
+ * A model behind an endpoint: a question becomes a request, bytes become a reply.
+ *
+ * A call is asked, and, where the endpoint refuses a parameter that it can do without,
+ * asked again without it: what helped is remembered for the next calls. Nothing else is
+ * tried twice; whoever asks is told what the matter is and decides.
+ *
+ * Whether an answer is a stream shows in its first byte, whatever its type says: JSON
+ * begins with a brace, an event never does. A watcher may cancel the call from within
+ * on_text(), while the bytes it came from are still being read; so cancelling marks the
+ * call, and whoever reads lets go of it.
+ */
+#include "model/model_int.h"
+
+#include "loop/loop.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define WALL_MS     120000
+#define REQUEST_MAX (64 * MiB)
+#define WHOLE_MAX   (32 * MiB)
+#define EVENT_MAX   (16 * MiB)
+#define ERROR_MAX   (64 * KiB)
+
+struct endpoint {
+    struct model model;
+    const struct adapter *adapter;
+    struct loop *loop; /* borrowed, as is the next */
+    struct web *web;
+    char *label, *url;                         /* owned */
+    char *name, *key_header, *proxy, *ca_file; /* owned, or NULL */
+    const char *key;                           /* within key_header, or NULL */
+    uint64_t wall_ms, max_tokens;
+    unsigned bends; /* IN(row of the adapter's): what it is known to refuse */
+};
+
+enum form { FORM_UNKNOWN, FORM_STREAM, FORM_WHOLE };
+
+struct asking {
+    struct model_call call;
+    struct model_watcher watcher;
+    void *arg;
+    struct endpoint *endpoint; /* borrowed: outlives us */
+    json_t *request;           /* owned: as it was sent last */
+    unsigned bends, tried;     /* of this call; what was tried is not tried again */
+    bool with_tools, own_name;
+    int64_t deadline_us;
+
+    struct post *post; /* or NULL */
+    enum form form;
+    struct buf bytes; /* of an answer in one piece, or of an error */
+    struct sse sse;
+    struct draft draft;
+    bool reading, cancelled;
+    bool nonsense; /* what comes is no reply */
+    bool events;   /* there was one */
+};
+
+static void asking_free(struct asking *a)
+{
+    if (a->post)
+        post_cancel(a->post);
+    json_decref(a->request);
+    buf_done(&a->bytes);
+    sse_done(&a->sse);
+    draft_done(&a->draft);
+    free(a);
+}
+
+/* --- the end: exactly one of these --- */
+
+static void give(struct asking *a)
+{
+    struct model_reply reply = {
+        .input_tokens = a->draft.input_tokens,
+        .output_tokens = a->draft.output_tokens,
+        .name = a->draft.name,
+    };
+
+    a->endpoint->bends = a->bends;
+    reply.parts = draft_parts(&a->draft, &reply.stop);
+    a->reading = true; /* a cancel from on_end() is one too many, and does no harm */
+    a->watcher.on_end(a->arg, &reply, NULL);
+    json_decref(reply.parts);
+    asking_free(a);
+}
+
+static void fail(struct asking *a, struct model_failure *f, const char *what)
+{
+    failure_say(f, a->endpoint->label, a->endpoint->key, what);
+    if (f->trouble == MODEL_NO_TOOLS && a->own_name)
+        a->endpoint->model.text_only = true;
+    a->reading = true;
+    a->watcher.on_end(a->arg, NULL, f);
+    asking_free(a);
+}
+
+static void fail_with(struct asking *a, enum model_trouble trouble, int status, const char *what)
+{
+    struct model_failure f = {.trouble = trouble, .status = status};
+
+    fail(a, &f, what);
+}
+
+/* --- reading --- */
+
+/* -1: enough has been seen. */
+static int on_event(void *arg, struct str data)
+{
+    struct asking *a = arg;
+    json_t *event;
+
+    if (str_is(data, "[DONE]")) {
+        a->draft.ended = a->events;
+        return -1;
+    }
+    event = json_loadb(data.p, data.n, JSON_ALLOW_NUL, NULL);
+    a->nonsense = !json_is_object(event) || a->endpoint->adapter->event(&a->draft, event) < 0;
+    a->events = true;
+    json_decref(event);
+    return a->nonsense || a->cancelled || a->draft.ended || a->draft.trouble ? -1 : 0;
+}
+
+static void on_piece(void *arg, size_t part, struct str piece)
+{
+    struct asking *a = arg;
+
+    if (!a->cancelled)
+        a->watcher.on_text(a->arg, part, piece);
+}
+
+static bool is_over(const struct asking *a)
+{
+    return a->nonsense || a->draft.ended || a->draft.trouble;
+}
+
+static enum form form_of(struct str bytes)
+{
+    for (size_t i = 0; i < bytes.n; i++)
+        if (!strchr(" \t\r\n", bytes.p[i]))
+            return bytes.p[i] == '{' ? FORM_WHOLE : FORM_STREAM;
+    return FORM_UNKNOWN;
+}
+
+static void read_bytes(struct asking *a, struct str bytes)
+{
+    struct err e;
+
+    if (a->form == FORM_UNKNOWN)
+        a->form = form_of(bytes);
+    if (a->form == FORM_WHOLE)
+        a->nonsense = buf_put(&a->bytes, bytes, &e) < 0;
+    else if (sse_feed(&a->sse, bytes, on_event, a, &e) < 0 && e.kind != ERR_NONE)
+        a->nonsense = true;
+}
+
+static void judge(struct asking *a, int status, const char *why);
+
+static void on_body(void *arg, int status, struct str bytes)
+{
+    struct asking *a = arg;
+    size_t room = ERROR_MAX - (a->bytes.n < ERROR_MAX ? a->bytes.n : ERROR_MAX);
+    struct err e;
+
+    if (status / 100 != 2) {
+        if (buf_put(&a->bytes, (struct str){bytes.p, bytes.n < room ? bytes.n : room}, &e) < 0)
+            a->nonsense = true;
+        return;
+    }
+    a->reading = true;
+    read_bytes(a, bytes);
+    a->reading = false;
+    if (a->cancelled) {
+        asking_free(a);
+    } else if (is_over(a)) {
+        /* Some endpoints do not close the stream that they have ended. */
+        post_release(a->post);
+        a->post = NULL;
+        judge(a, status, NULL);
+    }
+}
+
+/* --- judging what came --- */
+
+static void judge_plaint(struct asking *a, int status, uint64_t retry_ms, const struct plaint *p)
+{
+    struct model_failure f = {
+        .trouble = trouble_of(status, p, a->with_tools), .status = status, .retry_ms = retry_ms};
+
+    fail(a, &f, p->text);
+}
+
+static void read_whole(struct asking *a)
+{
+    json_t *body = json_loadb(a->bytes.p, a->bytes.n, JSON_ALLOW_NUL, NULL);
+
+    a->reading = true;
+    a->nonsense = !json_is_object(body) || a->endpoint->adapter->whole(&a->draft, body) < 0;
+    a->reading = false;
+    json_decref(body);
+}
+
+/* All of it is there, or as much as there will be; why: what cut it off. */
+static void judge(struct asking *a, int status, const char *why)
+{
+    if (!why && a->form == FORM_WHOLE && !a->nonsense)
+        read_whole(a);
+    if (a->cancelled) {
+        asking_free(a);
+        return;
+    }
+    if (a->draft.trouble) {
+        struct plaint p;
+
+        plaint_of_json(&p, a->draft.trouble);
+        judge_plaint(a, p.status, 0, &p);
+        plaint_done(&p); /* the call is gone, these are ours */
+    } else if (a->nonsense) {
+        fail_with(a, MODEL_NONSENSE, status, "answered something that is no reply");
+    } else if (a->draft.ended || (a->draft.has_stop && !why)) {
+        give(a);
+    } else if (why) {
+        fail_with(a, MODEL_BUSY, status, why);
+    } else if (a->events) {
+        fail_with(a, MODEL_BUSY, status, "hung up before the end of its answer");
+    } else {
+        fail_with(a, MODEL_NONSENSE, status, "answered something that is no reply");
+    }
+}
+
+static void send_request(struct asking *a);
+
+/* Whether to ask again without something. */
+static bool bend(struct asking *a, const struct plaint *p)
+{
+    const struct adapter *ad = a->endpoint->adapter;
+
+    for (size_t i = 0; i < ad->bend_count; i++) {
+        const struct bend *b = &ad->bends[i];
+        json_t *value = json_object_get(a->request, b->key);
+
+        if (!value || (a->tried & IN(i)) || !plaint_mentions(p, b->key))
+            continue;
+        a->tried |= IN(i);
+        a->bends = b->back ? a->bends & ~IN(i - 1) : a->bends | IN(i);
+        if (b->to)
+            json_object_set(a->request, b->to, value);
+        json_object_del(a->request, b->key);
+        return true;
+    }
+    return false;
+}
+
+static void judge_refusal(struct asking *a, const struct post_end *end)
+{
+    struct plaint p;
+    bool again;
+
+    plaint_of_body(&p, buf_str(&a->bytes));
+    again = (end->status == 400 || end->status == 422) &&
+            trouble_of(end->status, &p, false) != MODEL_TOO_LONG && bend(a, &p);
+    if (again) {
+        a->bytes.n = 0;
+        send_request(a);
+    } else {
+        judge_plaint(a, end->status, end->retry_ms, &p);
+    }
+    plaint_done(&p);
+}
+
+static void on_end(void *arg, const struct post_end *end)
+{
+    struct asking *a = arg;
+
+    a->post = NULL;
+    if (end->flood) {
+        fail_with(a, MODEL_NONSENSE, end->status, end->why);
+    } else if (end->status / 100 == 3) {
+        fail_with(a, MODEL_DENIED, end->status,
+                  "it sends us elsewhere; set its url to where it is");
+    } else if (end->status != 0 && end->status / 100 != 2) {
+        judge_refusal(a, end);
+    } else {
+        a->reading = true;
+        if (!end->why && a->form == FORM_STREAM)
+            sse_finish(&a->sse, on_event, a);
+        a->reading = false;
+        judge(a, end->status, end->why);
+    }
+}
+
+/* --- asking --- */
+
+static void on_too_large(void *arg)
+{
+    struct asking *a = arg;
+
+    if (a->cancelled)
+        asking_free(a);
+    else
+        fail_with(a, MODEL_TOO_LONG, 0, "is not sent a request of more than 64 MiB");
+}
+
+static void send_request(struct asking *a)
+{
+    static const struct post_watcher watcher = {on_body, on_end};
+    struct endpoint *ep = a->endpoint;
+    /* Without an Expect a large body does not wait for leave to be sent. */
+    const char *headers[6] = {"Content-Type: application/json",
+                              "Accept: text/event-stream, application/json", "Expect:"};
+    int64_t left_us = a->deadline_us - time_mono_us();
+    size_t n = 3;
+    struct post_spec spec = {.url = ep->url,
+                             .headers = headers,
+                             .proxy = ep->proxy,
+                             .ca_file = ep->ca_file,
+                             .wall_ms = left_us > 1000 ? (uint64_t)left_us / 1000 : 1};
+
+    if (ep->key_header)
+        headers[n++] = ep->key_header;
+    headers[n] = ep->adapter->header;
+    spec.body = json_dumps(a->request, JSON_COMPACT);
+    spec.body_n = spec.body ? strlen(spec.body) : 0;
+    if (!spec.body || spec.body_n > REQUEST_MAX) {
+        free(spec.body);
+        a->reading = true; /* until on_too_large() */
+        loop_later(ep->loop, on_too_large, a);
+        return;
+    }
+    a->post = post_start(ep->web, &spec, &watcher, a);
+}
+
+static json_t *build_request(struct asking *a, const struct model_ask *ask)
+{
+    const struct endpoint *ep = a->endpoint;
+    const struct adapter *ad = ep->adapter;
+    AUTO_FREE char *name = ask->name.n > 0 ? mem_strndup(ask->name) : NULL;
+    uint64_t most = ask->max_tokens ? ask->max_tokens : ep->max_tokens;
+    const struct question q = {
+        .ask = ask,
+        .name = ep->name ? ep->name
+                : name   ? name
+                         : ep->label,
+        .max_tokens = most ? most : ad->max_tokens,
+        .sees_images = ep->model.sees_images,
+    };
+    json_t *request = ad->request(&q);
+
+    for (size_t i = 0; i < ad->bend_count; i++) {
+        json_t *value = ep->bends & IN(i) ? json_object_get(request, ad->bends[i].key) : NULL;
+
+        if (value && ad->bends[i].to)
+            json_object_set(request, ad->bends[i].to, value);
+        if (value)
+            json_object_del(request, ad->bends[i].key);
+    }
+    return request;
+}
+
+static struct model_call *endpoint_ask(struct model *m, const struct model_ask *ask,
+                                       const struct model_watcher *w, void *arg)
+{
+    struct endpoint *ep = (struct endpoint *)m;
+    struct asking *a = mem_zalloc(sizeof(*a));
+    uint64_t wall_ms = ask->wall_ms ? ask->wall_ms : ep->wall_ms;
+
+    *a = (struct asking){
+        .call.model = m,
+        .watcher = *w,
+        .arg = arg,
+        .endpoint = ep,
+        .bends = ep->bends,
+        .with_tools = json_array_size(ask->tools) > 0,
+        .own_name = ep->name || ask->name.n == 0,
+        .deadline_us = time_mono_us() + (int64_t)wall_ms * 1000,
+    };
+    buf_init(&a->bytes, WHOLE_MAX);
+    sse_init(&a->sse, EVENT_MAX);
+    draft_init(&a->draft);
+    if (w->on_text) {
+        a->draft.on_text = on_piece;
+        a->draft.arg = a;
+    }
+    a->request = build_request(a, ask);
+    send_request(a);
+    return &a->call;
+}
+
+static void endpoint_cancel(struct model_call *c)
+{
+    struct asking *a = (struct asking *)c;
+
+    if (a->post)
+        post_cancel(take_ptr(&a->post));
+    if (a->reading)
+        a->cancelled = true;
+    else
+        asking_free(a);
+}
+
+/* --- the endpoint --- */
+
+static void endpoint_free(struct model *m)
+{
+    struct endpoint *ep = (struct endpoint *)m;
+    char *owned[] = {ep->label, ep->url, ep->name, ep->proxy, ep->ca_file};
+
+    if (ep->key_header)
+        explicit_bzero(ep->key_header, strlen(ep->key_header));
+    free(ep->key_header);
+    for (size_t i = 0; i < COUNT(owned); i++)
+        free(owned[i]);
+    free(ep);
+}
+
+static char *copy(const char *text)
+{
+    return text && *text ? mem_strdup(text) : NULL;
+}
+
+static char *join(const char *a, size_t n, const char *b)
+{
+    char *text = mem_zalloc(n + strlen(b) + 1);
+
+    memcpy(text, a, n);
+    memcpy(text + n, b, strlen(b));
+    return text;
+}
+
+/* Where it is asked. People write the base with a slash at its end, with /v1 or without. */
+static char *url_of(const struct adapter *ad, const char *base)
+{
+    size_t n = strlen(base), v1 = strlen("/v1");
+
+    while (n > 0 && base[n - 1] == '/')
+        n--;
+    if (strncmp(ad->path, "/v1/", 4) == 0 && n > v1 && memcmp(base + n - v1, "/v1", v1) == 0)
+        n -= v1;
+    return join(base, n, ad->path);
+}
+
+struct model *endpoint_new(struct loop *l, struct web *w, const struct model_config *config)
+{
+    static const struct model_ops ops = {endpoint_ask, endpoint_cancel, endpoint_free};
+    static const struct adapter *const adapters[] = {
+        [MODEL_OPENAI] = &adapter_openai, [MODEL_ANTHROPIC] = &adapter_anthropic};
+    struct endpoint *ep = mem_zalloc(sizeof(*ep));
+    const struct adapter *ad = adapters[config->api];
+
+    *ep = (struct endpoint){
+        .adapter = ad,
+        .loop = l,
+        .web = w,
+        .label = mem_strdup(config->label),
+        .url = url_of(ad, config->url),
+        .name = copy(config->name),
+        .proxy = copy(config->proxy),
+        .ca_file = copy(config->ca_file),
+        .wall_ms = config->timeout_ms ? config->timeout_ms : WALL_MS,
+        .max_tokens = config->max_tokens,
+    };
+    if (config->key && *config->key) {
+        ep->key_header = join(ad->key_header, strlen(ad->key_header), config->key);
+        ep->key = ep->key_header + strlen(ad->key_header);
+    }
+    ep->model = (struct model){.ops = &ops,
+                               .label = ep->label,
+                               .sees_images = config->images,
+                               .text_only = config->text_only};
+    return &ep->model;
+}

@@ -1,0 +1,363 @@
+/*
+ * Chat completions, as OpenAI has them and many others nearly do.
+ *
+ * Text of a reply is one piece, TEXT_AT; call number n is piece CALL_AT + n. What a model
+ * thought aloud (reasoning_content) is not kept: nobody wants it back, and some refuse it.
+ */
+#include "model/model_int.h"
+
+#include <stdlib.h>
+
+#define TEXT_AT   0
+#define CALL_AT   1
+#define INDEX_MAX 4096
+
+/* --- ours to theirs --- */
+
+static json_t *text_item(const json_t *part)
+{
+    return json_pack("{s:s, s:o}", "type", "text", "text", text_in(part, "text"));
+}
+
+static json_t *image_item(const json_t *image, bool sees)
+{
+    json_t *url;
+
+    if (!sees)
+        return json_pack("{s:s, s:o}", "type", "text", "text", image_note(image));
+    url = json_sprintf("data:%s;base64,%s", text_of(image, "mime"), text_of(image, "data"));
+    return json_pack("{s:s, s:{s:o}}", "type", "image_url", "image_url", "url", url);
+}
+
+/* The one text, or the items; takes them. */
+static json_t *content_of(json_t *items)
+{
+    json_t *first = json_array_get(items, 0), *text = json_object_get(first, "text");
+
+    if (json_array_size(items) != 1 || !text)
+        return items;
+    json_incref(text);
+    json_decref(items);
+    return text;
+}
+
+/* Results first, each as a message of its own: they follow the calls. A role of tool has no images,
+ * so these stand in front of what the user says. */
+static void put_user(json_t *messages, const json_t *parts, bool sees)
+{
+    json_t *items = json_array();
+    const json_t *part, *image;
+    size_t i, k;
+
+    json_array_foreach(parts, i, part)
+    {
+        const char *type = text_of(part, "type");
+
+        if (strcmp(type, "result") != 0)
+            continue;
+        json_array_append_new(messages,
+                              json_pack("{s:s, s:s, s:o}", "role", "tool", "tool_call_id",
+                                        text_of(part, "id"), "content", text_in(part, "text")));
+        json_array_foreach(json_object_get(part, "images"), k, image)
+        {
+            json_array_append_new(items, image_item(image, sees));
+        }
+    }
+    json_array_foreach(parts, i, part)
+    {
+        const char *type = text_of(part, "type");
+
+        if (strcmp(type, "text") == 0)
+            json_array_append_new(items, text_item(part));
+        else if (strcmp(type, "image") == 0)
+            json_array_append_new(items, image_item(part, sees));
+    }
+    if (json_array_size(items) > 0)
+        json_array_append_new(
+            messages, json_pack("{s:s, s:o}", "role", "user", "content", content_of(items)));
+    else
+        json_decref(items);
+}
+
+static json_t *call_item(const json_t *call)
+{
+    json_t *args = call_args(call), *item;
+    char *text = json_dumps(args, JSON_COMPACT);
+
+    item = json_pack("{s:s, s:s, s:{s:s, s:s}}", "id", text_of(call, "id"), "type", "function",
+                     "function", "name", text_of(call, "name"), "arguments", text ? text : "{}");
+    free(text);
+    json_decref(args);
+    return item;
+}
+
+static void put_assistant(json_t *messages, const json_t *parts)
+{
+    json_t *calls = json_array(), *message = json_pack("{s:s}", "role", "assistant");
+    struct buf text;
+    const json_t *part;
+    struct err e;
+    size_t i;
+    bool whole = true;
+
+    buf_init(&text, SIZE_MAX);
+    json_array_foreach(parts, i, part)
+    {
+        const json_t *said = json_object_get(part, "text");
+        const char *type = text_of(part, "type");
+
+        if (strcmp(type, "text") == 0)
+            whole = whole &&
+                    buf_put(&text, (struct str){json_string_value(said), json_string_length(said)},
+                            &e) == 0;
+        else if (strcmp(type, "call") == 0)
+            json_array_append_new(calls, call_item(part));
+    }
+    assert(whole); /* there is no ceiling */
+    json_object_set_new(message, "content",
+                        text.n > 0 ? json_stringn(text.p, text.n) : json_null());
+    if (json_array_size(calls) > 0)
+        json_object_set(message, "tool_calls", calls);
+    if (text.n > 0 || json_array_size(calls) > 0)
+        json_array_append(messages, message);
+    buf_done(&text);
+    json_decref(calls);
+    json_decref(message);
+}
+
+static json_t *messages_of(const struct question *q)
+{
+    json_t *messages = json_array();
+    const json_t *message;
+    size_t i;
+
+    if (q->ask->system.n > 0)
+        json_array_append_new(messages, json_pack("{s:s, s:s%}", "role", "system", "content",
+                                                  q->ask->system.p, q->ask->system.n));
+    json_array_foreach(q->ask->messages, i, message)
+    {
+        const json_t *parts = json_object_get(message, "parts");
+
+        if (strcmp(text_of(message, "role"), "assistant") == 0)
+            put_assistant(messages, parts);
+        else
+            put_user(messages, parts, q->sees_images);
+    }
+    return messages;
+}
+
+static json_t *tools_of(const json_t *tools)
+{
+    json_t *items = json_array();
+    const json_t *tool;
+    size_t i;
+
+    json_array_foreach(tools, i, tool)
+    {
+        json_t *schema = json_object_get(tool, "schema");
+
+        json_array_append_new(items,
+                              json_pack("{s:s, s:{s:s, s:s, s:O}}", "type", "function", "function",
+                                        "name", text_of(tool, "name"), "description",
+                                        text_of(tool, "description"), "parameters", schema));
+    }
+    return items;
+}
+
+static void put_tools(json_t *request, const struct model_ask *ask)
+{
+    if (json_array_size(ask->tools) == 0)
+        return;
+    json_object_set_new(request, "tools", tools_of(ask->tools));
+    if (ask->choice == MODEL_NO_CALL)
+        json_object_set_new(request, "tool_choice", json_string("none"));
+    else if (ask->choice == MODEL_MUST_CALL && ask->tool.n > 0)
+        json_object_set_new(request, "tool_choice",
+                            json_pack("{s:s, s:{s:s%}}", "type", "function", "function", "name",
+                                      ask->tool.p, ask->tool.n));
+    else if (ask->choice == MODEL_MUST_CALL)
+        json_object_set_new(request, "tool_choice", json_string("required"));
+    if (ask->one_at_a_time)
+        json_object_set_new(request, "parallel_tool_calls", json_false());
+}
+
+static json_t *make_request(const struct question *q)
+{
+    json_t *r = json_pack("{s:s, s:o, s:b, s:{s:b}}", "model", q->name, "messages", messages_of(q),
+                          "stream", 1, "stream_options", "include_usage", 1);
+
+    put_tools(r, q->ask);
+    if (q->max_tokens)
+        json_object_set_new(r, "max_tokens", json_integer((json_int_t)q->max_tokens));
+    if (json_array_size(q->ask->stop) > 0)
+        json_object_set_new(r, "stop", json_deep_copy(q->ask->stop));
+    return r;
+}
+
+/* --- theirs to ours --- */
+
+static int take_stop(struct draft *d, const json_t *reason)
+{
+    static const struct {
+        const char *word;
+        enum model_stop stop;
+    } rows[] = {
+        {"stop",           MODEL_DONE   },
+        {"tool_calls",     MODEL_CALLS  },
+        {"length",         MODEL_LENGTH },
+        {"content_filter", MODEL_REFUSAL},
+    };
+    const char *word = json_string_value(reason);
+
+    if (!word || d->has_stop)
+        return 0;
+    draft_stop(d, MODEL_DONE); /* others have words of their own for it */
+    for (size_t i = 0; i < COUNT(rows); i++)
+        if (strcmp(rows[i].word, word) == 0)
+            draft_stop(d, rows[i].stop);
+    return 0;
+}
+
+/* Where a call is, or is to be. Some endpoints leave the number out, and some have one number for
+ * all; then its id tells them apart. */
+static size_t call_at(const struct draft *d, const json_t *call, const char *id)
+{
+    const json_t *index = json_object_get(call, "index");
+    json_int_t v = json_integer_value(index);
+    const char *last;
+    size_t n = 0;
+
+    if (json_is_integer(index))
+        return CALL_AT + (v >= 0 && v < INDEX_MAX ? (size_t)v : INDEX_MAX);
+    while (n < INDEX_MAX && draft_has(d, CALL_AT + n))
+        n++;
+    last = n > 0 ? draft_id(d, CALL_AT + n - 1) : NULL;
+    return n > 0 && (!*id || (last && strcmp(last, id) == 0)) ? CALL_AT + n - 1 : CALL_AT + n;
+}
+
+/* Text, or, against all custom, the object itself. */
+static int take_args(struct draft *d, size_t at, const json_t *args)
+{
+    char *text;
+    int rc;
+
+    if (json_is_string(args))
+        return draft_args(d, at, (struct str){json_string_value(args), json_string_length(args)});
+    if (!json_is_object(args))
+        return 0;
+    text = json_dumps(args, JSON_COMPACT);
+    rc = text ? draft_args(d, at, str_of(text)) : -1;
+    free(text);
+    return rc;
+}
+
+static int take_calls(struct draft *d, const json_t *calls, bool whole)
+{
+    const json_t *call;
+    size_t i;
+
+    json_array_foreach(calls, i, call)
+    {
+        const json_t *function = json_object_get(call, "function");
+        const char *id = text_of(call, "id");
+        size_t at = whole ? CALL_AT + i : call_at(d, call, id);
+
+        if (draft_call(d, at, id, text_of(function, "name")) < 0 ||
+            take_args(d, at, json_object_get(function, "arguments")) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* A string, or, as some have it, items with text in them. */
+static int take_content(struct draft *d, const json_t *content)
+{
+    const json_t *item;
+    size_t i;
+
+    if (json_is_string(content))
+        return draft_text(d, TEXT_AT, content);
+    json_array_foreach(content, i, item)
+    {
+        if (strcmp(text_of(item, "type"), "text") == 0 &&
+            draft_text(d, TEXT_AT, json_object_get(item, "text")) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* A message, or what is new in it. */
+static int take_message(struct draft *d, const json_t *m, bool whole)
+{
+    const json_t *refusal = json_object_get(m, "refusal");
+
+    if (json_string_length(refusal) > 0)
+        draft_stop(d, MODEL_REFUSAL);
+    return take_content(d, json_object_get(m, "content")) < 0 ||
+                   draft_text(d, TEXT_AT, refusal) < 0 ||
+                   take_calls(d, json_object_get(m, "tool_calls"), whole) < 0
+               ? -1
+               : 0;
+}
+
+static void take_usage(struct draft *d, const json_t *usage)
+{
+    json_int_t in = json_integer_value(json_object_get(usage, "prompt_tokens"));
+    json_int_t out = json_integer_value(json_object_get(usage, "completion_tokens"));
+
+    if (in > 0)
+        d->input_tokens = (uint64_t)in;
+    if (out > 0)
+        d->output_tokens = (uint64_t)out;
+}
+
+static int take_choice(struct draft *d, const json_t *data, bool whole)
+{
+    const json_t *choices = json_object_get(data, "choices"), *choice = json_array_get(choices, 0);
+    json_t *error = json_object_get(data, "error");
+
+    if (error && !json_is_null(error)) {
+        draft_trouble(d, error);
+        return 0;
+    }
+    if (!json_is_array(choices))
+        return -1;
+    draft_name(d, json_object_get(data, "model"));
+    take_usage(d, json_object_get(data, "usage"));
+    if (take_message(d, json_object_get(choice, whole ? "message" : "delta"), whole) < 0)
+        return -1;
+    return take_stop(d, json_object_get(choice, "finish_reason"));
+}
+
+static int take_event(struct draft *d, const json_t *data)
+{
+    return take_choice(d, data, false);
+}
+
+static int take_whole(struct draft *d, const json_t *body)
+{
+    bool none = json_array_size(json_object_get(body, "choices")) == 0;
+
+    if (take_choice(d, body, true) < 0)
+        return -1;
+    d->ended = true;
+    return none && !d->trouble ? -1 : 0;
+}
+
+static const struct bend bends[] = {
+    {"parallel_tool_calls",   NULL                   },
+    {"max_tokens",            "max_completion_tokens"},
+    {"max_completion_tokens", "max_tokens",            .back = true},
+    {"stream_options",                       NULL                              },
+};
+
+const struct adapter adapter_openai = {
+    .api = "openai",
+    .path = "/chat/completions",
+    .key_header = "Authorization: Bearer ",
+    .bends = bends,
+    .bend_count = COUNT(bends),
+    .request = make_request,
+    .event = take_event,
+    .whole = take_whole,
+};

@@ -1,0 +1,84 @@
+/* Server-sent events (html.spec.whatwg.org), of which only the data matter here: what kind an event
+ * is stands in them, too. */
+#include "model/model_int.h"
+
+void sse_init(struct sse *s, size_t max)
+{
+    *s = (struct sse){0};
+    buf_init(&s->line, max);
+    buf_init(&s->data, max);
+}
+
+void sse_done(struct sse *s)
+{
+    buf_done(&s->line);
+    buf_done(&s->data);
+}
+
+/* The end of an event. */
+static int dispatch(struct sse *s, sse_fn *fn, void *arg)
+{
+    struct str data = buf_str(&s->data);
+    int rc;
+
+    if (data.n == 0)
+        return 0;
+    data.n--; /* the line feed of its last line */
+    rc = data.n > 0 ? fn(arg, data) : 0;
+    s->data.n = 0;
+    return rc;
+}
+
+static int take_line(struct sse *s, sse_fn *fn, void *arg, struct err *e)
+{
+    struct str line = buf_str(&s->line);
+
+    if (!s->begun && line.n >= 3 && memcmp(line.p, "\xef\xbb\xbf", 3) == 0)
+        line = (struct str){line.p + 3, line.n - 3};
+    s->begun = true;
+    s->line.n = 0;
+    if (line.n == 0)
+        return dispatch(s, fn, arg);
+    if (line.n < 5 || memcmp(line.p, "data:", 5) != 0)
+        return 0;
+    line = (struct str){line.p + 5, line.n - 5};
+    if (line.n > 0 && line.p[0] == ' ')
+        line = (struct str){line.p + 1, line.n - 1};
+    return buf_put(&s->data, line, e) < 0 || buf_put(&s->data, STR("\n"), e) < 0 ? -1 : 0;
+}
+
+/* Bytes of s before the end of the line, or all. */
+static size_t line_length(struct str s)
+{
+    size_t n = 0;
+
+    while (n < s.n && s.p[n] != '\n' && s.p[n] != '\r')
+        n++;
+    return n;
+}
+
+int sse_feed(struct sse *s, struct str bytes, sse_fn *fn, void *arg, struct err *e)
+{
+    *e = (struct err){0};
+    while (bytes.n > 0) {
+        bool feed = s->after_cr && bytes.p[0] == '\n';
+        size_t n = feed ? 0 : line_length(bytes);
+
+        s->after_cr = false;
+        if (!feed && buf_put(&s->line, (struct str){bytes.p, n}, e) < 0)
+            return -1;
+        bytes = (struct str){bytes.p + n, bytes.n - n};
+        if (bytes.n == 0)
+            break;
+        s->after_cr = bytes.p[0] == '\r';
+        bytes = (struct str){bytes.p + 1, bytes.n - 1};
+        if (!feed && take_line(s, fn, arg, e) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+void sse_finish(struct sse *s, sse_fn *fn, void *arg)
+{
+    (void)dispatch(s, fn, arg);
+}

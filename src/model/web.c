@@ -1,0 +1,463 @@
+/*
+ * HTTP requests from the loop.
+ *
+ * libcurl tells which sockets it waits for, and for what: those stand in an epoll set of
+ * ours, and the loop watches that one fd. Within libcurl's callbacks bytes are only put
+ * aside; watchers are told afterwards, from tell_all(), so that they may start and cancel
+ * whatever they like.
+ *
+ * An endpoint is the operator's choice and still a stranger: what it sends is counted,
+ * it cannot send us elsewhere, and its certificate must be good.
+ */
+#include "model/model_int.h"
+
+#include "loop/loop.h"
+
+#include <curl/curl.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#define HEAD_MAX    (64 * KiB)
+#define BODY_MAX    (64 * MiB)
+#define ERROR_MAX   (64 * KiB) /* of an answer that is none; the rest is not waited for */
+#define CONNECT_MS  15000
+#define LINGER_MS   1000
+#define RETRY_MAX_S 3600
+#define IDLE_MAX    16  /* connections that are kept for later */
+#define TOTAL_MAX   512 /* connections; more posts wait, while their time runs */
+#define EVENTS      64
+#define BUFFER      (64 * KiB)
+
+struct web {
+    struct loop *loop; /* borrowed */
+    CURLM *multi;      /* owned */
+    int epoll;         /* owned */
+    struct watch *watch;
+    struct timer *timer;
+    struct post *all;   /* owned */
+    struct post *ready; /* those with something to tell, oldest first */
+    struct post **ready_end;
+    struct post *telling; /* NULL once it has been cancelled */
+};
+
+struct post {
+    struct post *next, **here; /* in web.all */
+    struct post *next_ready;
+    bool is_ready;
+    struct web *web; /* borrowed: outlives us */
+    struct post_watcher watcher;
+    void *arg;
+    CURL *easy;                 /* owned */
+    struct curl_slist *headers; /* owned */
+    char *body;                 /* owned */
+    struct timer *linger;       /* owned, once released; or NULL */
+    struct buf in;              /* not told yet */
+    size_t head_bytes, body_bytes;
+    bool ended, flood, enough;
+    CURLcode code;
+};
+
+/* --- posts that have something to tell --- */
+
+static void make_ready(struct post *p)
+{
+    struct web *w = p->web;
+
+    if (p->is_ready)
+        return;
+    p->is_ready = true;
+    p->next_ready = NULL;
+    *w->ready_end = p;
+    w->ready_end = &p->next_ready;
+}
+
+static void unready(struct post *p)
+{
+    struct web *w = p->web;
+    struct post **at = &w->ready;
+
+    if (!p->is_ready)
+        return;
+    while (*at != p)
+        at = &(*at)->next_ready;
+    *at = p->next_ready;
+    if (w->ready_end == &p->next_ready)
+        w->ready_end = at;
+    p->is_ready = false;
+}
+
+static void post_free(struct post *p)
+{
+    unready(p);
+    *p->here = p->next;
+    if (p->next)
+        p->next->here = p->here;
+    if (p->easy) {
+        (void)curl_multi_remove_handle(p->web->multi, p->easy);
+        curl_easy_cleanup(p->easy);
+    }
+    curl_slist_free_all(p->headers);
+    if (p->linger)
+        timer_free(p->linger);
+    buf_done(&p->in);
+    free(p->body);
+    free(p);
+}
+
+static int status_of(const struct post *p)
+{
+    long status = 0;
+
+    if (p->easy)
+        (void)curl_easy_getinfo(p->easy, CURLINFO_RESPONSE_CODE, &status);
+    return (int)status;
+}
+
+/* --- how a post ends --- */
+
+static const char *why(CURLcode code)
+{
+    static const struct {
+        CURLcode code;
+        const char *text;
+    } rows[] = {
+        {CURLE_COULDNT_RESOLVE_HOST,     "has a name without an address"         },
+        {CURLE_COULDNT_RESOLVE_PROXY,    "is behind a proxy without an address"  },
+        {CURLE_COULDNT_CONNECT,          "could not be reached"                  },
+        {CURLE_OPERATION_TIMEDOUT,       "did not answer in time"                },
+        {CURLE_PARTIAL_FILE,             "hung up before the end of its answer"  },
+        {CURLE_GOT_NOTHING,              "hung up without an answer"             },
+        {CURLE_RECV_ERROR,               "hung up before the end of its answer"  },
+        {CURLE_SEND_ERROR,               "hung up before it was asked"           },
+        {CURLE_SSL_CONNECT_ERROR,        "does not speak TLS that can be used"   },
+        {CURLE_PEER_FAILED_VERIFICATION, "has no certificate that can be trusted"},
+        {CURLE_SSL_CACERT_BADFILE,       "has no certificate that can be trusted"},
+    };
+
+    for (size_t i = 0; i < COUNT(rows); i++)
+        if (rows[i].code == code)
+            return rows[i].text;
+    return code == CURLE_OK ? NULL : "did not answer as an HTTP server does";
+}
+
+/* Some say it in milliseconds; libcurl reads the seconds and the dates. */
+static uint64_t retry_of(const struct post *p)
+{
+    struct curl_header *ms = NULL;
+    curl_off_t s = 0;
+
+    if (curl_easy_header(p->easy, "retry-after-ms", 0, CURLH_HEADER, -1, &ms) == CURLHE_OK) {
+        double v = strtod(ms->value, NULL);
+
+        if (v > 0)
+            return v < RETRY_MAX_S * 1000.0 ? (uint64_t)v + 1 : RETRY_MAX_S * 1000;
+    }
+    (void)curl_easy_getinfo(p->easy, CURLINFO_RETRY_AFTER, &s);
+    return s <= 0 ? 0 : (uint64_t)(s < RETRY_MAX_S ? s : RETRY_MAX_S) * 1000;
+}
+
+static void end(struct post *p)
+{
+    struct post_watcher watcher = p->watcher;
+    void *arg = p->arg;
+    bool told = p->linger != NULL;
+    struct post_end how = {
+        .status = status_of(p),
+        .retry_ms = p->easy ? retry_of(p) : 0,
+        .why = p->enough ? NULL : why(p->code),
+        .flood = p->flood,
+    };
+
+    if (p->flood)
+        how.why = "sent more than anybody can read";
+    post_free(p);
+    if (!told)
+        watcher.on_end(arg, &how);
+}
+
+/* Watchers may start and cancel posts, this one included. */
+static void tell(struct post *p)
+{
+    struct web *w = p->web;
+    struct buf taken = p->in;
+
+    unready(p);
+    w->telling = p;
+    buf_init(&p->in, BODY_MAX);
+    if (taken.n > 0 && !p->linger)
+        p->watcher.on_body(p->arg, status_of(p), buf_str(&taken));
+    buf_done(&taken);
+    if (w->telling && p->ended)
+        end(p);
+    w->telling = NULL;
+}
+
+static void tell_all(struct web *w)
+{
+    struct CURLMsg *msg;
+    struct post *p;
+    int left;
+
+    while ((msg = curl_multi_info_read(w->multi, &left))) {
+        if (msg->msg != CURLMSG_DONE ||
+            curl_easy_getinfo(msg->easy_handle, CURLINFO_PRIVATE, &p) != CURLE_OK)
+            continue;
+        p->ended = true;
+        p->code = msg->data.result;
+        make_ready(p);
+    }
+    while (w->ready)
+        tell(w->ready);
+}
+
+/* --- what the loop and libcurl call --- */
+
+static void on_sockets(void *arg)
+{
+    struct web *w = arg;
+    struct epoll_event events[EVENTS];
+    int n = epoll_wait(w->epoll, events, EVENTS, 0), running;
+
+    for (int i = 0; i < n; i++) {
+        uint32_t got = events[i].events;
+        int what = (got & EPOLLIN ? CURL_CSELECT_IN : 0) | (got & EPOLLOUT ? CURL_CSELECT_OUT : 0) |
+                   (got & (EPOLLERR | EPOLLHUP) ? CURL_CSELECT_ERR : 0);
+
+        (void)curl_multi_socket_action(w->multi, events[i].data.fd, what, &running);
+    }
+    tell_all(w);
+}
+
+static void on_timer(void *arg)
+{
+    struct web *w = arg;
+    int running;
+
+    (void)curl_multi_socket_action(w->multi, CURL_SOCKET_TIMEOUT, 0, &running);
+    tell_all(w);
+}
+
+static int on_interest(CURL *easy, curl_socket_t fd, int what, void *arg, void *known)
+{
+    struct web *w = arg;
+    struct epoll_event ev = {.data.fd = fd};
+
+    (void)easy;
+    (void)known;
+    if (what == CURL_POLL_REMOVE) {
+        (void)epoll_ctl(w->epoll, EPOLL_CTL_DEL, fd, &ev);
+        return 0;
+    }
+    ev.events = (what & CURL_POLL_IN ? EPOLLIN : 0u) | (what & CURL_POLL_OUT ? EPOLLOUT : 0u);
+    if (epoll_ctl(w->epoll, EPOLL_CTL_ADD, fd, &ev) == 0)
+        return 0;
+    return errno == EEXIST && epoll_ctl(w->epoll, EPOLL_CTL_MOD, fd, &ev) == 0 ? 0 : -1;
+}
+
+static int on_deadline(CURLM *multi, long ms, void *arg)
+{
+    struct web *w = arg;
+
+    (void)multi;
+    if (ms < 0)
+        timer_clear(w->timer);
+    else
+        timer_set(w->timer, (uint64_t)ms);
+    return 0;
+}
+
+static curl_socket_t on_open(void *arg, curlsocktype purpose, struct curl_sockaddr *a)
+{
+    (void)arg;
+    (void)purpose;
+    return socket(a->family, a->socktype | SOCK_CLOEXEC, a->protocol);
+}
+
+static size_t on_head(char *line, size_t one, size_t n, void *arg)
+{
+    struct post *p = arg;
+
+    (void)line;
+    (void)one;
+    p->head_bytes += n;
+    p->flood = p->flood || p->head_bytes > HEAD_MAX;
+    return p->flood ? 0 : n;
+}
+
+/* Returning less than n ends the transfer. */
+static size_t on_bytes(char *bytes, size_t one, size_t n, void *arg)
+{
+    struct post *p = arg;
+    bool fine = status_of(p) / 100 == 2;
+    struct err e;
+
+    (void)one;
+    p->body_bytes += n;
+    p->flood = fine && p->body_bytes > BODY_MAX;
+    p->enough = !fine && p->body_bytes > ERROR_MAX;
+    if (p->flood || p->enough)
+        return 0;
+    if (buf_put(&p->in, (struct str){bytes, n}, &e) < 0)
+        return 0;
+    make_ready(p);
+    return n;
+}
+
+/* --- starting --- */
+
+#define SET(option, value) ok = ok && curl_easy_setopt(p->easy, option, value) == CURLE_OK
+
+/* No redirects: an endpoint is asked where it was said to be, and the key goes nowhere else. No
+ * cookies, no .netrc, no compression. */
+static bool set_manners(struct post *p, const struct post_spec *spec)
+{
+    bool ok = true;
+
+    SET(CURLOPT_PROTOCOLS_STR, "http,https");
+    SET(CURLOPT_FOLLOWLOCATION, 0L);
+    SET(CURLOPT_PROXY, spec->proxy ? spec->proxy : "");
+    SET(CURLOPT_NOPROXY, spec->proxy ? "" : "*");
+    SET(CURLOPT_NETRC, (long)CURL_NETRC_IGNORED);
+    SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    SET(CURLOPT_HTTP09_ALLOWED, 0L);
+    SET(CURLOPT_ACCEPT_ENCODING, NULL);
+    SET(CURLOPT_USERAGENT, "retort/" RETORT_VERSION);
+    SET(CURLOPT_SSL_VERIFYPEER, 1L);
+    SET(CURLOPT_SSL_VERIFYHOST, 2L);
+    if (spec->ca_file)
+        SET(CURLOPT_CAINFO, spec->ca_file);
+    SET(CURLOPT_TCP_KEEPALIVE, 1L);
+    SET(CURLOPT_NOSIGNAL, 1L);
+    SET(CURLOPT_QUICK_EXIT, 1L); /* giving up on a name does not wait for its resolver thread */
+    return ok;
+}
+
+static bool set_limits(struct post *p, uint64_t wall_ms)
+{
+    long wall = wall_ms < INT32_MAX ? (long)wall_ms : INT32_MAX;
+    bool ok = true;
+
+    SET(CURLOPT_TIMEOUT_MS, wall);
+    SET(CURLOPT_CONNECTTIMEOUT_MS, wall < CONNECT_MS ? wall : CONNECT_MS);
+    SET(CURLOPT_BUFFERSIZE, (long)BUFFER);
+    SET(CURLOPT_OPENSOCKETFUNCTION, on_open);
+    SET(CURLOPT_WRITEFUNCTION, on_bytes);
+    SET(CURLOPT_WRITEDATA, p);
+    SET(CURLOPT_HEADERFUNCTION, on_head);
+    SET(CURLOPT_HEADERDATA, p);
+    SET(CURLOPT_PRIVATE, p);
+    return ok;
+}
+
+static bool set_request(struct post *p, const struct post_spec *spec)
+{
+    bool ok = true;
+
+    for (const char *const *h = spec->headers; *h; h++) {
+        struct curl_slist *more = curl_slist_append(p->headers, *h);
+
+        if (!more)
+            return false;
+        p->headers = more;
+    }
+    SET(CURLOPT_URL, spec->url);
+    SET(CURLOPT_HTTPHEADER, p->headers);
+    SET(CURLOPT_POST, 1L);
+    SET(CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)spec->body_n);
+    SET(CURLOPT_POSTFIELDS, p->body);
+    return ok;
+}
+
+static bool begin(struct post *p, const struct post_spec *spec)
+{
+    p->easy = curl_easy_init();
+    return p->easy && set_manners(p, spec) && set_limits(p, spec->wall_ms) &&
+           set_request(p, spec) && curl_multi_add_handle(p->web->multi, p->easy) == CURLM_OK;
+}
+
+struct post *post_start(struct web *w, const struct post_spec *spec, const struct post_watcher *pw,
+                        void *arg)
+{
+    struct post *p = mem_zalloc(sizeof(*p));
+
+    *p = (struct post){.web = w, .watcher = *pw, .arg = arg, .body = spec->body};
+    p->next = w->all;
+    p->here = &w->all;
+    if (p->next)
+        p->next->here = &p->next;
+    w->all = p;
+    buf_init(&p->in, BODY_MAX);
+    if (!begin(p, spec)) { /* for want of memory, or a URL that is none */
+        p->ended = true;
+        p->code = CURLE_FAILED_INIT;
+        make_ready(p);
+        timer_set(w->timer, 0);
+    }
+    return p;
+}
+
+void post_cancel(struct post *p)
+{
+    if (p->web->telling == p)
+        p->web->telling = NULL;
+    post_free(p);
+}
+
+static void on_lingered(void *arg)
+{
+    post_free(arg);
+}
+
+void post_release(struct post *p)
+{
+    assert(!p->linger);
+    p->linger = timer_new(p->web->loop, on_lingered, p);
+    timer_set(p->linger, LINGER_MS);
+}
+
+/* --- the web --- */
+
+struct web *web_new(struct loop *l, struct err *e)
+{
+    struct web *w = mem_zalloc(sizeof(*w));
+    bool ok;
+
+    *w = (struct web){.loop = l, .epoll = epoll_create1(EPOLL_CLOEXEC), .ready_end = &w->ready};
+    if (w->epoll < 0) {
+        err_sys(e, "epoll_create1");
+        web_free(w);
+        return NULL;
+    }
+    w->watch = watch_new(l, w->epoll, on_sockets, w);
+    w->timer = timer_new(l, on_timer, w);
+    ok = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK && (w->multi = curl_multi_init());
+    ok = ok && curl_multi_setopt(w->multi, CURLMOPT_SOCKETFUNCTION, on_interest) == CURLM_OK &&
+         curl_multi_setopt(w->multi, CURLMOPT_SOCKETDATA, w) == CURLM_OK &&
+         curl_multi_setopt(w->multi, CURLMOPT_TIMERFUNCTION, on_deadline) == CURLM_OK &&
+         curl_multi_setopt(w->multi, CURLMOPT_TIMERDATA, w) == CURLM_OK &&
+         curl_multi_setopt(w->multi, CURLMOPT_MAXCONNECTS, (long)IDLE_MAX) == CURLM_OK &&
+         curl_multi_setopt(w->multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, (long)TOTAL_MAX) == CURLM_OK;
+    if (!ok) {
+        err_set(e, ERR_HOST, "libcurl lacks what asking a model needs");
+        web_free(w);
+        return NULL;
+    }
+    return w;
+}
+
+void web_free(struct web *w)
+{
+    if (!w)
+        return;
+    while (w->all)
+        post_free(w->all);
+    if (w->multi)
+        (void)curl_multi_cleanup(w->multi); /* calls on_interest() and on_deadline() */
+    if (w->watch)
+        watch_free(w->watch);
+    if (w->timer)
+        timer_free(w->timer);
+    fd_closep(&w->epoll);
+    free(w);
+}
