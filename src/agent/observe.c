@@ -443,10 +443,11 @@ static void put_log(struct buf *b, const struct sight *s, const char *status, ui
     }
     if (s->error.n > 0 || !good) {
         put(b, STR("ERROR:\n"));
-        if (s->error.n > 0)
-            put_end(b, buf_str(&s->error), ERROR_PART);
-        else
+        if (strcmp(status, "error") != 0) {
             put_status(b, s, status, run_ms);
+            put(b, STR("\n"));
+        }
+        put_end(b, buf_str(&s->error), ERROR_PART);
         put(b, b->p[b->n - 1] == '\n' ? STR("\n") : STR("\n\n"));
     }
     put(b, good ? STR("STATUS: Execution successful\n") : STR("STATUS: Execution failed\n"));

@@ -386,11 +386,12 @@ static void wait_ready(void)
 
 static void up(const char *guest, const char *data, const json_t *set)
 {
-    char name[] = "main";
+    char name[] = "main", python[] = "/usr/bin/python3";
     struct err e;
     struct engine_config ec = {.guest_dir = guest};
     struct store_config sc = {.dir = data};
     struct service_pool pool = {.name = name,
+                                .python = python,
                                 .ready = number(set, "ready"),
                                 .max_sessions = 1000,
                                 .idle_ms = 600000,
