@@ -435,7 +435,7 @@ void agent_get(struct agent *a, const struct caller *c, struct str id, const str
 
 static void provide(struct errand *x, struct quest *q, struct err *e)
 {
-    if (!json_is(q->record, "status", "waiting_for_input") || q->settling)
+    if (!json_is(q->record, "status", "waiting_for_input") || q->answer != ANSWER_NONE)
         err_set(e, ERR_CONFLICT, "it does not wait for an answer");
     else if (!quest_answer(q, (struct str){x->text, x->text_n}))
         err_set(e, ERR_CALLER, "an approval is answered with {\"approve\": true or false}");

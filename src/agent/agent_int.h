@@ -43,7 +43,7 @@ void json_put_num(json_t *object, const char *key, int64_t n);
 void json_put_on(json_t *object, const char *key, bool on);
 int64_t json_count(json_t *object, const char *key); /* one more; returns it */
 /* The beginning of s on one line, at most max bytes of UTF-8: owned. */
-json_t *json_one_line(struct str s, size_t max);
+json_t *line_value(struct str s, size_t max);
 
 /* --- reply.c: what a model wants done --- */
 

@@ -110,6 +110,8 @@ void quest_gate(struct quest *q)
 
 /* --- waiting --- */
 
+static void settle(struct quest *q);
+
 static void on_settled(void *arg, const struct approval_info *info, const struct err *failed)
 {
     struct quest *q = arg;
@@ -117,8 +119,12 @@ static void on_settled(void *arg, const struct approval_info *info, const struct
     if (quest_back(q))
         return;
     q->settling = false;
-    if (!failed && info->verdict == APPROVAL_WAIT)
+    if (!failed && info->verdict == APPROVAL_WAIT) {
+        if (q->answer != q->asked_with)
+            settle(q);
         return;
+    }
+    q->answer = ANSWER_NONE;
     quest_unwait(q);
     if (failed)
         log_warn("loop %s: its approval is lost: %s", q->id, failed->text);
@@ -127,7 +133,8 @@ static void on_settled(void *arg, const struct approval_info *info, const struct
                        : refused(q, failed ? NULL : info->row));
 }
 
-static void settle(struct quest *q, enum approval_answer answer)
+/* With what was answered, or to see what has come of it. One at a time. */
+static void settle(struct quest *q)
 {
     const json_t *question = json_object_get(q->record, "question");
 
@@ -135,12 +142,13 @@ static void settle(struct quest *q, enum approval_answer answer)
         return;
     q->settling = true;
     service_approval_settle(q->agent->config.service, &q->caller, json_str(question, "approval"),
-                            answer, on_settled, quest_hold(q));
+                            q->answer, on_settled, quest_hold(q));
+    q->asked_with = q->answer;
 }
 
 static void on_decided(void *arg)
 {
-    settle(arg, ANSWER_NONE);
+    settle(arg);
 }
 
 /* A decision may have come before we looked. */
@@ -155,7 +163,7 @@ void quest_await(struct quest *q)
         return;
     approval_unwatch(q->watch);
     q->watch = service_approval_watch(q->agent->config.service, approval.p, on_decided, q);
-    settle(q, ANSWER_NONE);
+    settle(q);
 }
 
 /* --- answers --- */
@@ -223,9 +231,10 @@ bool quest_answer(struct quest *q, struct str text)
             return false;
         free(q->reason);
         q->reason = take_ptr(&reason);
-        settle(q, !yes                                 ? ANSWER_NO
-                  : json_on(quest_inner(q), "lasting") ? ANSWER_LASTING
-                                                       : ANSWER_ONCE);
+        q->answer = !yes                                 ? ANSWER_NO
+                    : json_on(quest_inner(q), "lasting") ? ANSWER_LASTING
+                                                         : ANSWER_ONCE;
+        settle(q);
         return true;
     }
     quest_unwait(q);

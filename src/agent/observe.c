@@ -443,10 +443,11 @@ static void put_log(struct buf *b, const struct sight *s, const char *status, ui
     }
     if (s->error.n > 0 || !good) {
         put(b, STR("ERROR:\n"));
-        if (s->error.n > 0)
-            put_end(b, buf_str(&s->error), ERROR_PART);
-        else
+        if (strcmp(status, "error") != 0) {
             put_status(b, s, status, run_ms);
+            put(b, STR("\n"));
+        }
+        put_end(b, buf_str(&s->error), ERROR_PART);
         put(b, b->p[b->n - 1] == '\n' ? STR("\n") : STR("\n\n"));
     }
     put(b, good ? STR("STATUS: Execution successful\n") : STR("STATUS: Execution failed\n"));
@@ -476,7 +477,7 @@ static json_t *last_line(struct str text)
     nl = text.n ? memrchr(text.p, '\n', text.n) : NULL;
     if (nl)
         text = str_from(text, (size_t)(nl - text.p) + 1);
-    return text.n ? json_one_line(text, 200) : NULL;
+    return text.n ? line_value(text, 200) : NULL;
 }
 
 static json_t *value_of(const struct buf *b)

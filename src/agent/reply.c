@@ -505,7 +505,7 @@ static json_t *steps_of(const json_t *steps, size_t max)
         struct str s = json_is_object(v)
                            ? member(v, "step")
                            : (struct str){json_string_value(v), json_string_length(v)};
-        json_t *line = s.p ? json_one_line(s, PLAN_TEXT_MAX) : NULL;
+        json_t *line = s.p ? line_value(s, PLAN_TEXT_MAX) : NULL;
 
         if (line && json_string_length(line) > 0 && json_array_size(plan) < max)
             json_array_append(plan, line);

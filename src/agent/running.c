@@ -180,6 +180,50 @@ static bool has_unsaved(const struct quest *q)
     return q->figure_count > saved;
 }
 
+/* --- from outside --- */
+
+static void on_interrupted(void *arg, const struct session_info *info, const struct err *failed)
+{
+    (void)arg, (void)info, (void)failed; /* the run's own end tells */
+}
+
+/* What the run has left behind goes with its interpreter: all that it has started. */
+static void end_interpreter(struct quest *q, session_fn *fn, void *arg)
+{
+    service_session_restart(q->agent->config.service, &q->caller, json_str(q->record, "sandbox_id"),
+                            fn, arg);
+}
+
+static void on_kill(void *arg)
+{
+    end_interpreter(arg, on_interrupted, NULL);
+}
+
+static void on_restarted(void *arg, const struct session_info *info, const struct err *failed)
+{
+    struct quest *q = arg;
+
+    (void)info;
+    if (quest_back(q))
+        return;
+    if (failed)
+        log_warn("loop %s: its interpreter is not ended: %s", q->id, failed->text);
+    tell_ran(q);
+}
+
+/* The code may end what it does first, for a second. */
+void quest_interrupt(struct quest *q)
+{
+    if (!q->job)
+        return;
+    q->hard = true;
+    service_session_interrupt(q->agent->config.service, &q->caller,
+                              json_str(q->record, "sandbox_id"), on_interrupted, NULL);
+    if (!q->kill)
+        q->kill = timer_new(q->agent->config.loop, on_kill, q);
+    timer_set(q->kill, KILL_AFTER_MS);
+}
+
 /* --- its end --- */
 
 static void see(struct quest *q, const json_t *events, const json_t *outcome)
@@ -208,7 +252,9 @@ static void on_end(void *arg, const struct exec_info *info, const struct err *fa
         return;
     }
     see(q, info->events, info->outcome);
-    if (has_unsaved(q))
+    if (q->hard)
+        end_interpreter(q, on_restarted, quest_hold(q));
+    else if (has_unsaved(q))
         save_figure(q);
     else
         tell_ran(q);
@@ -236,33 +282,6 @@ void quest_run(struct quest *q)
     }
     quest_drop_figures(q);
     q->job = service_execute(q->agent->config.service, &q->caller, &spec, &watcher, q);
-}
-
-/* --- from outside --- */
-
-static void on_restarted(void *arg, const struct session_info *info, const struct err *failed)
-{
-    (void)arg, (void)info, (void)failed; /* the run's own end tells */
-}
-
-static void on_kill(void *arg)
-{
-    struct quest *q = arg;
-
-    service_session_restart(q->agent->config.service, &q->caller, json_str(q->record, "sandbox_id"),
-                            on_restarted, NULL);
-}
-
-/* What does not heed the interrupt loses its interpreter; files are kept. */
-void quest_interrupt(struct quest *q)
-{
-    if (!q->job)
-        return;
-    service_session_interrupt(q->agent->config.service, &q->caller,
-                              json_str(q->record, "sandbox_id"), on_restarted, NULL);
-    if (!q->kill)
-        q->kill = timer_new(q->agent->config.loop, on_kill, q);
-    timer_set(q->kill, KILL_AFTER_MS);
 }
 
 /* --- a run that was under way when the server ended --- */

@@ -283,7 +283,7 @@ static void on_plan_reply(struct stepping *s)
         return;
     }
     if (!plan)
-        plan = json_pack("[o]", json_one_line(json_str(s->r, "request"), PLAN_TEXT_MAX));
+        plan = json_pack("[o]", line_value(json_str(s->r, "request"), PLAN_TEXT_MAX));
     json_object_del(s->in, "plan_why");
     json_put_num(s->in, "attempts", 0);
     step_take_plan(s, plan);

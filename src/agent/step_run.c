@@ -112,7 +112,7 @@ static json_t *line_of(const struct stepping *s, const char *how, struct str mor
     buf_init(&b, 4 * KiB);
     (void)!buf_printf(&b, &e, "%s%s%.*s", head, more.n ? "; " : "",
                       (int)(more.n < 300 ? more.n : 300), more.p ? more.p : "");
-    line = json_one_line(buf_str(&b), 400);
+    line = line_value(buf_str(&b), 400);
     buf_done(&b);
     return line;
 }

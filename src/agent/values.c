@@ -51,7 +51,7 @@ int64_t json_count(json_t *object, const char *key)
     return n;
 }
 
-json_t *json_one_line(struct str s, size_t max)
+json_t *line_value(struct str s, size_t max)
 {
     AUTO_FREE char *line = mem_zalloc(max + 4);
     size_t n = 0;

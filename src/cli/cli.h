@@ -10,6 +10,7 @@
  */
 #pragma once
 
+#include "agent/agent.h"
 #include "service/service.h"
 
 enum exit_status {
@@ -98,6 +99,12 @@ struct model_settings {
     size_t count;
 };
 
+/* What a request in plain words may cost. */
+struct agent_settings {
+    struct agent_budget budget;
+    uint64_t tenant_loops;
+};
+
 /* What only `keys` has. */
 struct keys_settings {
     char *tenant, *name; /* owned, or NULL */
@@ -117,6 +124,7 @@ struct settings {
     struct prisme_settings prisme;
     struct ubik_settings ubik;
     struct model_settings model;
+    struct agent_settings agent;
     struct service_pool pool;   /* of run: the one; of serve: what every pool has at first */
     struct service_pool *pools; /* owned: the [pool NAME] sections, each of them complete */
     size_t pool_count;

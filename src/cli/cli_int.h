@@ -37,6 +37,7 @@ enum option_group {
     GROUP_PRISME,
     GROUP_UBIK,
     GROUP_MODEL,
+    GROUP_AGENT,
     GROUP_OTHER,
     GROUP__COUNT
 };

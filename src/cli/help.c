@@ -19,6 +19,7 @@ static const char *const headings[GROUP__COUNT] = {
     [GROUP_UBIK] = "The door for Ubik",
     [GROUP_PRISME] = "The door for Prisme.ai",
     [GROUP_MODEL] = "Models, for what is asked in plain words",
+    [GROUP_AGENT] = "The loop behind requests in plain words",
     [GROUP_OTHER] = "Other",
 };
 

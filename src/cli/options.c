@@ -283,6 +283,27 @@ const struct option options[] = {
     {"model-ca",        0, OPTION_PATH, GROUP_MODEL, SERVE | MCP, AT(model.one.ca_file), .metavar = "FILE",
      .unset = "the system's", .text = "Certificates that its TLS is trusted by."},
 
+    {"agent-loops",     0, OPTION_COUNT, GROUP_AGENT, SERVE | MCP, AT(agent.tenant_loops),
+     1, 10000, .metavar = "N", .text = "Requests in plain words under way at a time, per tenant."},
+    {"agent-steps",     0, OPTION_COUNT, GROUP_AGENT, SERVE | MCP, AT(agent.budget.plan_steps),
+     1, 20, .metavar = "N", .text = "Steps of a plan."},
+    {"agent-rounds",    0, OPTION_COUNT, GROUP_AGENT, SERVE | MCP, AT(agent.budget.rounds),
+     1, 100, .metavar = "N", .text = "Runs of code for one request; a short plan has fewer."},
+    {"agent-attempts",  0, OPTION_COUNT, GROUP_AGENT, SERVE | MCP, AT(agent.budget.attempts),
+     1, 20, .metavar = "N", .text = "Failed runs of one step, once the plan was changed for them."},
+    {"agent-run-timeout", 0, OPTION_SECONDS, GROUP_AGENT, SERVE | MCP, AT(agent.budget.run_ms),
+     100, DAY_MS, .metavar = "S", .text = "Wall time of one run."},
+    {"agent-timeout",   0, OPTION_SECONDS, GROUP_AGENT, SERVE | MCP, AT(agent.budget.wall_ms),
+     1000, DAY_MS, .metavar = "S", .text = "Time for one request, without what it waits for people."},
+    {"agent-model-timeout", 0, OPTION_SECONDS, GROUP_AGENT, SERVE | MCP, AT(agent.budget.model_ms),
+     1000, DAY_MS, .metavar = "S", .text = "Time for one reply of a model."},
+    {"agent-input",     0, OPTION_COUNT, GROUP_AGENT, SERVE | MCP, AT(agent.budget.input_chars),
+     10000, 100000000, .metavar = "N", .text = "Characters that a model is sent at a time."},
+    {"agent-tokens",    0, OPTION_COUNT, GROUP_AGENT, SERVE | MCP, AT(agent.budget.tokens),
+     1000, 1000000000, .metavar = "N", .text = "Tokens of a model for one request."},
+    {"agent-wait",      0, OPTION_SECONDS, GROUP_AGENT, SERVE | MCP, AT(agent.budget.wait_ms),
+     1000, 30 * DAY_MS, .metavar = "S", .text = "How long it waits for somebody's answer."},
+
     {"python",  0,   OPTION_PATH, GROUP_OTHER, RUN | DOCTOR, AT(pool.python), .metavar = "PATH",
      .unset = "/usr/bin/python3, else from PATH",
      .text = "The Python to run, such as that of a virtual environment."},
@@ -409,6 +430,18 @@ void settings_init(struct settings *s)
         .timeout_ms = 30 * SECOND_MS, .executor_ms = 20 * SECOND_MS, .executor_chars = 256};
     s->prisme = (struct prisme_settings){.timeout_ms = 20 * SECOND_MS, .parallel = 10};
     s->ubik = (struct ubik_settings){.event_bytes = 64 * KiB};
+    s->agent = (struct agent_settings){
+        .budget = {.plan_steps = 6,
+                   .rounds = 20,
+                   .attempts = 3,
+                   .run_ms = MINUTE_MS,
+                   .wall_ms = 10 * MINUTE_MS,
+                   .model_ms = 2 * MINUTE_MS,
+                   .input_chars = 400000,
+                   .tokens = 2000000,
+                   .wait_ms = 5 * MINUTE_MS},
+        .tenant_loops = 256
+    };
     s->model.one.timeout_ms = 2 * MINUTE_MS;
     limits_default(&s->pool.limits);
 }

@@ -386,11 +386,12 @@ static void wait_ready(void)
 
 static void up(const char *guest, const char *data, const json_t *set)
 {
-    char name[] = "main";
+    char name[] = "main", python[] = "/usr/bin/python3";
     struct err e;
     struct engine_config ec = {.guest_dir = guest};
     struct store_config sc = {.dir = data};
     struct service_pool pool = {.name = name,
+                                .python = python,
                                 .ready = number(set, "ready"),
                                 .max_sessions = 1000,
                                 .idle_ms = 600000,
@@ -404,7 +405,16 @@ static void up(const char *guest, const char *data, const json_t *set)
                                     .file_bytes = 64 * MiB,
                                     .fetch_bytes = MiB,
                                     .fetch_ms = 5000};
-    struct models_config mc = {.script = text_in(set, "script").p};
+    const json_t *m = json_object_get(set, "model");
+    const struct model_config model = {
+        .label = "served",
+        .api = str_is(text_in(m, "api"), "anthropic") ? MODEL_ANTHROPIC : MODEL_OPENAI,
+        .url = text_in(m, "url").p,
+        .images = json_is_true(json_object_get(m, "images")),
+        .text_only = json_is_true(json_object_get(m, "text_only")),
+    };
+    struct models_config mc = {
+        .script = text_in(set, "script").p, .models = &model, .count = m != NULL};
     struct agent_config ac = {.tenant_loops = number(set, "tenant_loops"),
                               .budget = budget_of(json_object_get(set, "budget"))};
 

@@ -22,7 +22,9 @@ SERVE = ["listen", "socket-mode", "config", "check-config", "state", "user", "is
          "prisme-parallel", "prisme-builtins", "prisme-packages", "prisme-packages-more",
          "prisme-sources", "prisme-source-key", "model", "model-tenants", "model-script", "model-url",
          "model-api", "model-name", "model-key-file", "model-timeout", "model-max-tokens",
-         "model-images", "model-text-only", "model-proxy", "model-ca", "help"]
+         "model-images", "model-text-only", "model-proxy", "model-ca", "agent-loops", "agent-steps",
+         "agent-rounds", "agent-attempts", "agent-run-timeout", "agent-timeout",
+         "agent-model-timeout", "agent-input", "agent-tokens", "agent-wait", "help"]
 KEYS = ["tenant", "name", "admin", "approver", "quiet", "config", "state", "json", "verbose", "help"]
 RUN = ["code", "shell", "keep-going", "file", "out", *LIMITS, "python", "preload", "json", "verbose",
        "help"]
