@@ -20,7 +20,7 @@ SERVE = ["listen", "socket-mode", "config", "check-config", "state", "user", "is
          "qwen-work-dir", "qwen-file-dirs", "qwen-static-url", "qwen-traceback",
          "qwen-executor-timeout", "qwen-executor-chars", "prisme-pool", "prisme-timeout",
          "prisme-parallel", "prisme-builtins", "prisme-packages", "prisme-packages-more",
-         "prisme-sources", "prisme-source-key", "model", "model-tenants", "model-script", "model-url",
+         "prisme-sources", "prisme-source-key", "ubik-pool", "ubik-event-size", "model", "model-tenants", "model-script", "model-url",
          "model-api", "model-name", "model-key-file", "model-timeout", "model-max-tokens",
          "model-images", "model-text-only", "model-proxy", "model-ca", "agent-loops", "agent-steps",
          "agent-rounds", "agent-attempts", "agent-run-timeout", "agent-timeout",
