@@ -62,7 +62,8 @@ def test_folders(modern):
     for uri in ("skill://code-interpreter", "skill://code-interpreter/"):
         found = modern.request("resources/directory/read", {"uri": uri})["resources"]
         assert {r["uri"]: r["mimeType"] for r in found} == {
-            SKILL: "text/markdown", "skill://code-interpreter/references": "inode/directory"}
+            SKILL: "text/markdown", "skill://code-interpreter/references": "inode/directory",
+            "skill://code-interpreter/scripts": "inode/directory"}
     found = modern.request("resources/directory/read", {"uri": "skill://code-interpreter/references"})
     assert [r["uri"] for r in found["resources"]] == [RECIPES, EXECUTE_PYTHON]
 

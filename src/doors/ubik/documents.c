@@ -345,7 +345,8 @@ static void again(struct one *o, const struct item_row *item, json_t *body)
         return;
     }
     o->shown = document_show(request_ctx(o->r), item);
-    if (json_is_string(json_object_get(body, "url"))) {
+    if (json_is_string(json_object_get(body, "url")) &&
+        !str_is(json_view(json_object_get(o->shown, "status")), "pending")) {
         document_fetch(request_ctx(o->r), request_service(o->r), request_caller(o->r), item);
         json_object_set_new(o->shown, "status", json_string("pending"));
     }

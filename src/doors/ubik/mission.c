@@ -15,6 +15,7 @@
 #include <stdlib.h>
 
 #define LINE_BYTES 200
+#define ENDED_MAX  64 /* kept, in case the last answer comes again */
 
 struct mission {
     struct mission *next, **link;
@@ -29,11 +30,11 @@ struct mission {
     struct timer *clock;       /* owned */
     const char *method;        /* static: of the question, or NULL: there is none */
     json_t *params;            /* owned: of the question */
-    uint64_t asked, answered;  /* numbers of questions; the same: there is none */
-    json_t *result;            /* owned: once it is over */
+    uint64_t asked, answered; /* numbers of the last question, and of the last that has an answer */
+    json_t *result;           /* owned: once it is over */
     double progress;
     bool stays;   /* modern: what came of it can be asked for again */
-    bool ordered; /* the order was taken, or refused */
+    bool can_ask; /* the client's user */
     bool unwanted;
 };
 
@@ -106,8 +107,24 @@ static struct call *detach(struct mission *e)
     return c;
 }
 
+/* The one that ended longest ago makes room: its client has most likely heard of it. */
+static void trim(struct ubik *u)
+{
+    struct mission *oldest = NULL;
+    size_t count = 0;
+
+    for (struct mission *e = u->missions; e; e = e->next)
+        if (e->result && !e->c) {
+            oldest = e;
+            count++;
+        }
+    if (count > ENDED_MAX)
+        mission_free(oldest);
+}
+
 static void tell_result(struct mission *e)
 {
+    struct ubik *u = e->u;
     struct call *c;
     json_t *result = json_incref(e->result);
 
@@ -120,6 +137,7 @@ static void tell_result(struct mission *e)
     c = detach(e);
     if (!e->stays)
         mission_free(e);
+    trim(u);
     call_result(c, result);
 }
 
@@ -139,6 +157,8 @@ static void tell_question(struct mission *e)
     if (!e->c)
         return;
     if (!call_is_modern(e->c)) {
+        asks_forget(
+            e->c); /* one that nobody waits for any more must not be answered for this one */
         call_ask(e->c, question_key(e), e->method, json_incref(e->params), on_answer, e);
         return;
     }
@@ -154,7 +174,7 @@ static void ask(struct mission *e, const char *method, json_t *params)
     json_decref(e->params);
     e->params = params;
     e->method = method;
-    e->asked = e->answered + 1;
+    e->asked++;
     tell_question(e);
 }
 
@@ -185,8 +205,10 @@ static void provide(struct mission *e, const json_t *result)
 static void on_answer(void *arg, json_t *result, const struct err *failed)
 {
     struct mission *e = arg;
-    bool of_model = strcmp(e->method, "sampling/createMessage") == 0;
+    bool of_model = e->method && strcmp(e->method, "sampling/createMessage") == 0;
 
+    if (!e->method)
+        return;
     e->answered = e->asked;
     e->method = NULL;
     json_decref(take_ptr(&e->params));
@@ -233,7 +255,7 @@ static void on_event(void *arg, const json_t *ev)
         say(e, event_text(ev, "message"));
     else if (event_is(ev, "console"))
         say(e, event_text(ev, "text"));
-    else if (event_is(ev, "question") && json_object_get(ev, "prompt"))
+    else if (event_is(ev, "question") && e->can_ask && json_object_get(ev, "prompt"))
         ask(e, "elicitation/create", form_of(ev));
 }
 
@@ -279,7 +301,6 @@ static void on_ordered(void *arg, const char *id, const struct err *failed)
     struct agent *a;
     struct call *c;
 
-    e->ordered = true;
     if (failed) {
         c = e->c ? detach(e) : NULL;
         mission_free(e);
@@ -309,6 +330,7 @@ void mission_start(struct call *c, struct ubik *u, const struct catalog_entry *t
                           .sv = sv,
                           .caller = c->caller,
                           .stays = call_is_modern(c),
+                          .can_ask = call_can_ask(c, "elicitation/create", NULL),
                           .next = u->missions,
                           .link = &u->missions};
     if (e->next)
@@ -325,7 +347,7 @@ void mission_start(struct call *c, struct ubik *u, const struct catalog_entry *t
                                     .tool = tool,
                                     .inputs = args,
                                     .own = e->sampler ? sampler_model(e->sampler) : NULL,
-                                    .can_answer = call_can_ask(c, "elicitation/create", NULL)};
+                                    .can_answer = e->can_ask};
     order_start(&spec, on_ordered, e);
 }
 
@@ -355,7 +377,7 @@ bool mission_resume(struct call *c, struct ubik *u)
 
     if (!state)
         return false;
-    if (!e || number < e->answered || number > e->asked) {
+    if (!e || (number != e->asked && number != e->answered)) {
         call_error(c, RPC_PARAMS, NULL,
                    "requestState was used before, or is of a call that is over: make the call "
                    "again without it and without inputResponses");
@@ -366,7 +388,8 @@ bool mission_resume(struct call *c, struct ubik *u)
         tell_result(e);
         return true;
     }
-    if (number == e->answered) { /* it came before: what came of it is under way, or asked */
+    if (number != e->asked ||
+        !e->method) { /* it came before: what came of it is under way, or asked */
         if (e->method)
             tell_question(e);
         return true;

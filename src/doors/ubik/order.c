@@ -139,7 +139,8 @@ static size_t files_of(const struct order *o, struct file_input *ret,
         struct str name = json_view(json_object_get(one, "name"));
         snprintf(paths[i], sizeof(paths[i]), UPLOADS "%.*s", (int)name.n, name.p);
         ret[n++] = (struct file_input){.path = str_of(paths[i]), .file_id = id};
-        if (!json_object_get(o->there, paths[i] + sizeof(UPLOADS) - 1))
+        if (!json_object_get(o->there, paths[i] + sizeof(UPLOADS) - 1) &&
+            strncmp(paths[i] + sizeof(UPLOADS) - 1, UPLOADS, sizeof(UPLOADS) - 2) != 0)
             ret[n++] = (struct file_input){.path = name, .file_id = id};
     }
     return n;

@@ -45,11 +45,38 @@ static void fetching_free(void *arg)
     free(f);
 }
 
+static void on_file_gone(void *arg, const struct err *failed)
+{
+    (void)arg;
+    if (failed && failed->kind != ERR_MISSING)
+        log_warn("a file that no document names stays: %s", failed->text);
+}
+
+static void drop_file(struct fetching *f, struct str id)
+{
+    if (id.n)
+        service_file_delete(f->sv, &f->caller, id, on_file_gone, NULL);
+}
+
 static void on_written(void *arg, const struct err *failed)
 {
     if (failed)
         log_warn("what came of a document is not on record: %s", failed->text);
     fetching_free(arg);
+}
+
+/* It may have been deleted meanwhile, and must not come back. */
+static void on_still_there(void *arg, const struct item_row *item, const struct err *failed)
+{
+    struct fetching *f = arg;
+
+    (void)item;
+    if (failed) {
+        drop_file(f, json_view(json_object_get(f->body, "file_id")));
+        fetching_free(f);
+        return;
+    }
+    put_item(f->sv, &f->caller, f->id, f->owner, f->parent, json_incref(f->body), on_written, f);
 }
 
 static void on_fetched(void *arg, const struct file_row *file, const struct err *failed)
@@ -62,13 +89,14 @@ static void on_fetched(void *arg, const struct file_row *file, const struct err 
                             failed->kind == ERR_HOST ? json_string("It could not be kept.")
                                                      : record_text(str_of(failed->text)));
     } else {
+        drop_file(f, json_view(json_object_get(f->body, "file_id"))); /* of the last time */
         json_object_del(f->body, "error");
         json_object_set_new(f->body, "name", record_text(str_of(file->name)));
         json_object_set_new(f->body, "mime", record_text(str_of(file->mime)));
         json_object_set_new(f->body, "size", json_integer((json_int_t)file->size));
         json_object_set_new(f->body, "file_id", json_string(file->id));
     }
-    put_item(f->sv, &f->caller, f->id, f->owner, f->parent, json_incref(f->body), on_written, f);
+    service_item_get(f->sv, &f->caller, "document", str_of(f->id), on_still_there, f);
 }
 
 static void on_pending(void *arg, const struct err *failed)
