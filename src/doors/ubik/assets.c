@@ -125,8 +125,10 @@ void follows_stop(struct ubik *u)
 
 void follows_free(struct ubik *u)
 {
-    while (u->follows)
-        follow_free(u->follows);
+    for (struct follow *f = u->follows, *next; f; f = next) {
+        next = f->next;
+        follow_free(f);
+    }
 }
 
 /* --- handing them out --- */
@@ -178,9 +180,10 @@ static void on_kept_open(void *arg, int *fd, const struct item_row *item, const 
     const char *mime = json_string_value(json_object_get(body, "mime"));
     struct who w;
 
+    (void)failed;
     if (!who_read(r, &w))
         ;
-    else if (failed)
+    else if (!item)
         execution_find(request_ctx(r), request_service(r), request_caller(r), &w,
                        request_path(r, "execution"), on_execution, r);
     else if (!who_owns(&w, item->owner))

@@ -86,10 +86,10 @@ static void on_item(void *arg, const struct item_row *item, const struct err *fa
     char shown[NAME_SHOWN];
     struct err e = {0};
 
-    if ((failed && failed->kind == ERR_MISSING) || (item && !who_sees(&f->who, item->owner)))
-        err_set(&e, ERR_MISSING, "there is no document %s", name_show(shown, id));
-    else if (failed)
+    if (failed && failed->kind != ERR_MISSING)
         e = *failed;
+    else if (!item || !who_sees(&f->who, item->owner))
+        err_set(&e, ERR_MISSING, "there is no document %s", name_show(shown, id));
     else if (!json_is_string(json_object_get(body, "file_id")))
         err_set(&e, ERR_CONFLICT, "the document %s is not ready, or could not be fetched",
                 item->id);

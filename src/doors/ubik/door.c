@@ -3,8 +3,8 @@
 #include "doors/ubik/ubik_int.h"
 
 #define ROUTE(m, p, i, h) .method = (m), .path = UBIK_ROOT p, .id = "ubik_" i, .handle = (h)
-#define HIDDEN            .flags = ROUTE_HIDDEN | ROUTE_QUERY
-#define STREAMED          .flags = ROUTE_HIDDEN | ROUTE_QUERY | ROUTE_QUERY_KEY
+#define HIDDEN            .flags = (ROUTE_HIDDEN | ROUTE_QUERY)
+#define STREAMED          .flags = (ROUTE_HIDDEN | ROUTE_QUERY | ROUTE_QUERY_KEY)
 #define BODY              .body_kind = BODY_TEXT, .body_max = BODY_UBIK_MAX
 #define FORM              .body_kind = BODY_FORM
 

@@ -410,6 +410,8 @@ void missions_stop(struct ubik *u)
 
 void missions_free(struct ubik *u)
 {
-    while (u->missions)
-        mission_free(u->missions);
+    for (struct mission *e = u->missions, *next; e; e = next) {
+        next = e->next;
+        mission_free(e);
+    }
 }

@@ -298,22 +298,20 @@ static bool take_task(struct reader *rd, const json_t *messages)
 static void on_session(void *arg, const struct item_row *item, const struct err *failed)
 {
     struct reader *rd = arg;
-    json_t *body = item ? json_loads(item->body, 0, NULL) : NULL;
-    struct err none = {.kind = ERR_MISSING};
+    bool theirs = item && who_owns(&rd->who, item->owner);
+    json_t *body = theirs ? json_loads(item->body, 0, NULL) : NULL;
 
     rd->looking = false;
-    if (rd->r && !failed && !who_owns(&rd->who, item->owner))
-        failed = &none;
-    if (!rd->r || failed) {
-        if (rd->r)
-            detail_err(take_ptr(&rd->r), failed, "Agent session not found");
-        let_go(rd);
-    } else if (!take_task(rd, json_object_get(body, "messages"))) {
-        detail(take_ptr(&rd->r), 404, "There is no such task in this session");
-        let_go(rd);
-    } else {
+    if (rd->r && theirs && take_task(rd, json_object_get(body, "messages"))) {
         snprintf(rd->session, sizeof(rd->session), "%s", item->id);
         look(rd, on_execution);
+    } else {
+        if (rd->r && failed)
+            detail_err(take_ptr(&rd->r), failed, "Agent session not found");
+        else if (rd->r)
+            detail(take_ptr(&rd->r), 404,
+                   theirs ? "There is no such task in this session" : "Agent session not found");
+        let_go(rd);
     }
     json_decref(body);
 }

@@ -247,14 +247,13 @@ static void add_message(struct talk *t, const char *role, json_t *content, const
 static void on_started(void *arg, const struct execution *x, const struct err *failed)
 {
     struct talk *t = arg;
-    json_t *sandbox = json_object_get(x ? x->body : NULL, "sandbox");
 
-    if (failed) {
+    if (!x) {
         detail_err(t->r, failed, NULL);
         return;
     }
     if (json_is_true(json_object_get(x->body, "agent")))
-        json_object_set(t->body, "sandbox", sandbox);
+        json_object_set(t->body, "sandbox", json_object_get(x->body, "sandbox"));
     put(t, on_said);
 }
 

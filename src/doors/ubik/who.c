@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define LIFE_S (24 * 3600)
+#define LIFE_S ((int64_t)24 * 3600)
 
 /* --- tokens --- */
 
@@ -112,8 +112,8 @@ void handle_token(struct request *r)
     json_t *body = body_object(r, token_fields);
     const json_t *minutes = json_object_get(body, "expires_in_minutes");
     struct str user = json_view(json_object_get(body, "external_user_id"));
-    int64_t now = clock_ms() / 1000;
-    int64_t life = 60 * (minutes ? json_integer_value(minutes) : TOKEN_MINUTES);
+    json_int_t now = clock_ms() / 1000;
+    json_int_t life = 60 * (minutes ? json_integer_value(minutes) : TOKEN_MINUTES);
     AUTO_FREE char *token = NULL;
 
     if (!body)
@@ -125,13 +125,12 @@ void handle_token(struct request *r)
     } else {
         token = token_sign(json_pack("{s:s, s:s, s:s, s:s, s:o, s:I, s:I}", "iss", "retort", "aud",
                                      "ubik", "tenant", c->tenant, "key", c->key, "sub",
-                                     record_text(user), "iat", (json_int_t)now, "exp",
-                                     (json_int_t)(now + life)),
+                                     record_text(user), "iat", now, "exp", now + life),
                            key);
         assert(token);
         answer_json(r, 200,
                     json_pack("{s:s, s:s, s:I}", "access_token", token, "token_type", "bearer",
-                              "expires_in", (json_int_t)life));
+                              "expires_in", life));
     }
     json_decref(body);
 }
