@@ -7,7 +7,7 @@ import time
 import urllib.parse
 
 import pytest
-from account import Account, House, simple
+from account import Account, House, serve, simple
 
 
 def wait_document(ubik, id, *states):
@@ -292,6 +292,20 @@ def test_u31_errors_have_tags(ubik):
     assert events[-1][0] == "agent_processing_error" and events[-1][2]["error"]
     assistant = ubik.get(path + "/messages").json["items"][1]
     assert "<<ERROR_START>>" in assistant["content"] and "<<ERROR_JSON_START>>" in assistant["content"]
+
+
+def test_u31_messages_at_once_are_all_kept(house, ubik):
+    path = "/agent-sessions/" + ubik.post("/agent-sessions").expect(201).json["id"]
+
+    def say(i):
+        with house.account() as one:
+            return one.post(path + "/messages", {"content": simple(f"print({i})")}).status
+
+    statuses = serve.together(*[lambda i=i: say(i) for i in range(6)])
+    assert set(statuses) <= {202, 409} and 202 in statuses
+    kept = ubik.get(path + "/messages").expect(200).json["items"]
+    assert len(kept) == 2 * statuses.count(202)
+    assert ubik.post(path + "/messages", {"content": simple("print(7)")}).status == 202
 
 
 def test_u31_stop(ubik):

@@ -20,12 +20,15 @@ struct talk {
     void (*then)(struct talk *t);
     json_t *list; /* owned: what is shown, in the making */
     size_t at;
+    json_t *talking; /* borrowed, or NULL: of the room; no other message is taken meanwhile */
 };
 
 static void talk_free(void *arg)
 {
     struct talk *t = arg;
 
+    if (t->talking)
+        json_object_del(t->talking, t->id);
     free(t->owner);
     json_decref(t->body);
     json_decref(t->list);
@@ -85,14 +88,17 @@ static void on_found(void *arg, const struct item_row *item, const struct err *f
     t->then(t);
 }
 
+static void look(struct talk *t, void (*then)(struct talk *t))
+{
+    t->then = then;
+    if (who_read(t->r, &t->who))
+        service_item_get(request_service(t->r), request_caller(t->r), "agent session",
+                         request_path(t->r, "session"), on_found, t);
+}
+
 static void find(struct request *r, void (*then)(struct talk *t))
 {
-    struct talk *t = talk_new(r);
-
-    t->then = then;
-    if (who_read(r, &t->who))
-        service_item_get(request_service(r), request_caller(r), "agent session",
-                         request_path(r, "session"), on_found, t);
+    look(talk_new(r), then);
 }
 
 /* --- new, all, away --- */
@@ -309,25 +315,35 @@ static void say(struct talk *t)
 
     if (!body)
         return;
-    if (json_array_size(messages(t)) >= TURNS_OF_TALK) {
-        json_decref(body);
-        detail(t->r, 409, "This session has %d messages: begin another", TURNS_OF_TALK);
-        return;
-    }
     t->list = json_pack("{s:O, s:O*}", "request", json_object_get(body, "content"), "document_ids",
                         json_object_get(body, "document_ids"));
     if (json_is_string(sandbox))
         json_object_set(t->list, "sandbox_id", sandbox);
     json_decref(body);
-    if (json_object_get(t->list, "document_ids"))
+    if (json_array_size(messages(t)) >= TURNS_OF_TALK)
+        detail(t->r, 409, "This session has %d messages: begin another", TURNS_OF_TALK);
+    else if (json_object_get(t->list, "document_ids"))
         order(t);
     else
         service_item_list(request_service(t->r), request_caller(t->r), &f, on_documents, t);
 }
 
+/* Marked before it is read, so that two messages at once are not written over each other. */
 void handle_talk_say(struct request *r)
 {
-    find(r, say);
+    struct ubik *u = request_ctx(r);
+    struct str id = request_path(r, "session");
+    struct talk *t = talk_new(r);
+
+    if (!str_to_cstr(id, t->id, sizeof(t->id))) {
+        detail(r, 404, "Agent session not found");
+    } else if (json_object_get(u->talking, t->id)) {
+        detail(r, 409, "Another message of this session is being taken");
+    } else {
+        t->talking = u->talking;
+        json_object_set_new(t->talking, t->id, json_true());
+        look(t, say);
+    }
 }
 
 /* --- all that was said --- */

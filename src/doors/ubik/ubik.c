@@ -17,6 +17,7 @@ struct ubik *ubik_new(const struct ubik_config *config)
 
     u->config = *config;
     u->started_ms = clock_ms();
+    u->talking = json_object();
     if (!u->config.event_bytes)
         u->config.event_bytes = EVENT_BYTES;
     /* A key of its own: what is signed for another purpose opens nothing here. */
@@ -56,6 +57,7 @@ void ubik_free(struct ubik *u)
         return;
     missions_free(u);
     follows_free(u);
+    json_decref(u->talking);
     free(u);
 }
 

@@ -240,6 +240,7 @@ struct ubik {
     int64_t started_ms; /* what is under way from before has nobody who ends it */
     struct follow *follows;
     struct mission *missions;
+    json_t *talking; /* owned: object, sessions whose next message is being taken */
 };
 struct agent *ubik_agent(struct ubik *u, struct err *e); /* or NULL */
 int64_t clock_ms(void);
