@@ -14,6 +14,10 @@ KEYS = {"sandbox_id", "plan", "logs", "total_rounds", "generated_files", "artifa
         "execution_id"}
 
 
+PIXEL = ("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5E"
+         "rkJggg==")
+
+
 @pytest.fixture(scope="module")
 def bare():
     """A server without a model, and without keys."""
@@ -281,6 +285,18 @@ def test_shown_beside_our_own_tools(bare, played, era):
     assert result["structuredContent"]["status"] == "completed"
 
 
+def test_pictures_and_files(played, era):
+    code = ("from IPython.display import Image, display\nimport base64\n"
+            f"display(Image(base64.b64decode('{PIXEL}')))\nopen('a.csv', 'w').write('x')")
+    client = connect(era, played)
+    result = client.call("python_interpreter", code=code)
+    [picture] = [c for c in result["content"] if c["type"] == "image"]
+    assert picture["data"] == PIXEL and picture["mimeType"] == "image/png"
+    [table] = result["structuredContent"]["generated_files"]
+    assert table["url"].startswith(f"http://127.0.0.1:{played.port}/ubik/api/v1/assets/tools/")
+    assert table["url"] in text_of(result)
+
+
 def test_both_addresses(bare, era):
     for path in ("/ubik/mcp", "/mcp/ubik"):
         tools = connect(era, bare, path=path).tools()
@@ -331,6 +347,10 @@ def test_stdio():
             "code_execution", "python_interpreter"}
         result = local.call("code_execution", request=simple("print(6 * 7)", "It is 42."))
         assert result["structuredContent"]["answer"] == "It is 42."
+        made = local.call("python_interpreter", code="open('a b.csv', 'w').write('x,y')")
+        [file] = made["structuredContent"]["generated_files"]
+        [found] = local.request("resources/read", {"uri": file["url"]})["contents"]
+        assert found["text"] == "x,y", "where HTTP does not lead, resources do"
 
 
 def test_stdio_samples():

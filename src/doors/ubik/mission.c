@@ -31,7 +31,8 @@ struct mission {
     const char *method;        /* static: of the question, or NULL: there is none */
     json_t *params;            /* owned: of the question */
     uint64_t asked, answered; /* numbers of the last question, and of the last that has an answer */
-    json_t *result;           /* owned: once it is over */
+    struct pictures *pictures; /* borrowed: on their way, or NULL */
+    json_t *draft, *result;    /* owned: without its pictures; once it is over */
     double progress;
     bool stays;   /* modern: what came of it can be asked for again */
     bool can_ask; /* the client's user */
@@ -44,7 +45,9 @@ static void mission_free(struct mission *e)
     sampler_free(e->sampler);
     timer_free(e->clock);
     json_decref(e->params);
+    json_decref(e->draft);
     json_decref(e->result);
+    pictures_leave(e->pictures);
     *e->link = e->next;
     if (e->next)
         e->next->link = e->link;
@@ -259,21 +262,32 @@ static void on_event(void *arg, const json_t *ev)
         ask(e, "elicitation/create", form_of(ev));
 }
 
+static void on_pictures(void *arg, json_t *items)
+{
+    struct mission *e = arg;
+
+    e->pictures = NULL;
+    json_array_extend(json_object_get(e->draft, "content"), items);
+    e->result = take_ptr(&e->draft);
+    tell_result(e);
+}
+
 static void on_over(void *arg, const struct execution *x, const struct err *failed)
 {
     struct mission *e = arg;
     AUTO_FREE char *base = base_url(e->u, NULL);
     struct content t;
 
-    if (failed) {
-        content_init(&t);
-        content_printf(&t, "What came of it cannot be told: %s",
-                       failed->kind == ERR_HOST ? "an error of the server" : failed->text);
-        e->result = content_result(&t, true);
-        content_done(&t);
-    } else {
-        e->result = mission_result(e->c, x, base);
+    if (!failed) {
+        e->draft = mission_result(e->c, x, base);
+        e->pictures = pictures_start(e->u->config.loop, e->sv, &e->caller, x, on_pictures, e);
+        return;
     }
+    content_init(&t);
+    content_printf(&t, "What came of it cannot be told: %s",
+                   failed->kind == ERR_HOST ? "an error of the server" : failed->text);
+    e->result = content_result(&t, true);
+    content_done(&t);
     tell_result(e);
 }
 

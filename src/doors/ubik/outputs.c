@@ -11,27 +11,39 @@
 
 /* --- files --- */
 
-static json_t *reference(const struct execution *x, const json_t *file, const char *base,
-                         bool image)
+static json_t *link_to(const struct execution *x, struct str path, const char *tool,
+                       const char *base)
 {
-    const char *tool = json_string_value(json_object_get(x->body, "tool"));
-    struct str path = json_view(json_object_get(file, "path"));
-    char id[UUID_MAX];
+    char uri[URI_MAX];
     struct buf url;
     struct err e;
     json_t *v;
 
-    uuid_of(id, "tool", tool);
+    if (!base) {
+        const char *named =
+            uri_of_file(uri, json_view(json_object_get(x->record, "sandbox_id")), path);
+        return named ? json_string(named) : json_null();
+    }
     buf_init(&url, 16 * KiB);
-    (void)!buf_printf(&url, &e, "%s/assets/tools/%s/%s/", base, id, x->id);
+    (void)!buf_printf(&url, &e, "%s/assets/tools/%s/%s/", base, tool, x->id);
     url_put(&url, path);
-    v = json_pack("{s:s, s:O, s:o, s:s, s:s, s:O*, s:O*}", "type",
-                  image ? "media_reference" : "file_reference", "asset_filename",
-                  json_object_get(file, "path"), "url", record_text(buf_str(&url)), "tool_id", id,
-                  "execution_id", x->id, "mime", json_object_get(file, "mime"), "size",
-                  json_object_get(file, "size"));
+    v = record_text(buf_str(&url));
     buf_done(&url);
     return v;
+}
+
+static json_t *reference(const struct execution *x, const json_t *file, const char *base,
+                         bool image)
+{
+    struct str path = json_view(json_object_get(file, "path"));
+    char id[UUID_MAX];
+
+    uuid_of(id, "tool", json_string_value(json_object_get(x->body, "tool")));
+    return json_pack("{s:s, s:O, s:o, s:s, s:s, s:O*, s:O*}", "type",
+                     image ? "media_reference" : "file_reference", "asset_filename",
+                     json_object_get(file, "path"), "url", link_to(x, path, id, base), "tool_id",
+                     id, "execution_id", x->id, "mime", json_object_get(file, "mime"), "size",
+                     json_object_get(file, "size"));
 }
 
 static json_t *files_of(const struct execution *x, const char *base, bool images)

@@ -94,18 +94,19 @@ bool sandbox_id_is(struct str s)
 char *base_url(const struct ubik *u, struct request *r)
 {
     struct str host = r ? request_header(r, "host") : (struct str){0};
-    const char *known = u->config.public_url || !r ? u->config.public_url : NULL;
+    const char *known = u->config.public_url;
     char *text = NULL;
     int n;
 
     if (!known && !r)
         known = u->config.address;
-    if (known)
+    if (known && *known)
         n = asprintf(&text, "%.*s" UBIK_ROOT,
                      (int)(strlen(known) - (known[strlen(known) - 1] == '/')), known);
+    else if (r)
+        n = asprintf(&text, "%s://%.*s" UBIK_ROOT, request_scheme(r), (int)host.n, host.p);
     else
-        n = asprintf(&text, "%s%s%.*s" UBIK_ROOT, r ? request_scheme(r) : "", r ? "://" : "",
-                     (int)host.n, host.n ? host.p : "");
+        return NULL;
     assert(n > 0);
     return text;
 }

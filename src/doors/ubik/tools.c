@@ -16,7 +16,8 @@ static void put_files(struct content *t, const json_t *outputs, const char *key)
     {
         struct str name = json_view(json_object_get(file, "asset_filename"));
         struct str url = json_view(json_object_get(file, "url"));
-        content_printf(t, "%s: %.*s %.*s", key, (int)name.n, name.p, (int)url.n, url.p);
+        content_printf(t, "%s: %.*s %.*s", key, (int)name.n, name.p, (int)url.n,
+                       url.n ? url.p : "");
     }
 }
 

@@ -32,6 +32,7 @@ struct ubik *ubik_new(const struct ubik_config *config)
             "Python, runs it in a sealed sandbox and corrects itself. Pass the sandbox_id of its "
             "answer to go on with the same variables. python_interpreter runs code of yours.",
         .tools = tools,
+        .has = FACE_RESOURCES,
         .pool = config->pool,
         .ctx = u,
     };

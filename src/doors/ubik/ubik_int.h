@@ -32,7 +32,8 @@ void uuid_of(char ret[UUID_MAX], const char *kind, const char *name); /* always 
 bool uuid_is(struct str s);
 void sandbox_id_make(char ret[SANDBOX_CHARS + 1]);
 bool sandbox_id_is(struct str s);
-/* "https://host/ubik/api/v1", owned: as the client reaches us. r: or NULL. */
+/* "https://host/ubik/api/v1", owned: as the client reaches us; NULL: over HTTP it does not. r: or
+ * NULL. */
 char *base_url(const struct ubik *u, struct request *r);
 struct str last_segment(struct str name); /* of a path, however it is written */
 /* Percent-encoded, but for what a path may hold. */
@@ -156,7 +157,7 @@ void handle_provide_input(struct request *r);
 
 /* --- outputs.c: what came of it --- */
 
-/* Owned. base: base_url(). */
+/* Owned. base: base_url(), or NULL: links are names of MCP resources. */
 json_t *outputs_of(const struct execution *x, const char *base);
 json_t *execution_show(const struct execution *x, const char *base);
 
@@ -217,6 +218,15 @@ json_t *talk_text(const struct execution *x, const char *base);
 
 /* It plans this one step, writes this code, and is done. Freed by whoever has it. */
 struct model *given_new(struct loop *l, struct str plan, struct str code);
+
+/* --- pictures.c: what an MCP client shows --- */
+
+struct pictures;
+typedef void pictures_fn(void *arg, json_t *items); /* borrowed: content */
+/* fn once, from the loop. */
+struct pictures *pictures_start(struct loop *l, struct service *sv, const struct caller *c,
+                                const struct execution *x, pictures_fn *fn, void *arg);
+void pictures_leave(struct pictures *p); /* nobody waits: fn is not called. NULL is none */
 
 /* --- mission.c, tools.c: an order of an MCP client --- */
 
