@@ -226,6 +226,7 @@ static void do_start(const json_t *v, struct ask *a)
         .context = text_in(v, "context"),
         .sandbox = text_in(v, "sandbox"),
         .input_dir = text_in(v, "input_dir"),
+        .model = text_in(v, "model"),
         .files = files,
         .can_answer = json_is_true(json_object_get(v, "can_answer")),
         .budget = &budget,
@@ -386,6 +387,7 @@ static void wait_ready(void)
 
 static void up(const char *guest, const char *data, const json_t *set)
 {
+    const json_t *m;
     char name[] = "main", python[] = "/usr/bin/python3";
     struct err e;
     struct engine_config ec = {.guest_dir = guest};
@@ -405,19 +407,18 @@ static void up(const char *guest, const char *data, const json_t *set)
                                     .file_bytes = 64 * MiB,
                                     .fetch_bytes = MiB,
                                     .fetch_ms = 5000};
-    const json_t *m = json_object_get(set, "model");
-    const struct model_config model = {
-        .label = "served",
-        .api = str_is(text_in(m, "api"), "anthropic") ? MODEL_ANTHROPIC : MODEL_OPENAI,
-        .url = text_in(m, "url").p,
-        .images = json_is_true(json_object_get(m, "images")),
-        .text_only = json_is_true(json_object_get(m, "text_only")),
-    };
-    struct models_config mc = {
-        .script = text_in(set, "script").p, .models = &model, .count = m != NULL};
+    struct model_config *each = mem_zalloc(64 * sizeof(*each));
+    struct models_config mc = {.script = text_in(set, "script").p, .models = each};
     struct agent_config ac = {.tenant_loops = number(set, "tenant_loops"),
                               .budget = budget_of(json_object_get(set, "budget"))};
 
+    json_array_foreach(json_object_get(set, "models"), mc.count, m) each[mc.count] =
+        (struct model_config){
+            .label = text_in(m, "label").p,
+            .api = str_is(text_in(m, "api"), "anthropic") ? MODEL_ANTHROPIC : MODEL_OPENAI,
+            .url = text_in(m, "url").p,
+            .images = json_is_true(json_object_get(m, "images")),
+        };
     limits_default(&pool.limits);
     if (str_is(text_in(set, "approval"), "always"))
         pool.approval = POLICY_ALWAYS_ASK;
@@ -437,6 +438,7 @@ static void up(const char *guest, const char *data, const json_t *set)
     mc.loop = ac.loop = loop;
     if (!(models = models_new(&mc, &e)))
         die("models", &e);
+    free(each);
     ac.service = service;
     ac.store = store;
     ac.models = models;
