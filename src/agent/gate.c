@@ -120,7 +120,7 @@ static void on_settled(void *arg, const struct approval_info *info, const struct
         return;
     q->settling = false;
     if (!failed && info->verdict == APPROVAL_WAIT) {
-        if (q->answer != q->asked_with)
+        if (q->resettle)
             settle(q);
         return;
     }
@@ -133,17 +133,18 @@ static void on_settled(void *arg, const struct approval_info *info, const struct
                        : refused(q, failed ? NULL : info->row));
 }
 
-/* With what was answered, or to see what has come of it. One at a time. */
+/* With what was answered, or to see what has come of it. One at a time: what happens meanwhile is
+ * looked at afterwards. */
 static void settle(struct quest *q)
 {
     const json_t *question = json_object_get(q->record, "question");
 
+    q->resettle = q->settling;
     if (q->settling)
         return;
     q->settling = true;
     service_approval_settle(q->agent->config.service, &q->caller, json_str(question, "approval"),
                             q->answer, on_settled, quest_hold(q));
-    q->asked_with = q->answer;
 }
 
 static void on_decided(void *arg)

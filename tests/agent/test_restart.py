@@ -41,7 +41,7 @@ def test_l14_decided_while_nobody_was_there(tmp_path):
     driver = restart(driver, tmp_path / "store", **settings)
     driver.ask(do="decide", approval=question["approval"], approve=True)
     record = driver.loop(loop.id).end()
-    assert record["status"] == "completed" and len(driver.executions(record)) == 1
+    assert record["status"] == "completed" and len(driver.executions(record)) == 1, record
     driver.close()
 
 
