@@ -43,6 +43,8 @@ struct quest {
     json_t *doing;  /* owned, or NULL: of the save that is under way */
     bool dirty;     /* the record has changed since that one began */
     bool broken;    /* it could not be saved */
+    size_t told;    /* events that watchers have heard of ... */
+    size_t keeping; /* ... and that are in the save under way */
     size_t console_bytes;
     struct buf console[2]; /* of stdout and stderr: not yet whole characters */
 
