@@ -159,16 +159,17 @@ void on_page(struct stepping *s)
 
 static void ask_user(struct stepping *s, const json_t *act)
 {
+    json_t *question;
+
     if (!json_on(s->in, "can_answer")) {
         step_answer(s, text("There is nobody to ask. Decide yourself, and say so in the answer."),
                     true, NULL);
         step_ask(s);
         return;
     }
-    json_object_set_new(s->r, "question",
-                        json_pack("{s:O, s:I}", "prompt", json_object_get(act, "question"),
-                                  "expires_ms",
-                                  (json_int_t)(s->now_ms + step_budget(s, "wait_ms"))));
+    question = json_pack("{s:O}", "prompt", json_object_get(act, "question"));
+    json_put_num(question, "expires_ms", s->now_ms + step_budget(s, "wait_ms"));
+    json_object_set_new(s->r, "question", question);
     step_question(s);
 }
 
