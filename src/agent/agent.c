@@ -486,6 +486,7 @@ static void on_rows(void *arg, const struct err *failed)
     struct errand *x = arg;
     bool more = x->count > x->page.limit;
     size_t count = more ? x->page.limit : x->count;
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers is what it is */
     AUTO_FREE json_t **records = mem_zalloc((count + 1) * sizeof(*records));
 
     for (size_t i = 0; i < count; i++) {

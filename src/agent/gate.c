@@ -94,7 +94,6 @@ void quest_gate(struct quest *q)
         .tool = json_str(q->record, "tool"),
         .language = STR("python"),
         .session = json_str(q->record, "sandbox_id"),
-        .implied = true,
         .conversation = str_of(q->id),
         .can_ask = json_on(inner, "can_answer"),
         .external = json_on(inner, "external"),
@@ -120,7 +119,7 @@ static void on_settled(void *arg, const struct approval_info *info, const struct
         return;
     q->settling = false;
     if (!failed && info->verdict == APPROVAL_WAIT) {
-        if (q->answer != q->asked_with)
+        if (q->resettle)
             settle(q);
         return;
     }
@@ -133,17 +132,18 @@ static void on_settled(void *arg, const struct approval_info *info, const struct
                        : refused(q, failed ? NULL : info->row));
 }
 
-/* With what was answered, or to see what has come of it. One at a time. */
+/* With what was answered, or to see what has come of it. One at a time: what happens meanwhile is
+ * looked at afterwards. */
 static void settle(struct quest *q)
 {
     const json_t *question = json_object_get(q->record, "question");
 
+    q->resettle = q->settling;
     if (q->settling)
         return;
     q->settling = true;
     service_approval_settle(q->agent->config.service, &q->caller, json_str(question, "approval"),
                             q->answer, on_settled, quest_hold(q));
-    q->asked_with = q->answer;
 }
 
 static void on_decided(void *arg)
@@ -151,13 +151,34 @@ static void on_decided(void *arg)
     settle(arg);
 }
 
-/* A decision may have come before we looked. */
+static bool is_told(const struct quest *q, const json_t *question)
+{
+    const json_t *ev;
+    size_t i;
+
+    json_array_foreach(q->events, i, ev)
+    {
+        if (json_is(ev, "type", "question") &&
+            json_equal(json_object_get(ev, "prompt"), json_object_get(question, "prompt")) &&
+            json_num(ev, "expires_ms") == json_num(question, "expires_ms"))
+            return true;
+    }
+    return false;
+}
+
+/* The question is told once it is kept: whoever hears of it can answer it after a crash, too. A
+ * decision may have come before we looked. */
 void quest_await(struct quest *q)
 {
-    const json_t *question = json_object_get(q->record, "question");
+    json_t *question = json_object_get(q->record, "question");
     struct str approval = json_str(question, "approval");
     int64_t left = json_num(question, "expires_ms") - now_ms();
 
+    if (!is_told(q, question)) {
+        json_t *ev = json_copy(question);
+        json_object_set_new(ev, "type", json_string("question"));
+        quest_tell(q, ev);
+    }
     quest_wait(q, (uint64_t)(left > 0 ? left : 0), json_pack("{s:s}", "do", "late"));
     if (!approval.n)
         return;

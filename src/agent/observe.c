@@ -68,6 +68,11 @@ static size_t blob_at(struct str s)
     return n >= BLOB_RUN && upper && lower && digit ? n : 0;
 }
 
+static bool is_blank(char c)
+{
+    return c == '\t' || c == '\n' || c == '\r' || c == '\033';
+}
+
 /* Bytes that are no text, or what has been put in their place. */
 static size_t binary_at(struct str s)
 {
@@ -76,9 +81,7 @@ static size_t binary_at(struct str s)
     for (;;) {
         if (s.n - n >= 3 && memcmp(s.p + n, "\xef\xbf\xbd", 3) == 0)
             n += 3;
-        else if (n < s.n && (unsigned char)s.p[n] < ' ' && !strchr("\t\n\r\033", s.p[n]))
-            n++;
-        else if (n < s.n && s.p[n] == '\0')
+        else if (n < s.n && (unsigned char)s.p[n] < ' ' && !is_blank(s.p[n]))
             n++;
         else
             break;

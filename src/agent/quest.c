@@ -43,6 +43,7 @@ struct quest *quest_new(struct agent *a, const struct caller *c, json_t *record,
     q->door = mem_strdup(c->door ? c->door : "");
     q->caller.door = q->door;
     q->todo = json_array();
+    q->told = json_array_size(events);
     (void)!str_to_cstr(json_str(record, "id"), q->id, sizeof(q->id));
     q->timer = timer_new(a->config.loop, on_timer, q);
     for (size_t i = 0; i < COUNT(q->console); i++)
@@ -127,7 +128,8 @@ struct quest *quest_find(struct agent *a, const char *tenant, struct str id)
 
 /* --- events --- */
 
-void quest_tell(struct quest *q, json_t *event)
+/* Takes it. False: there are as many as may be. */
+static bool append(struct quest *q, json_t *event)
 {
     const json_t *last = json_array_get(q->events, json_array_size(q->events) - 1);
     bool must = json_is(event, "type", "end") || json_is(event, "type", "error") ||
@@ -135,13 +137,27 @@ void quest_tell(struct quest *q, json_t *event)
 
     if (json_array_size(q->events) >= EVENTS_MAX && !must) {
         json_decref(event);
-        return;
+        return false;
     }
     json_put_num(event, "seq", json_num(last, "seq") + 1);
     json_put_num(event, "at_ms", now_ms());
-    json_array_append(q->events, event);
-    watches_tell(q, event);
-    json_decref(event);
+    json_array_append_new(q->events, event);
+    return true;
+}
+
+static void tell_up_to(struct quest *q, size_t count)
+{
+    while (q->told < count)
+        watches_tell(q, json_array_get(q->events, q->told++));
+}
+
+/* What comes after something that is not kept yet waits with it. */
+void quest_tell(struct quest *q, json_t *event)
+{
+    bool at_once = q->told == json_array_size(q->events);
+
+    if (append(q, event) && at_once)
+        tell_up_to(q, json_array_size(q->events));
 }
 
 /* --- the store --- */
@@ -200,6 +216,7 @@ static void on_saved(void *arg, const struct err *failed)
         quest_drop(q);
         return;
     }
+    tell_up_to(q, q->keeping);
     if (failed)
         on_unsaved(q, failed);
     else
@@ -222,6 +239,7 @@ void quest_save(struct quest *q)
     q->doing = q->todo;
     q->todo = json_array();
     q->dirty = false;
+    q->keeping = json_array_size(q->events);
     memcpy(s->row.id, q->id, sizeof(q->id));
     s->row.tenant = mem_strdup(q->caller.tenant);
     s->row.owner = mem_strndup(owner);
@@ -243,7 +261,7 @@ void quest_event(struct quest *q, json_t *event)
     json_array_foreach(actions, i, a)
     {
         if (json_is(a, "do", "tell"))
-            quest_tell(q, json_incref(json_object_get(a, "event")));
+            append(q, json_incref(json_object_get(a, "event")));
         else
             json_array_append(q->todo, a);
     }

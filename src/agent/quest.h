@@ -43,6 +43,8 @@ struct quest {
     json_t *doing;  /* owned, or NULL: of the save that is under way */
     bool dirty;     /* the record has changed since that one began */
     bool broken;    /* it could not be saved */
+    size_t told;    /* events that watchers have heard of ... */
+    size_t keeping; /* ... and that are in the save under way */
     size_t console_bytes;
     struct buf console[2]; /* of stdout and stderr: not yet whole characters */
 
@@ -61,9 +63,10 @@ struct quest {
     struct timer *kill; /* owned, or NULL: after an interrupt */
     struct approval_watch *watch;
     bool settling;
-    enum approval_answer answer, asked_with; /* given; and what the settling knows of it */
-    char *reason;                            /* owned, or NULL: of whoever said no */
-    json_t *args;                            /* owned, or NULL: of the approval that is asked for */
+    bool resettle;               /* something has happened since that began */
+    enum approval_answer answer; /* that was given */
+    char *reason;                /* owned, or NULL: of whoever said no */
+    json_t *args;                /* owned, or NULL: of the approval that is asked for */
     struct figure figures[FIGURES_MAX];
     size_t figure_count, figure_bytes, figure_at;
     json_t *seen; /* owned, or NULL: of the run whose figures are being saved */

@@ -73,16 +73,11 @@ void step_phase(struct stepping *s, const char *phase, struct str message, const
     tell(s, ev);
 }
 
-/* The question that the record has. */
 void step_question(struct stepping *s)
 {
-    json_t *ev = json_copy(json_object_get(s->r, "question"));
-
-    json_object_set_new(ev, "type", json_string("question"));
     json_put_num(s->in, "asked_ms", s->now_ms);
     step_go(s, "wait");
     step_status(s, "waiting_for_input");
-    tell(s, ev);
     step_do(s, "wait");
 }
 

@@ -6,6 +6,7 @@
 #define MALFORMED_MAX 2
 #define NUDGES_MAX    2
 #define REPLANS_MAX   5 /* of its own accord */
+#define ROUNDS_KEPT   3 /* whole: history.c sends no more */
 
 static json_t *text(const char *s)
 {
@@ -28,6 +29,22 @@ static void hold(struct stepping *s, const json_t *act)
     json_object_set_new(s->in, "pending", item);
 }
 
+/* What is sent no more is kept as the line it is sent as. */
+static void shorten(json_t *talk)
+{
+    size_t rounds = 0;
+
+    for (size_t i = json_array_size(talk); i > 0; i--) {
+        json_t *item = json_array_get(talk, i - 1), *line = json_object_get(item, "line");
+
+        if (rounds > ROUNDS_KEPT && !line)
+            json_array_remove(talk, i - 1);
+        else if (rounds > ROUNDS_KEPT)
+            json_array_set_new(talk, i - 1, json_pack("{s:O}", "line", line));
+        rounds += line != NULL;
+    }
+}
+
 void step_answer(struct stepping *s, json_t *result, bool error, json_t *line)
 {
     json_t *item = json_object_get(s->in, "pending");
@@ -38,6 +55,7 @@ void step_answer(struct stepping *s, json_t *result, bool error, json_t *line)
         json_object_set_new(item, "line", line);
     json_array_append(json_object_get(s->in, "talk"), item);
     json_object_del(s->in, "pending");
+    shorten(json_object_get(s->in, "talk"));
 }
 
 /* --- actions --- */
@@ -141,16 +159,17 @@ void on_page(struct stepping *s)
 
 static void ask_user(struct stepping *s, const json_t *act)
 {
+    json_t *question;
+
     if (!json_on(s->in, "can_answer")) {
         step_answer(s, text("There is nobody to ask. Decide yourself, and say so in the answer."),
                     true, NULL);
         step_ask(s);
         return;
     }
-    json_object_set_new(s->r, "question",
-                        json_pack("{s:O, s:I}", "prompt", json_object_get(act, "question"),
-                                  "expires_ms",
-                                  (json_int_t)(s->now_ms + step_budget(s, "wait_ms"))));
+    question = json_pack("{s:O}", "prompt", json_object_get(act, "question"));
+    json_put_num(question, "expires_ms", s->now_ms + step_budget(s, "wait_ms"));
+    json_object_set_new(s->r, "question", question);
     step_question(s);
 }
 

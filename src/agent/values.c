@@ -65,8 +65,8 @@ json_t *line_value(struct str s, size_t max)
         n--;
     if (n == max) {
         n -= utf8_torn((struct str){line, n});
-        memcpy(line + n, "...", 3);
-        n += 3;
+        for (size_t i = 0; i < 3; i++)
+            line[n++] = '.';
     }
     return json_stringn_nocheck(line, str_utf8_len((struct str){line, n}));
 }

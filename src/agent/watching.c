@@ -41,13 +41,11 @@ static void tell_event(struct agent_watch *w, const json_t *event)
     w->watcher.on_event(w->arg, event);
 }
 
-static void tell_all(struct agent_watch *w, json_t *events)
+static void tell_all(struct agent_watch *w, json_t *events, size_t count)
 {
-    const json_t *ev;
-    size_t i;
-
     json_incref(events);
-    json_array_foreach(events, i, ev) tell_event(w, ev);
+    for (size_t i = 0; i < count; i++)
+        tell_event(w, json_array_get(events, i));
     json_decref(events);
 }
 
@@ -111,7 +109,7 @@ static void on_row(void *arg, const struct err *failed)
 
     err_set(&e, ERR_MISSING, "there is no such execution");
     if (record)
-        tell_all(w, events);
+        tell_all(w, events, json_array_size(events));
     tell_end(w, record, failed ? failed : record ? NULL : &e);
     json_decref(events);
     json_decref(record);
@@ -151,7 +149,7 @@ static void on_begin(void *arg)
     w->q = q;
     w->next = q->watches;
     q->watches = w;
-    tell_all(w, q->events);
+    tell_all(w, q->events, q->told);
     watch_drop(w);
 }
 

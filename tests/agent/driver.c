@@ -226,6 +226,7 @@ static void do_start(const json_t *v, struct ask *a)
         .context = text_in(v, "context"),
         .sandbox = text_in(v, "sandbox"),
         .input_dir = text_in(v, "input_dir"),
+        .model = text_in(v, "model"),
         .files = files,
         .can_answer = json_is_true(json_object_get(v, "can_answer")),
         .budget = &budget,
@@ -301,6 +302,67 @@ static void do_restart(const json_t *v, struct ask *a)
     service_session_restart(service, &a->caller, text_in(v, "session"), on_session, a);
 }
 
+/* So many cells one after the other, and what each took: what a round is held against. */
+struct cells {
+    struct ask *ask;
+    char session[ID_MAX];
+    uint64_t left;
+    int64_t begun_us;
+    json_t *took; /* owned */
+};
+
+static void next_cell(struct cells *c);
+
+static void on_cell_queued(void *arg, const struct exec_info *info)
+{
+    (void)arg, (void)info;
+}
+
+static void on_cell_event(void *arg, const struct event *ev)
+{
+    (void)arg, (void)ev;
+}
+
+static void on_cell_end(void *arg, const struct exec_info *info, const struct err *failed)
+{
+    struct cells *c = arg;
+
+    (void)info;
+    if (failed)
+        die("cell", failed);
+    json_array_append_new(c->took, json_integer(time_mono_us() - c->begun_us));
+    next_cell(c);
+}
+
+static void next_cell(struct cells *c)
+{
+    static const struct exec_watcher watcher = {on_cell_queued, on_cell_event, on_cell_end};
+    struct exec_spec spec = {.session = str_of(c->session)};
+    char code[64];
+
+    if (c->left == 0) {
+        json_t *v = answer(c->ask, NULL);
+        json_object_set_new(v, "took", c->took);
+        print(v);
+        free(c->ask);
+        free(c);
+        return;
+    }
+    snprintf(code, sizeof(code), "print(%llu)", (unsigned long long)c->left--);
+    spec.code = str_of(code);
+    c->begun_us = time_mono_us();
+    service_execute(service, &c->ask->caller, &spec, &watcher, c);
+}
+
+static void do_cells(const json_t *v, struct ask *a)
+{
+    struct cells *c = mem_zalloc(sizeof(*c));
+
+    *c = (struct cells){.ask = a, .left = number(v, "count"), .took = json_array()};
+    snprintf(c->session, sizeof(c->session), "%s", text_in(v, "session").p);
+    next_cell(c);
+}
+
 static const struct {
     const char *name;
     void (*fn)(const json_t *v, struct ask *a);
@@ -315,6 +377,7 @@ static const struct {
     {"files",      do_files     },
     {"decide",     do_decide    },
     {"restart",    do_restart   },
+    {"cells",      do_cells     },
 };
 
 static void take_line(struct str line)
@@ -386,6 +449,7 @@ static void wait_ready(void)
 
 static void up(const char *guest, const char *data, const json_t *set)
 {
+    const json_t *m;
     char name[] = "main", python[] = "/usr/bin/python3";
     struct err e;
     struct engine_config ec = {.guest_dir = guest};
@@ -394,7 +458,7 @@ static void up(const char *guest, const char *data, const json_t *set)
                                 .python = python,
                                 .ready = number(set, "ready"),
                                 .max_sessions = 1000,
-                                .idle_ms = 600000,
+                                .idle_ms = number(set, "idle_ms") ? number(set, "idle_ms") : 600000,
                                 .lifetime_ms = 3600000,
                                 .approval_timeout_ms = 60000,
                                 .approval_wait_ms = 60000};
@@ -405,19 +469,18 @@ static void up(const char *guest, const char *data, const json_t *set)
                                     .file_bytes = 64 * MiB,
                                     .fetch_bytes = MiB,
                                     .fetch_ms = 5000};
-    const json_t *m = json_object_get(set, "model");
-    const struct model_config model = {
-        .label = "served",
-        .api = str_is(text_in(m, "api"), "anthropic") ? MODEL_ANTHROPIC : MODEL_OPENAI,
-        .url = text_in(m, "url").p,
-        .images = json_is_true(json_object_get(m, "images")),
-        .text_only = json_is_true(json_object_get(m, "text_only")),
-    };
-    struct models_config mc = {
-        .script = text_in(set, "script").p, .models = &model, .count = m != NULL};
+    struct model_config *each = mem_zalloc(64 * sizeof(*each));
+    struct models_config mc = {.script = text_in(set, "script").p, .models = each};
     struct agent_config ac = {.tenant_loops = number(set, "tenant_loops"),
                               .budget = budget_of(json_object_get(set, "budget"))};
 
+    json_array_foreach(json_object_get(set, "models"), mc.count, m) each[mc.count] =
+        (struct model_config){
+            .label = text_in(m, "label").p,
+            .api = str_is(text_in(m, "api"), "anthropic") ? MODEL_ANTHROPIC : MODEL_OPENAI,
+            .url = text_in(m, "url").p,
+            .images = json_is_true(json_object_get(m, "images")),
+        };
     limits_default(&pool.limits);
     if (str_is(text_in(set, "approval"), "always"))
         pool.approval = POLICY_ALWAYS_ASK;
@@ -437,6 +500,7 @@ static void up(const char *guest, const char *data, const json_t *set)
     mc.loop = ac.loop = loop;
     if (!(models = models_new(&mc, &e)))
         die("models", &e);
+    free(each);
     ac.service = service;
     ac.store = store;
     ac.models = models;

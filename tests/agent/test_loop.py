@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from agent import call, finish, plan, python, say, script
+from agent import DRAW, call, finish, plan, python, say, script
 
 ROUND = re.compile(r"^--- Round (\d+)/(\d+): .+ ---$", re.M)
 GRAMMAR = re.compile(r"--- Round \d+/\d+: [^\n]+ ---\nGENERATED CODE:\n.+?\nSTDOUT:\n.*?"
@@ -300,9 +300,8 @@ def test_time_for_all_of_it(driver):
 
 
 def test_figures_that_were_shown_become_files(driver):
-    record = driver.play(plan("draw", "draw again"), python(
-        "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()"),
-        python("plt.plot([2, 1]); plt.savefig('mine.png'); plt.show()"), finish("Drawn."))
+    record = driver.play(plan("draw", "draw again"), python(DRAW + "display(figure)"),
+                         python("figure.save('mine.png'); display(figure)"), finish("Drawn."))
     assert record["status"] == "completed"
     assert sorted(f["path"] for f in record["files"]) == ["mine.png", "plot_0.png"]
     assert all(f["image"] and f["mime"] == "image/png" and f["size"] > 0 for f in record["files"])
