@@ -5,7 +5,7 @@
 
 #include <sqlite3.h>
 
-#define STATEMENTS_MAX 96
+#define STATEMENTS_MAX 128
 
 struct sqlite {
     struct db db;
