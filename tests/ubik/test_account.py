@@ -204,6 +204,21 @@ def test_u28_tenancy_matrix(house):
         one.close()
 
 
+def test_u28_an_end_user_in_the_body(house, ubik):
+    body = {"external_user_id": "ann", "inputs": {"code": "print(1)"}}
+    made = ubik.post("/tools/python_interpreter/execute", body).expect(202).json["execution_id"]
+    document = ubik.upload("a.txt", b"x", external_user_id="ann")["id"]
+    talk = ubik.post("/agent-sessions", {"external_user_id": "ann"}).expect(201).json["id"]
+    with house.account("ann") as ann, house.account("ben") as ben:
+        for path in ("/tool-executions/" + made, "/documents/" + document, "/agent-sessions/" + talk):
+            ann.get(path).expect(200)
+            ben.get(path).expect(404)
+        ben.post("/tools/python_interpreter/execute", body).expect(403)
+        ben.post("/agent-sessions", {"external_user_id": "ann"}).expect(403)
+        ann.post("/tools/python_interpreter/execute", body).expect(202)
+    ubik.post("/tools/python_interpreter/execute", {**body, "external_user_id": "a\nb"}).expect(422)
+
+
 def test_u28_an_id_has_a_shape(house):
     with house.account("x" * 129) as one:
         one.get("/documents").expect(422)

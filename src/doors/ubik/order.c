@@ -378,6 +378,7 @@ void order_start(const struct order_spec *spec, order_fn *fn, void *arg)
 
 // clang-format off
 static const struct field execute_fields[] = {
+    {"external_user_id", FIELD_TEXT, OPTIONAL, 0, USER_MAX, NULL, "For whom, where no header says so.", NULL},
     {"inputs", FIELD_OBJECT, REQUIRED, 0, 0, NULL, "What the tool is given.", "{\"request\": \"What is 17 * 23?\"}"},
     {0},
 };
@@ -417,9 +418,11 @@ void handle_tool_execute(struct request *r)
     }
     if (!who_read(r, &w) || !(body = body_object(r, execute_fields)))
         return;
-    spec.user = user_of(&w);
     spec.inputs = json_object_get(body, "inputs");
-    if (check_inputs(r, spec.tool->params, spec.inputs))
+    if (who_take(r, &w, json_view(json_object_get(body, "external_user_id"))) &&
+        check_inputs(r, spec.tool->params, spec.inputs)) {
+        spec.user = user_of(&w);
         order_start(&spec, on_ordered, r);
+    }
     json_decref(body);
 }

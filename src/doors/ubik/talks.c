@@ -106,6 +106,7 @@ static void find(struct request *r, void (*then)(struct talk *t))
 // clang-format off
 static const struct field new_fields[] = {
     {"name", FIELD_TEXT, OPTIONAL, 0, NAME_BYTES, NULL, "What people call it.", NULL},
+    {"external_user_id", FIELD_TEXT, OPTIONAL, 0, USER_MAX, NULL, "Whose it is, where no header says so.", NULL},
     {0},
 };
 // clang-format on
@@ -126,8 +127,10 @@ void handle_talk_post(struct request *r)
     json_t *body = who_read(r, &t->who) ? body_object(r, new_fields) : NULL;
     struct str name = json_view(json_object_get(body, "name"));
 
-    if (!body)
+    if (!body || !who_take(r, &t->who, json_view(json_object_get(body, "external_user_id")))) {
+        json_decref(body);
         return;
+    }
     uuid_make(t->id);
     t->owner = mem_strdup(t->who.user);
     t->body = json_pack("{s:o, s:n, s:[]}", "name",

@@ -69,6 +69,9 @@ struct who {
 };
 int ubik_identify(struct request *r, void *ubik, struct caller *ret);
 bool who_read(struct request *r, struct who *ret); /* false: answered */
+/* The body names an end user, too (p NULL: it does not): it must be the same one, where there is
+ * one. False: answered. */
+bool who_take(struct request *r, struct who *w, struct str user);
 /* Executions, sandboxes, sessions: one's own. Documents: those of nobody, too. */
 bool who_owns(const struct who *w, const char *owner);
 bool who_sees(const struct who *w, const char *owner);

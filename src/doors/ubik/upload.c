@@ -208,6 +208,8 @@ static bool take_texts(struct uploading *u, size_t *ret_files)
             continue;
         if (str_is(up[i].field, "api_metadata") && up[i].text.n && !take_metadata(u, up[i].text))
             return false;
+        if (str_is(up[i].field, "external_user_id") && !who_take(u->r, &u->who, up[i].text))
+            return false;
         if (str_is(up[i].field, "urls") && up[i].text.n <= LIST_BYTES) {
             json_decref(u->urls);
             u->urls = split(up[i].text);

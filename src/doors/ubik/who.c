@@ -86,6 +86,20 @@ bool who_read(struct request *r, struct who *ret)
     return true;
 }
 
+bool who_take(struct request *r, struct who *w, struct str user)
+{
+    if (!user.n || str_is(user, w->user))
+        return true;
+    if (*w->user) {
+        detail(r, 403, "The body names another end user than the request comes from");
+        return false;
+    }
+    if (user_is_good(user) && str_to_cstr(user, w->user, sizeof(w->user)))
+        return true;
+    invalid(r, "body", "external_user_id", false, "an id is at most 128 bytes of plain text");
+    return false;
+}
+
 bool who_owns(const struct who *w, const char *owner)
 {
     return !*w->user || strcmp(w->user, owner) == 0;
