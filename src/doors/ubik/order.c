@@ -378,8 +378,10 @@ void order_start(const struct order_spec *spec, order_fn *fn, void *arg)
 
 // clang-format off
 static const struct field execute_fields[] = {
-    {"external_user_id", FIELD_TEXT, OPTIONAL, 0, USER_MAX, NULL, "For whom, where no header says so.", NULL},
-    {"inputs", FIELD_OBJECT, REQUIRED, 0, 0, NULL, "What the tool is given.", "{\"request\": \"What is 17 * 23?\"}"},
+    {"external_user_id", FIELD_TEXT, OPTIONAL, 0, USER_MAX, NULL,
+     "For whom, where no header says so.", NULL},
+    {"inputs", FIELD_OBJECT, REQUIRED, 0, 0, NULL, "What the tool is given.",
+     "{\"request\": \"What is 17 * 23?\"}"},
     {0},
 };
 // clang-format on

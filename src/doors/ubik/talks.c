@@ -106,7 +106,8 @@ static void find(struct request *r, void (*then)(struct talk *t))
 // clang-format off
 static const struct field new_fields[] = {
     {"name", FIELD_TEXT, OPTIONAL, 0, NAME_BYTES, NULL, "What people call it.", NULL},
-    {"external_user_id", FIELD_TEXT, OPTIONAL, 0, USER_MAX, NULL, "Whose it is, where no header says so.", NULL},
+    {"external_user_id", FIELD_TEXT, OPTIONAL, 0, USER_MAX, NULL,
+     "Whose it is, where no header says so.", NULL},
     {0},
 };
 // clang-format on
