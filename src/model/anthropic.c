@@ -121,9 +121,9 @@ static json_t *tools_of(const json_t *tools)
 
     json_array_foreach(tools, i, tool)
     {
-        json_array_append_new(items, json_pack("{s:s, s:s, s:O}", "name", text_of(tool, "name"),
+        json_array_append_new(items, json_pack("{s:s, s:s, s:o}", "name", text_of(tool, "name"),
                                                "description", text_of(tool, "description"),
-                                               "input_schema", json_object_get(tool, "schema")));
+                                               "input_schema", tool_schema(tool)));
     }
     return items;
 }

@@ -7,9 +7,11 @@
 #include <sys/random.h>
 
 #define PIECES_MAX 256
-#define PIECE_MAX  (32 * MiB)
+#define PIECE_MAX  (16 * MiB)
 #define ID_BYTES   12
 #define MORE_MAX   2
+#define ID_MAX     (64 * KiB) /* some have more in it than a name */
+#define CALLED_MAX 1024
 
 enum piece_kind { PIECE_TEXT, PIECE_CALL, PIECE_KEPT };
 
@@ -69,9 +71,13 @@ static struct piece *add(struct draft *d, enum piece_kind kind, size_t at)
     return p;
 }
 
-bool draft_has(const struct draft *d, size_t at)
+size_t draft_calls(const struct draft *d)
 {
-    return find(d, at) != NULL;
+    size_t n = 0;
+
+    for (size_t i = 0; i < d->count; i++)
+        n += d->piece[i].kind == PIECE_CALL;
+    return n;
 }
 
 const char *draft_id(const struct draft *d, size_t at)
@@ -126,6 +132,8 @@ int draft_call(struct draft *d, size_t at, const char *id, const char *name)
 {
     struct piece *p = find(d, at);
 
+    if ((id && strlen(id) > ID_MAX) || (name && strlen(name) > CALLED_MAX))
+        return -1;
     if (!p || (p->id && id && *id && strcmp(p->id, id) != 0))
         p = add(d, PIECE_CALL, at);
     if (!p || p->kind != PIECE_CALL)
@@ -187,7 +195,7 @@ void draft_trouble(struct draft *d, json_t *error)
 
 void draft_name(struct draft *d, const json_t *name)
 {
-    if (!d->name && json_is_string(name))
+    if (!d->name && json_is_string(name) && json_string_length(name) <= CALLED_MAX)
         d->name = mem_strdup(json_string_value(name));
 }
 

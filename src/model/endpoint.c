@@ -19,8 +19,8 @@
 
 #define WALL_MS     120000
 #define REQUEST_MAX (64 * MiB)
-#define WHOLE_MAX   (32 * MiB)
-#define EVENT_MAX   (16 * MiB)
+#define WHOLE_MAX   (8 * MiB) /* as JSON it takes a multiple in memory */
+#define EVENT_MAX   (4 * MiB)
 #define ERROR_MAX   (64 * KiB)
 
 struct endpoint {
@@ -32,6 +32,7 @@ struct endpoint {
     char *name, *key_header, *proxy, *ca_file; /* owned, or NULL */
     const char *key;                           /* within key_header, or NULL */
     uint64_t wall_ms, max_tokens;
+    bool no_tools;  /* it is said to know none, and is offered none */
     unsigned bends; /* IN(row of the adapter's): what it is known to refuse */
 };
 
@@ -78,7 +79,8 @@ static void give(struct asking *a)
         .name = a->draft.name,
     };
 
-    a->endpoint->bends = a->bends;
+    if (a->tried)
+        a->endpoint->bends = a->bends;
     reply.parts = draft_parts(&a->draft, &reply.stop);
     a->reading = true; /* a cancel from on_end() is one too many, and does no harm */
     a->watcher.on_end(a->arg, &reply, NULL);
@@ -204,6 +206,9 @@ static void read_whole(struct asking *a)
 /* All of it is there, or as much as there will be; why: what cut it off. */
 static void judge(struct asking *a, int status, const char *why)
 {
+    static const char cut[] = "hung up before the end of its answer";
+    bool begun = a->form == FORM_UNKNOWN || (a->form == FORM_STREAM && sse_is_one(&a->sse));
+
     if (!why && a->form == FORM_WHOLE && !a->nonsense)
         read_whole(a);
     if (a->cancelled) {
@@ -216,14 +221,10 @@ static void judge(struct asking *a, int status, const char *why)
         plaint_of_json(&p, a->draft.trouble);
         judge_plaint(a, p.status, 0, &p);
         plaint_done(&p); /* the call is gone, these are ours */
-    } else if (a->nonsense) {
-        fail_with(a, MODEL_NONSENSE, status, "answered something that is no reply");
-    } else if (a->draft.ended || (a->draft.has_stop && !why)) {
+    } else if (!a->nonsense && (a->draft.ended || (a->draft.has_stop && !why))) {
         give(a);
-    } else if (why) {
-        fail_with(a, MODEL_BUSY, status, why);
-    } else if (a->events) {
-        fail_with(a, MODEL_BUSY, status, "hung up before the end of its answer");
+    } else if (!a->nonsense && (why || begun)) {
+        fail_with(a, MODEL_BUSY, status, why ? why : cut);
     } else {
         fail_with(a, MODEL_NONSENSE, status, "answered something that is no reply");
     }
@@ -243,7 +244,7 @@ static bool bend(struct asking *a, const struct plaint *p)
         if (!value || (a->tried & IN(i)) || !plaint_mentions(p, b->key))
             continue;
         a->tried |= IN(i);
-        a->bends = b->back ? a->bends & ~IN(i - 1) : a->bends | IN(i);
+        a->bends = b->back ? a->bends & ~(IN(i) >> 1) : a->bends | IN(i);
         if (b->to)
             json_object_set(a->request, b->to, value);
         json_object_del(a->request, b->key);
@@ -337,15 +338,20 @@ static json_t *build_request(struct asking *a, const struct model_ask *ask)
     const struct adapter *ad = ep->adapter;
     AUTO_FREE char *name = ask->name.n > 0 ? mem_strndup(ask->name) : NULL;
     uint64_t most = ask->max_tokens ? ask->max_tokens : ep->max_tokens;
+    struct model_ask asked = *ask;
     const struct question q = {
-        .ask = ask,
+        .ask = &asked,
         .name = ep->name ? ep->name
                 : name   ? name
                          : ep->label,
         .max_tokens = most ? most : ad->max_tokens,
         .sees_images = ep->model.sees_images,
     };
-    json_t *request = ad->request(&q);
+    json_t *request;
+
+    if (ep->no_tools)
+        asked.tools = NULL;
+    request = ad->request(&q);
 
     for (size_t i = 0; i < ad->bend_count; i++) {
         json_t *value = ep->bends & IN(i) ? json_object_get(request, ad->bends[i].key) : NULL;
@@ -363,7 +369,8 @@ static struct model_call *endpoint_ask(struct model *m, const struct model_ask *
 {
     struct endpoint *ep = (struct endpoint *)m;
     struct asking *a = mem_zalloc(sizeof(*a));
-    uint64_t wall_ms = ask->wall_ms ? ask->wall_ms : ep->wall_ms;
+    uint64_t wanted_ms = ask->wall_ms ? ask->wall_ms : ep->wall_ms;
+    uint64_t wall_ms = wanted_ms < INT32_MAX ? wanted_ms : INT32_MAX;
 
     *a = (struct asking){
         .call.model = m,
@@ -371,7 +378,7 @@ static struct model_call *endpoint_ask(struct model *m, const struct model_ask *
         .arg = arg,
         .endpoint = ep,
         .bends = ep->bends,
-        .with_tools = json_array_size(ask->tools) > 0,
+        .with_tools = !ep->no_tools && json_array_size(ask->tools) > 0,
         .own_name = ep->name || ask->name.n == 0,
         .deadline_us = time_mono_us() + (int64_t)wall_ms * 1000,
     };
@@ -421,10 +428,10 @@ static char *copy(const char *text)
 
 static char *join(const char *a, size_t n, const char *b)
 {
-    char *text = mem_zalloc(n + strlen(b) + 1);
+    size_t size = n + strlen(b) + 1;
+    char *text = mem_zalloc(size);
 
-    memcpy(text, a, n);
-    memcpy(text + n, b, strlen(b));
+    snprintf(text, size, "%.*s%s", (int)n, a, b);
     return text;
 }
 
@@ -459,6 +466,7 @@ struct model *endpoint_new(struct loop *l, struct web *w, const struct model_con
         .ca_file = copy(config->ca_file),
         .wall_ms = config->timeout_ms ? config->timeout_ms : WALL_MS,
         .max_tokens = config->max_tokens,
+        .no_tools = config->text_only,
     };
     if (config->key && *config->key) {
         ep->key_header = join(ad->key_header, strlen(ad->key_header), config->key);

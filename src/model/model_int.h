@@ -8,8 +8,8 @@
 struct web;
 struct post;
 
-struct web *web_new(struct loop *l, struct err *e);
-void web_free(struct web *w); /* after the last post; NULL is none */
+struct web *web_new(struct loop *l); /* opens nothing before the first post */
+void web_free(struct web *w);        /* after the last post; NULL is none */
 
 struct post_spec {
     const char *url;
@@ -46,6 +46,7 @@ struct sse {
     struct buf line, data;
     bool after_cr; /* a line feed now belongs to the end of the line before */
     bool begun;    /* past the byte order mark */
+    bool known;    /* there was a line such as events have */
 };
 
 /* An event's data; -1 ends the reading. */
@@ -55,6 +56,8 @@ void sse_init(struct sse *s, size_t max);
 void sse_done(struct sse *s);
 /* -1: fn said so, with e->kind ERR_NONE, or a line is too long. */
 int sse_feed(struct sse *s, struct str bytes, sse_fn *fn, void *arg, struct err *e) MUST_CHECK;
+/* Whether this is a stream of events, if only the beginning of one. */
+bool sse_is_one(const struct sse *s);
 /* There are no more bytes: what whole lines said counts, half a line does not. */
 void sse_finish(struct sse *s, sse_fn *fn, void *arg);
 
@@ -87,7 +90,7 @@ int draft_args(struct draft *d, size_t at, struct str json) MUST_CHECK;
 int draft_kept(struct draft *d, size_t at, const char *api, const json_t *block) MUST_CHECK;
 /* More of a string in it; key is a literal. */
 int draft_kept_more(struct draft *d, size_t at, const char *key, const json_t *text) MUST_CHECK;
-bool draft_has(const struct draft *d, size_t at);
+size_t draft_calls(const struct draft *d);              /* how many */
 const char *draft_id(const struct draft *d, size_t at); /* of a call, or NULL */
 void draft_stop(struct draft *d, enum model_stop stop);
 void draft_trouble(struct draft *d, json_t *error);
@@ -127,8 +130,12 @@ struct adapter {
 
 extern const struct adapter adapter_openai, adapter_anthropic;
 
+/* --- parts.c: pieces of our own messages --- */
+
 /* What stands for an image where none can be seen. */
 json_t *image_note(const json_t *image);
+/* The schema of a tool, owned by the caller; there always is one. */
+json_t *tool_schema(const json_t *tool);
 /* The arguments of a call as an object, owned by the caller, whatever the model wrote. */
 json_t *call_args(const json_t *call);
 /* "" where there is none; the second is the caller's own. */

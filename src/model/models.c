@@ -14,7 +14,7 @@ struct tenant_model {
 };
 
 struct models {
-    struct web *web;      /* owned; NULL where there is no endpoint */
+    struct web *web;      /* owned */
     struct model **model; /* owned, and each of them; the scripted one is the last */
     size_t count;
     size_t standard;
@@ -33,39 +33,6 @@ struct model_call *model_ask(struct model *m, const struct model_ask *ask,
 void model_call_cancel(struct model_call *c)
 {
     c->model->ops->cancel(c);
-}
-
-/* --- pieces of messages, for all adapters --- */
-
-const char *text_of(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-
-    return text ? text : "";
-}
-
-json_t *text_in(const json_t *object, const char *key)
-{
-    json_t *text = json_object_get(object, key);
-
-    return json_is_string(text) ? json_incref(text) : json_string("");
-}
-
-json_t *image_note(const json_t *image)
-{
-    char size[SIZE_SHOWN];
-    size_t n = json_string_length(json_object_get(image, "data"));
-
-    return json_sprintf("[an image, %s, %s, which you cannot see]", text_of(image, "mime"),
-                        size_show(size, n / 4 * 3));
-}
-
-json_t *call_args(const json_t *call)
-{
-    json_t *args = json_object_get(call, "args");
-
-    return json_is_object(args) ? json_incref(args)
-                                : json_pack("{s:o}", "raw", text_in(call, "raw"));
 }
 
 /* --- the settings --- */
@@ -178,9 +145,7 @@ int models_check(const struct models_config *c, struct err *e)
 static int add_all(struct models *ms, const struct models_config *c, struct err *e)
 {
     ms->model = mem_zalloc((c->count + 1) * sizeof(struct model *));
-    ms->web = c->count > 0 ? web_new(c->loop, e) : NULL;
-    if (c->count > 0 && !ms->web)
-        return -1;
+    ms->web = web_new(c->loop);
     for (; ms->count < c->count; ms->count++)
         ms->model[ms->count] = endpoint_new(c->loop, ms->web, &c->models[ms->count]);
     if (c->script) {

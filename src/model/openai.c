@@ -154,12 +154,10 @@ static json_t *tools_of(const json_t *tools)
 
     json_array_foreach(tools, i, tool)
     {
-        json_t *schema = json_object_get(tool, "schema");
-
-        json_array_append_new(items,
-                              json_pack("{s:s, s:{s:s, s:s, s:O}}", "type", "function", "function",
-                                        "name", text_of(tool, "name"), "description",
-                                        text_of(tool, "description"), "parameters", schema));
+        json_array_append_new(items, json_pack("{s:s, s:{s:s, s:s, s:o}}", "type", "function",
+                                               "function", "name", text_of(tool, "name"),
+                                               "description", text_of(tool, "description"),
+                                               "parameters", tool_schema(tool)));
     }
     return items;
 }
@@ -225,12 +223,10 @@ static size_t call_at(const struct draft *d, const json_t *call, const char *id)
     const json_t *index = json_object_get(call, "index");
     json_int_t v = json_integer_value(index);
     const char *last;
-    size_t n = 0;
+    size_t n = draft_calls(d);
 
     if (json_is_integer(index))
         return CALL_AT + (v >= 0 && v < INDEX_MAX ? (size_t)v : INDEX_MAX);
-    while (n < INDEX_MAX && draft_has(d, CALL_AT + n))
-        n++;
     last = n > 0 ? draft_id(d, CALL_AT + n - 1) : NULL;
     return n > 0 && (!*id || (last && strcmp(last, id) == 0)) ? CALL_AT + n - 1 : CALL_AT + n;
 }

@@ -29,6 +29,21 @@ static int dispatch(struct sse *s, sse_fn *fn, void *arg)
     return rc;
 }
 
+static bool is_known(struct str line)
+{
+    static const char *const fields[] = {"data:", "event:", "id:", "retry:", ":"};
+
+    for (size_t i = 0; i < COUNT(fields); i++)
+        if (line.n >= strlen(fields[i]) && memcmp(line.p, fields[i], strlen(fields[i])) == 0)
+            return true;
+    return false;
+}
+
+bool sse_is_one(const struct sse *s)
+{
+    return s->known || is_known(buf_str(&s->line));
+}
+
 static int take_line(struct sse *s, sse_fn *fn, void *arg, struct err *e)
 {
     struct str line = buf_str(&s->line);
@@ -36,6 +51,7 @@ static int take_line(struct sse *s, sse_fn *fn, void *arg, struct err *e)
     if (!s->begun && line.n >= 3 && memcmp(line.p, "\xef\xbb\xbf", 3) == 0)
         line = (struct str){line.p + 3, line.n - 3};
     s->begun = true;
+    s->known = s->known || is_known(line);
     s->line.n = 0;
     if (line.n == 0)
         return dispatch(s, fn, arg);

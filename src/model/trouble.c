@@ -157,8 +157,10 @@ static bool is_about_tools(const struct plaint *p)
         "unexpected", "not permitted", "not allowed",  "not enabled",
         "--enable",   "extra inputs",  "extra fields", "unsupported",
     };
+    static const char *const one[] = {"tools[", "tools.", "schema", "function_parameters"};
 
-    return mentions_any(p, what, COUNT(what)) && mentions_any(p, how, COUNT(how));
+    return mentions_any(p, what, COUNT(what)) && mentions_any(p, how, COUNT(how)) &&
+           !mentions_any(p, one, COUNT(one));
 }
 
 enum model_trouble trouble_of(int status, const struct plaint *p, bool with_tools)

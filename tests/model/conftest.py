@@ -1,19 +1,6 @@
-import json
-import os
-import subprocess
-from pathlib import Path
-
 import pytest
+from driver import HELLO, TOOLS, drive
 from server import ModelServer
-
-ROOT = Path(__file__).resolve().parents[2]
-BUILD = Path(os.environ.get("RETORT_BIN", ROOT / "build" / "retort")).parent
-
-
-def program(name):
-    """A driver, with sanitizers where that build is there."""
-    asan = BUILD / "asan" / "tests" / name
-    return asan if asan.exists() else BUILD / "tests" / name
 
 
 @pytest.fixture(scope="session")
@@ -25,31 +12,6 @@ def server():
 @pytest.fixture(params=["openai", "anthropic"])
 def api(request):
     return request.param
-
-
-TOOLS = [{"name": "run_python", "description": "Runs code.",
-          "schema": {"type": "object", "properties": {"code": {"type": "string"}}}}]
-HELLO = [{"role": "user", "parts": [{"type": "text", "text": "hello"}]}]
-
-
-class Answers(list):
-    """What came, in order; end is what the driver says last."""
-
-    end = None
-
-
-def drive(document, env=None):
-    """The driver's lines; nothing may be left open when it ends."""
-    done = subprocess.run([program("model/model-driver")], input=json.dumps(document),
-                          capture_output=True, text=True, timeout=60,
-                          env={**os.environ, **(env or {})})
-    assert done.returncode == 0 and done.stderr == "", done.stdout + done.stderr
-    lines = [json.loads(line) for line in done.stdout.splitlines()]
-    assert lines.pop() == {"leaked": 0}
-    answers = Answers(lines)
-    answers.end = answers.pop()
-    assert answers.end["cloexec"]
-    return answers
 
 
 @pytest.fixture

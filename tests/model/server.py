@@ -15,7 +15,7 @@ the turns of the desk. Reply number n of the conversation, counted from the mess
 script, is turn n; after the last turn the reply is empty. With in_order=True the replies of the desk
 are counted instead, for conversations that leave out what is old. A turn is a list of steps:
 
-    {"text": t}                       {"thinking": t}   (Anthropic: a signed block; else reasoning_content)
+    {"text": t}    {"thinking": t}    (the latter is signed, or reasoning_content)
     {"python": code}  {"bash": cmd}   {"edit": input}   as calls of the tool that was offered for it
     {"tool": {"name", "input"}}       any call
     {"raw_call": {"name", "raw"}}     a call whose arguments are this text
@@ -385,6 +385,12 @@ def answer_huge_header(h, wire, body, kibibytes=200):
 
 def answer_redirect(h, wire, body, location="http://127.0.0.1:1/"):
     h.send_bytes(307, b"", location=location)
+
+
+def answer_say(h, wire, body, steps, plain=False):
+    """{"fault": "say", "steps": [...]}: this turn, whatever the script says."""
+    h.send_reply(wire, {**body, "stream": body.get("stream") and not plain},
+                 Reply(steps, wire.tools(body)))
 
 
 def answer_text_call(h, wire, body, code="print(6*7)"):

@@ -9,12 +9,16 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import HELLO, TOOLS, drive
+from driver import HELLO, TOOLS, drive
 from server import ModelServer
 
 CERTIFICATE = Path(__file__).parents[1] / "fetch" / "self-signed.pem"
 TURN = [{"text": "Let me see."}, {"python": "print(6*7)"}]
 CALL = {"type": "call", "name": "run_python", "args": {"code": "print(6*7)"}}
+
+
+def say(*steps, **more):
+    return {"fault": "say", "steps": list(steps), **more}
 
 
 def without_ids(parts):
@@ -112,10 +116,12 @@ def test_a_large_question_and_a_large_reply(server, ask, api):
     assert "y" * 3_000_000 in json.dumps(desk.bodies()[0])
 
 
-@pytest.mark.parametrize("stop", ["length", "refusal"])
-def test_how_a_reply_ends(server, ask, api, stop):
-    [reply] = ask(server.desk([[{"text": "half"}, {"stop": stop}]]), api)
-    assert reply["stop"] == stop and reply["parts"][0]["text"] == "half"
+def test_how_a_reply_ends(server, ask, api):
+    stops = ["length", "refusal"]
+    answers = ask(server.desk(faults=[say({"text": "half"}, {"stop": s}) for s in stops]), api,
+                  rounds=2)
+    assert [a["stop"] for a in answers] == stops
+    assert {a["parts"][0]["text"] for a in answers} == {"half"}
 
 
 def test_pause(server, ask):
@@ -153,17 +159,19 @@ def test_two_calls(server, ask, api):
     assert len({p["id"] for p in reply["parts"]}) == 2
 
 
+RAW = ["print(1)", '{"code": "a"}{"code": "a"}', '{"code": ', '"x"', "[1]",
+       '{"code": "a\\u0000b"}']
+
+
 @pytest.mark.parametrize("plain", [True, False])
-@pytest.mark.parametrize("raw", ["print(1)", '{"code": "a"}{"code": "a"}', '{"code": ', '"x"',
-                                 "[1]", '{"code": "a\\u0000b"}'])
-def test_arguments_that_are_no_object(server, ask, api, raw, plain):
-    desk = server.desk([[{"raw_call": {"name": "run_python", "raw": raw}}]],
-                       always="plain" if plain else None)
-    [reply] = ask(desk, api)
-    [part] = reply["parts"]
-    assert reply["stop"] == "calls" and part["args"] is None
-    if not (api == "anthropic" and plain):  # there JSON stands as it is, and not as text
-        assert part["raw"] == raw
+def test_arguments_that_are_no_object(server, ask, api, plain):
+    faults = [say({"raw_call": {"name": "run_python", "raw": raw}}, plain=plain) for raw in RAW]
+    answers = ask(server.desk(faults=faults), api, rounds=len(RAW))
+    for raw, reply in zip(RAW, answers):
+        [part] = reply["parts"]
+        assert reply["stop"] == "calls" and part["args"] is None, raw
+        if not (api == "anthropic" and plain):  # there JSON stands as it is, and not as text
+            assert part["raw"] == raw
 
 
 def test_no_arguments_are_an_empty_object(server, ask, api):
@@ -213,17 +221,21 @@ def test_429(server, ask, api):
                       "text": "the model fast answered 429: Rate limit reached"}
 
 
-@pytest.mark.parametrize("headers, least, most", [
+AGAIN = [
     ({"retry_after": "7"}, 7000, 7000),
     ({"retry_after": "1", "retry_after_ms": "250"}, 250, 251),
     ({"retry_after": None}, 0, 0),
     ({"retry_after": "soon"}, 0, 0),
     ({"retry_after": "999999999"}, 3600_000, 3600_000),
     ({"retry_after": "-1"}, 0, 0),
-])
-def test_when_to_come_again(server, ask, api, headers, least, most):
-    [failed] = ask(server.desk(faults=[{"fault": "429", **headers}]), api)
-    assert failed["trouble"] == "busy" and least <= failed["retry_ms"] <= most
+]
+
+
+def test_when_to_come_again(server, ask, api):
+    faults = [{"fault": "429", **headers} for headers, *_ in AGAIN]
+    answers = ask(server.desk(faults=faults), api, rounds=len(AGAIN))
+    for (headers, least, most), failed in zip(AGAIN, answers):
+        assert failed["trouble"] == "busy" and least <= failed["retry_ms"] <= most, headers
 
 
 def test_when_to_come_again_as_a_date(server, ask, api):
@@ -232,17 +244,17 @@ def test_when_to_come_again_as_a_date(server, ask, api):
     assert 60_000 < failed["retry_ms"] <= 101_000
 
 
-@pytest.mark.parametrize("status, trouble", [
-    (400, "denied"), (401, "denied"), (403, "denied"), (404, "denied"), (408, "busy"),
-    (409, "busy"), (413, "too_long"), (422, "denied"), (500, "busy"), (502, "busy"), (503, "busy"),
-    (529, "busy"),
-])
-def test_statuses(server, ask, api, status, trouble):
-    desk = server.desk(faults=[{"fault": "status", "status": status}])
-    [failed] = ask(desk, api)
-    assert (failed["trouble"], failed["status"]) == (trouble, status)
-    assert failed["text"] == f"the model fast answered {status}: something broke"
-    assert len(desk.requests) == 1  # trying again is for others to decide
+STATUSES = {400: "denied", 401: "denied", 403: "denied", 404: "denied", 408: "busy", 409: "busy",
+            413: "too_long", 422: "denied", 500: "busy", 502: "busy", 503: "busy", 529: "busy"}
+
+
+def test_statuses(server, ask, api):
+    desk = server.desk(faults=[{"fault": "status", "status": s} for s in STATUSES])
+    answers = ask(desk, api, rounds=len(STATUSES))
+    assert {a["status"]: a["trouble"] for a in answers} == STATUSES
+    for failed in answers:
+        assert failed["text"] == f"the model fast answered {failed['status']}: something broke"
+    assert len(desk.requests) == len(STATUSES)  # trying again is for others to decide
 
 
 def test_no_credit_left_is_not_busy(server, ask):
@@ -256,17 +268,24 @@ def test_too_long(server, ask, api):
     assert (failed["trouble"], failed["status"]) == ("too_long", 400)
 
 
-@pytest.mark.parametrize("message", [
+TOO_LONG = [
     "This model's maximum context length is 4096 tokens",
     "the request exceeds the available context size. try increasing the context size",
     "input length and `max_tokens` exceed context limit: 199000 + 4096 > 200000",
     "prompt is too long: 5 tokens > 4 maximum",
     "Input is too long for requested model.",
-])
-def test_too_long_in_other_words(server, ask, api, message):
-    desk = server.desk(faults=[{"fault": "status", "status": 400, "message": message}])
-    [failed] = ask(desk, api, {"max_tokens": 9})
-    assert failed["trouble"] == "too_long" and len(desk.requests) == 1
+]
+
+
+def refusals(messages):
+    return [{"fault": "status", "status": 400, "message": m} for m in messages]
+
+
+def test_too_long_in_other_words(server, ask, api):
+    desk = server.desk(faults=refusals(TOO_LONG))
+    answers = ask(desk, api, {"max_tokens": 9}, rounds=len(TOO_LONG))
+    assert [a["trouble"] for a in answers] == ["too_long"] * len(TOO_LONG)
+    assert len(desk.requests) == len(TOO_LONG)
 
 
 def test_no_tools(server, ask, api):
@@ -277,27 +296,43 @@ def test_no_tools(server, ask, api):
     assert reply["stop"] == "done"
 
 
-@pytest.mark.parametrize("message", [
-    'registry.ollama.ai/library/gemma:2b does not support tools',
+NO_TOOLS = [
+    "registry.ollama.ai/library/gemma:2b does not support tools",
     '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set',
     "tools: Extra inputs are not permitted",
     "Function calling is not enabled for this model",
-])
-def test_no_tools_in_other_words(server, ask, message):
-    desk = server.desk(faults=[{"fault": "status", "status": 400, "message": message}])
-    assert ask(desk, "openai")[0]["trouble"] == "no_tools"
+]
+
+
+def test_no_tools_in_other_words(server, ask):
+    answers = ask(server.desk(faults=refusals(NO_TOOLS)), "openai", rounds=len(NO_TOOLS))
+    assert [a["trouble"] for a in answers] == ["no_tools"] * len(NO_TOOLS)
+
+
+WRONG_TOOL = [
+    "tools.0.input_schema: JSON schema is invalid",
+    "tools[0].function.parameters: 'oneOf' is not permitted",
+    "Invalid schema for function 'x': 'foo' is not supported in tools",
+]
 
 
 def test_a_tool_that_is_wrong_is_not_no_tools(server, ask, api):
-    desk = server.desk(faults=[{"fault": "status", "status": 400, "message":
-                                "tools.0.input_schema: JSON schema is invalid"}])
-    answers = ask(desk, api)
-    assert answers[0]["trouble"] == "denied" and not answers.end["text_only"]
+    """Else one caller's mistake would take tools away from all."""
+    answers = ask(server.desk(faults=refusals(WRONG_TOOL)), api, rounds=len(WRONG_TOOL))
+    assert [a["trouble"] for a in answers] == ["denied"] * len(WRONG_TOOL)
+    assert not answers.end["text_only"]
 
 
 def test_one_name_of_many_without_tools_is_not_all_of_them(server, ask, api):
     answers = ask(server.desk(faults=["no-tools"]), api, {"name": "small"}, {"name": None})
     assert answers[0]["trouble"] == "no_tools" and not answers.end["text_only"]
+
+
+def test_text_only_is_never_offered_tools(server, ask, api):
+    desk = server.desk([TURN])
+    answers = ask(desk, api, {"one_at_a_time": True}, {"text_only": True})
+    assert not {"tools", "tool_choice", "parallel_tool_calls"} & set(desk.bodies()[0])
+    assert answers.end["text_only"]
 
 
 def test_a_key_that_is_repeated_is_not_told(server, ask, api):
@@ -315,16 +350,15 @@ def test_what_is_told_is_one_short_line(server, ask, api):
 
 
 def test_a_cut_stream(server, ask, api):
-    for after in (0, 1, 3, 5):
-        [failed] = ask(server.desk([TURN], [{"fault": "cut-stream", "after": after}]), api)
-        assert failed["trouble"] == ("busy" if after else "nonsense"), after
+    faults = [{"fault": "cut-stream", "after": after} for after in (0, 1, 3, 5)]
+    answers = ask(server.desk([TURN], faults), api, rounds=4)
+    assert [a["trouble"] for a in answers] == ["busy"] * 4
 
 
 def test_nonsense(server, ask, api):
-    for fault in ("bad-json", "bad-stream"):
-        [failed] = ask(server.desk([TURN], [fault]), api)
-        assert (failed["trouble"], failed["text"]) == \
-            ("nonsense", "the model fast answered something that is no reply"), fault
+    answers = ask(server.desk([TURN], ["bad-json", "bad-stream"]), api, rounds=2)
+    assert [(a["trouble"], a["text"]) for a in answers] == \
+        [("nonsense", "the model fast answered something that is no reply")] * 2
 
 
 def test_an_error_within_a_stream(server, ask, api):
@@ -333,9 +367,9 @@ def test_an_error_within_a_stream(server, ask, api):
 
 
 def test_floods(server, ask, api):
-    for fault in ("endless", "endless-event", "huge-header"):
-        [failed] = ask(server.desk(faults=[fault]), api)
-        assert failed["trouble"] == "nonsense", fault
+    faults = ["endless", "endless-event", "huge-header"]
+    answers = ask(server.desk(faults=faults), api, rounds=3)
+    assert [a["trouble"] for a in answers] == ["nonsense"] * 3
 
 
 def test_a_flood_of_an_error_is_only_begun(server, ask, api):
@@ -345,10 +379,9 @@ def test_a_flood_of_an_error_is_only_begun(server, ask, api):
 
 
 def test_a_drip_ends_with_the_time(server, ask, api):
-    for fault in ("drip", "silence"):
-        [failed] = ask(server.desk(faults=[fault]), api, {"wall_ms": 300})
-        assert (failed["trouble"], failed["text"]) == \
-            ("busy", "the model fast did not answer in time"), fault
+    answers = ask(server.desk(faults=["drip", "silence"]), api, {"wall_ms": 300}, rounds=2)
+    assert [(a["trouble"], a["text"]) for a in answers] == \
+        [("busy", "the model fast did not answer in time")] * 2
 
 
 def test_time_of_the_setting(server, ask, api):

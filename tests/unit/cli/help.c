@@ -41,7 +41,9 @@ static void test_every_option_is_told(void **state)
             char flag[64];
             snprintf(flag, sizeof(flag), "--%s%s%s ", options[i].name,
                      options[i].metavar ? " " : "", options[i].metavar ? options[i].metavar : "");
-            if (options[i].commands & IN(commands[c]->id)) {
+            if (options[i].not_from & IN(SOURCE_FLAG)) {
+                assert_null(strstr(b.p, flag)); /* it is no flag */
+            } else if (options[i].commands & IN(commands[c]->id)) {
                 assert_has(b.p, flag);
                 assert_has(b.p, options[i].text);
             } else if (!option_by_name(str_of(options[i].name), IN(commands[c]->id))) {

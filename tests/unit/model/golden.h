@@ -14,8 +14,8 @@ static inline json_t *json_of(const char *text)
     json_error_t e;
     json_t *v;
 
-    for (char *c = copy; *c; c++)
-        *c = *c == '\'' ? '"' : *c;
+    for (char *c = strchr(copy, '\''); c; c = strchr(c, '\''))
+        *c = '"';
     v = json_loads(copy, JSON_DECODE_ANY, &e);
     if (!v)
         fail_msg("%s: %s", e.text, copy);
