@@ -2,9 +2,10 @@
  * What a model has written, made into code: whatever it is, code comes out of it, no
  * longer than what went in, and text where text went in.
  *
- * links: src/doors/qwen/fences.c src/doors/qwen/json5.c src/doors/qwen/params.c
+ * links: src/written/fences.c src/written/json5.c src/doors/qwen/params.c
  */
 #include "doors/qwen/params.h"
+#include "written/written.h"
 
 #include "support/fuzz.h"
 

@@ -50,6 +50,8 @@ struct agent_config {
     struct store *store;
     struct models *models;
     struct agent_budget budget;
+    uint64_t tenant_loops; /* that go on at a time; 0: 256 */
+    uint64_t record_ms;    /* a loop is kept for so long after its end; 0: for ever */
 };
 
 struct agent *agent_new(const struct agent_config *config);
@@ -61,17 +63,22 @@ struct agent_spec {
     struct str tool;  /* on record: "code_execution" */
     struct str owner; /* the end user of the tenant, or empty */
     struct str request, context;
-    struct str sandbox;   /* a session of the caller's, or empty: a new one ... */
-    struct str pool;      /* ... of this pool; empty: the first */
-    struct str input_dir; /* where the code finds files: "/home/uploaded_files"; empty: its cwd */
-    const struct file_input *files; /* put there first */
+    struct str sandbox;             /* a session of the caller's, or empty: a new one ... */
+    struct str pool;                /* ... of this pool; empty: the first */
+    struct str input_dir;           /* where a model is told to look for files; empty: in the cwd */
+    const struct file_input *files; /* put first, by their paths in the workspace */
     size_t file_count;
     struct str model;  /* that the request named, or empty */
     struct model *own; /* the client's own, asked when no other is configured; or NULL. Until the
                           end, or agent_forget_model() */
+    bool own_only;     /* and no other is asked */
     bool can_answer;   /* somebody can be asked: agent_provide() */
+    bool external;     /* asked for over MCP, as in struct approval_spec */
     const struct agent_budget *budget; /* or NULL: the config's; at most that */
 };
+
+/* The client's own model is gone: what asks it fails, and nothing asks it again. */
+void agent_forget_model(struct agent *a, struct model *own);
 
 /* The record, borrowed: a new reference to keep it; never changed. */
 typedef void agent_fn(void *arg, const json_t *record, const struct err *failed);
@@ -83,6 +90,11 @@ void agent_start(struct agent *a, const struct caller *c, const struct agent_spe
 /* owner NULL: whoever's of the tenant. */
 void agent_get(struct agent *a, const struct caller *c, struct str id, const struct str *owner,
                agent_fn *fn, void *arg);
+/* Newest first. */
+typedef void agent_list_fn(void *arg, json_t *const *records, size_t count, bool more,
+                           const struct err *failed);
+void agent_list(struct agent *a, const struct caller *c, const struct str *owner, struct page page,
+                agent_list_fn *fn, void *arg);
 /* An answer to the question it waits with, as text; an approval: {"approve": bool, "reason"} as
  * JSON text or "yes"/"no". ERR_CONFLICT: it does not wait. */
 void agent_provide(struct agent *a, const struct caller *c, struct str id, struct str text,

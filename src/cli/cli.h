@@ -10,6 +10,7 @@
  */
 #pragma once
 
+#include "agent/agent.h"
 #include "service/service.h"
 
 enum exit_status {
@@ -84,6 +85,11 @@ struct anthropic_settings {
     bool download_uploads, capture_cwd;
 };
 
+struct ubik_settings {
+    char *pool; /* owned, or NULL */
+    uint64_t event_bytes;
+};
+
 /* Whom the doors ask that have a model behind them. */
 struct endpoint_settings {
     char *label;                            /* owned: NAME of [model NAME] */
@@ -99,6 +105,12 @@ struct model_settings {
     struct endpoint_settings one;      /* what every model has at first */
     struct endpoint_settings *all;     /* owned: the [model NAME] sections, each of them complete */
     size_t count;
+};
+
+/* What a request in plain words may cost. */
+struct agent_settings {
+    struct agent_budget budget;
+    uint64_t tenant_loops;
 };
 
 /* What only `keys` has. */
@@ -119,7 +131,9 @@ struct settings {
     struct qwen_settings qwen;
     struct prisme_settings prisme;
     struct anthropic_settings anthropic;
+    struct ubik_settings ubik;
     struct model_settings model;
+    struct agent_settings agent;
     struct service_pool pool;   /* of run: the one; of serve: what every pool has at first */
     struct service_pool *pools; /* owned: the [pool NAME] sections, each of them complete */
     size_t pool_count;
@@ -139,7 +153,7 @@ struct settings {
     bool keep_going;
     bool verbose;
     bool fixtures; /* of the conformance suite, in MCP */
-    enum { TOOLS_NATIVE, TOOLS_QWEN, TOOLS_PRISME, TOOLS_AZURE } tools; /* of mcp */
+    enum { TOOLS_NATIVE, TOOLS_QWEN, TOOLS_PRISME, TOOLS_AZURE, TOOLS_UBIK } tools; /* of mcp */
     bool help;
     unsigned char from[OPTIONS_MAX]; /* an enum source_kind for each row of options.c */
     int argc;                        /* what SIGHUP reads again */

@@ -36,7 +36,9 @@ enum option_group {
     GROUP_QWEN,
     GROUP_PRISME,
     GROUP_ANTHROPIC,
+    GROUP_UBIK,
     GROUP_MODEL,
+    GROUP_AGENT,
     GROUP_OTHER,
     GROUP__COUNT
 };

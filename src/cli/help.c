@@ -16,9 +16,11 @@ static const char *const headings[GROUP__COUNT] = {
     [GROUP_POOL] = "Pools",
     [GROUP_LIMITS] = "Limits",
     [GROUP_QWEN] = "The door for Qwen-Agent",
+    [GROUP_UBIK] = "The door for Ubik",
     [GROUP_PRISME] = "The door for Prisme.ai",
     [GROUP_ANTHROPIC] = "The door for Anthropic's SDKs",
     [GROUP_MODEL] = "Models, for what is asked in plain words",
+    [GROUP_AGENT] = "The loop behind requests in plain words",
     [GROUP_OTHER] = "Other",
 };
 

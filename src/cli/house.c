@@ -80,3 +80,12 @@ struct service *service_of(const struct settings *s, struct loop *l, struct engi
     pools_free(environments, s->environment_count);
     return sv;
 }
+
+struct agent *agent_of(const struct settings *s, struct loop *l, struct service *sv,
+                       struct store *st, struct models *models)
+{
+    const struct agent_config config = {
+        .loop = l, .service = sv, .store = st, .models = models, .record_ms = s->serve.record_ms};
+
+    return agent_new(&config);
+}

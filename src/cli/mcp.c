@@ -16,6 +16,7 @@
  * the janitor see that, and do the same.
  */
 #include "doors/mcp/mcp.h"
+#include "agent/agent.h"
 #include "cli/janitor.h"
 #include "cli/serve_int.h"
 #include "doors/azure/azure.h"
@@ -39,7 +40,7 @@ struct local {
     struct mcp *mcp;
     struct seeds seeds; /* whose tools are shown; or nothing */
     struct model_set model_set;
-    struct models *models; /* of those tools */
+    struct models *models;
 
     size_t steps_done;
     char guest_dir[PATH_MAX];
@@ -51,6 +52,7 @@ struct local {
     struct engine *engine;
     struct store *store;
     struct service *service;
+    struct agent *agent;
 };
 
 /* --- the end --- */
@@ -151,10 +153,18 @@ static int start_service(struct local *lo, struct err *e)
     return lo->service ? 0 : -1;
 }
 
+static int start_agent(struct local *lo, struct err *e)
+{
+    (void)e;
+    lo->agent = agent_of(lo->s, lo->loop, lo->service, lo->store, lo->models);
+    agent_resume(lo->agent);
+    return 0;
+}
+
 /* The order is the argument: what forks and what needs root comes before the first thread. */
 static int (*const steps[])(struct local *lo, struct err *e) = {
-    check_floor, find_guest,  find_user,      make_state, start_engine,
-    leave_root,  reach_state, complete_pools, open_store, start_service,
+    check_floor, find_guest,     find_user,  make_state,    start_engine, leave_root,
+    reach_state, complete_pools, open_store, start_service, start_agent,
 };
 
 /* Blocks for as long as it takes to build a house, a few tenths of a second, once. */
@@ -166,6 +176,13 @@ static struct service *the_service(void *arg, struct err *e)
         if (steps[lo->steps_done](lo, e) < 0)
             return NULL;
     return lo->service;
+}
+
+static struct agent *the_agent(void *arg, struct err *e)
+{
+    struct local *lo = arg;
+
+    return the_service(lo, e) ? lo->agent : NULL;
 }
 
 /* --- the client's fds --- */
@@ -205,6 +222,8 @@ static void stop(void *arg)
 static void take_down(struct local *lo)
 {
     mcp_free(lo->mcp);
+    seeds_stop(&lo->seeds);
+    agent_free(lo->agent);
     service_free(lo->service);
     if (lo->store)
         store_close(lo->store);
@@ -229,6 +248,7 @@ static const struct face *face_of(struct local *lo)
     return lo->s->tools == TOOLS_QWEN     ? qwen_face(lo->seeds.qwen.room)
            : lo->s->tools == TOOLS_PRISME ? prisme_face(lo->seeds.prisme.room)
            : lo->s->tools == TOOLS_AZURE  ? azure_face()
+           : lo->s->tools == TOOLS_UBIK   ? ubik_face(lo->seeds.ubik.room)
                                           : NULL;
 }
 
@@ -243,6 +263,9 @@ static void live(struct local *lo, pid_t parent)
         .outside = pools_reach_out(lo->s),
         .fixtures = lo->s->fixtures,
         .face = face_of(lo),
+        .thinks = &tool_code_execution,
+        .thinks_ctx = lo->seeds.ubik.room,
+        .has_model = models_find(lo->models, "local", (struct str){0}) != NULL,
     };
 
     lo->mcp = mcp_new(&config);
@@ -259,11 +282,11 @@ static void live(struct local *lo, pid_t parent)
 
 static int build_seeds(struct local *lo, struct err *e)
 {
-    const struct seeds_config config = {.settings = lo->s, .mcp = {.loop = lo->loop}};
+    const struct seeds_config config = {
+        .settings = lo->s, .mcp = {.loop = lo->loop}, .agent = the_agent, .agent_arg = lo};
 
-    if (lo->s->tools == TOOLS_NATIVE)
-        return 0;
-    return seeds_rooms(&lo->seeds, &config, e);
+    seeds_ubik(&lo->seeds, &config);
+    return lo->s->tools == TOOLS_NATIVE ? 0 : seeds_rooms(&lo->seeds, &config, e);
 }
 
 /* At once, as the keys may be for root alone to read; nobody is asked yet. */

@@ -130,7 +130,7 @@ const struct option options[] = {
      .text = "Code that runs longer is answered for over MCP with what there is."},
 
     {"tools",           0, OPTION_CHOICE, GROUP_SERVER, MCP, AT(tools), .metavar = "NAME",
-     .choices = "native|qwen|prisme|azure", .not_from = IN(SOURCE_FILE),
+     .choices = "native|qwen|prisme|azure|ubik", .not_from = IN(SOURCE_FILE),
      .text = "Show these tools: our own, or those of another system."},
     {"pool",         0, OPTION_PATH, GROUP_POOL, MCP, AT(pool_name), .metavar = "NAME",
      .not_from = IN(SOURCE_FILE), .unset = "all, and the first for those who name none",
@@ -280,6 +280,12 @@ const struct option options[] = {
      AT(anthropic.download_uploads),
      .text = "Let clients download what they have uploaded, which Anthropic does not."},
 
+    {"ubik-pool",       0, OPTION_PATH, GROUP_UBIK, SERVE | MCP, AT(ubik.pool), .metavar = "NAME",
+     .unset = "the first", .text = "The pool of its sandboxes."},
+    {"ubik-event-size", 0, OPTION_SIZE, GROUP_UBIK, SERVE, AT(ubik.event_bytes),
+     1 * KiB, 16 * MiB, .metavar = "SIZE",
+     .text = "Of one event of a stream; a larger one comes in pieces."},
+
     {"model",           0, OPTION_PATH, GROUP_MODEL, SERVE | MCP, AT(model.standard), .metavar = "NAME",
      .unset = "the first", .text = "Of several models, the one for requests that name none."},
     {"model-tenants",   0, OPTION_TEXT, GROUP_MODEL, SERVE | MCP, AT(model.tenants), .metavar = "PAIRS",
@@ -311,6 +317,27 @@ const struct option options[] = {
      .unset = "none", .text = "Ask through this proxy; those of the environment do not count."},
     {"model-ca",        0, OPTION_PATH, GROUP_MODEL, SERVE | MCP, AT(model.one.ca_file), .metavar = "FILE",
      .unset = "the system's", .text = "Certificates that its TLS is trusted by."},
+
+    {"agent-loops",     0, OPTION_COUNT, GROUP_AGENT, SERVE | MCP, AT(agent.tenant_loops),
+     1, 10000, .metavar = "N", .text = "Requests in plain words under way at a time, per tenant."},
+    {"agent-steps",     0, OPTION_COUNT, GROUP_AGENT, SERVE | MCP, AT(agent.budget.plan_steps),
+     1, 20, .metavar = "N", .text = "Steps of a plan."},
+    {"agent-rounds",    0, OPTION_COUNT, GROUP_AGENT, SERVE | MCP, AT(agent.budget.rounds),
+     1, 100, .metavar = "N", .text = "Runs of code for one request; a short plan has fewer."},
+    {"agent-attempts",  0, OPTION_COUNT, GROUP_AGENT, SERVE | MCP, AT(agent.budget.attempts),
+     1, 20, .metavar = "N", .text = "Failed runs of one step, once the plan was changed for them."},
+    {"agent-run-timeout", 0, OPTION_SECONDS, GROUP_AGENT, SERVE | MCP, AT(agent.budget.run_ms),
+     100, DAY_MS, .metavar = "S", .text = "Wall time of one run."},
+    {"agent-timeout",   0, OPTION_SECONDS, GROUP_AGENT, SERVE | MCP, AT(agent.budget.wall_ms),
+     1000, DAY_MS, .metavar = "S", .text = "Time for one request, without what it waits for people."},
+    {"agent-model-timeout", 0, OPTION_SECONDS, GROUP_AGENT, SERVE | MCP, AT(agent.budget.model_ms),
+     1000, DAY_MS, .metavar = "S", .text = "Time for one reply of a model."},
+    {"agent-input",     0, OPTION_COUNT, GROUP_AGENT, SERVE | MCP, AT(agent.budget.input_chars),
+     10000, 100000000, .metavar = "N", .text = "Characters that a model is sent at a time."},
+    {"agent-tokens",    0, OPTION_COUNT, GROUP_AGENT, SERVE | MCP, AT(agent.budget.tokens),
+     1000, 1000000000, .metavar = "N", .text = "Tokens of a model for one request."},
+    {"agent-wait",      0, OPTION_SECONDS, GROUP_AGENT, SERVE | MCP, AT(agent.budget.wait_ms),
+     1000, 30 * DAY_MS, .metavar = "S", .text = "How long it waits for somebody's answer."},
 
     {"python",  0,   OPTION_PATH, GROUP_OTHER, RUN | DOCTOR, AT(pool.python), .metavar = "PATH",
      .unset = "/usr/bin/python3, else from PATH",
@@ -443,6 +470,19 @@ void settings_init(struct settings *s)
                                                .idle_ms = 5 * MINUTE_MS,
                                                .answer_ms = 270 * SECOND_MS,
                                                .approval_ms = 45 * SECOND_MS};
+    s->ubik = (struct ubik_settings){.event_bytes = 64 * KiB};
+    s->agent = (struct agent_settings){
+        .budget = {.plan_steps = 6,
+                   .rounds = 20,
+                   .attempts = 3,
+                   .run_ms = MINUTE_MS,
+                   .wall_ms = 10 * MINUTE_MS,
+                   .model_ms = 2 * MINUTE_MS,
+                   .input_chars = 400000,
+                   .tokens = 2000000,
+                   .wait_ms = 5 * MINUTE_MS},
+        .tenant_loops = 256
+    };
     s->model.one.timeout_ms = 2 * MINUTE_MS;
     limits_default(&s->pool.limits);
 }
@@ -528,6 +568,7 @@ void settings_done(struct settings *s)
                      s->prisme.sources,
                      s->prisme.source_key,
                      s->anthropic.pool,
+                     s->ubik.pool,
                      s->model.script,
                      s->model.standard,
                      s->model.tenants};

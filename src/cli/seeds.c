@@ -79,9 +79,30 @@ static struct mcp *mcp_of(const struct seeds_config *c, const struct face *face,
     return mcp_new(&config);
 }
 
+void seeds_ubik(struct seeds *d, const struct seeds_config *c)
+{
+    struct ubik_config config = {
+        .loop = c->mcp.loop,
+        .agent = c->agent,
+        .arg = c->agent_arg,
+        .pool = c->settings->ubik.pool,
+        .public_url = c->settings->serve.public_url,
+        .address = c->address,
+        .event_bytes = c->settings->ubik.event_bytes,
+        .keep_ms = c->settings->serve.record_ms,
+    };
+
+    memcpy(config.secret, c->mcp.secret, sizeof(config.secret));
+    d->ubik.room = ubik_new(&config);
+}
+
 int seeds_rooms(struct seeds *d, const struct seeds_config *c, struct err *e)
 {
-    return build_qwen(d, c, e) < 0 ? -1 : build_prisme(d, c, e);
+    if (build_qwen(d, c, e) < 0 || build_prisme(d, c, e) < 0)
+        return -1;
+    if (!d->ubik.room)
+        seeds_ubik(d, c);
+    return 0;
 }
 
 int seeds_open(struct seeds *d, const struct seeds_config *c, struct err *e)
@@ -90,6 +111,8 @@ int seeds_open(struct seeds *d, const struct seeds_config *c, struct err *e)
         return -1;
     d->qwen.mcp = mcp_of(c, qwen_face(d->qwen.room), "/qwen/mcp");
     d->prisme.mcp = mcp_of(c, prisme_face(d->prisme.room), "/prisme/mcp");
+    d->ubik.mcp = mcp_of(c, ubik_face(d->ubik.room), "/ubik/mcp");
+    d->ubik.mcp_too = mcp_of(c, ubik_face(d->ubik.room), "/mcp/ubik");
     return 0;
 }
 
@@ -104,22 +127,38 @@ void seeds_add(struct seeds *d, struct http *h)
     prisme_door_trust(&d->prisme.mcp_door, d->prisme.room);
     http_add(h, &d->prisme.door);
     http_add(h, &d->prisme.mcp_door);
+    ubik_door_init(&d->ubik.door, d->ubik.room);
+    mcp_door_init(&d->ubik.mcp_door, d->ubik.mcp);
+    mcp_door_init(&d->ubik.mcp_door_too, d->ubik.mcp_too);
+    http_add(h, &d->ubik.door);
+    http_add(h, &d->ubik.mcp_door);
+    http_add(h, &d->ubik.mcp_door_too);
 }
 
 void seeds_drain(struct seeds *d)
 {
     mcp_drain(d->qwen.mcp);
     mcp_drain(d->prisme.mcp);
+    mcp_drain(d->ubik.mcp);
+    mcp_drain(d->ubik.mcp_too);
 }
 
 void seeds_free_mcp(struct seeds *d)
 {
     mcp_free(take_ptr(&d->qwen.mcp));
     mcp_free(take_ptr(&d->prisme.mcp));
+    mcp_free(take_ptr(&d->ubik.mcp));
+    mcp_free(take_ptr(&d->ubik.mcp_too));
+}
+
+void seeds_stop(struct seeds *d)
+{
+    ubik_stop(d->ubik.room);
 }
 
 void seeds_free(struct seeds *d)
 {
     qwen_free(take_ptr(&d->qwen.room));
     prisme_free(take_ptr(&d->prisme.room));
+    ubik_free(take_ptr(&d->ubik.room));
 }

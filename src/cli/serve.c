@@ -11,6 +11,7 @@
  * While it serves it keeps, where root started it, CAP_SETUID and CAP_SETGID over
  * the ids of sandboxes (sandbox/server_user.c); else nothing.
  */
+#include "agent/agent.h"
 #include "cli/serve_int.h"
 #include "cli/state.h"
 #include "doors/anthropic/anthropic.h"
@@ -50,6 +51,7 @@ struct server {
     struct store *store;
     struct models *models;
     struct service *service;
+    struct agent *agent;
     struct http *http;
     struct mcp *mcp;
     struct azure *azure;
@@ -121,7 +123,19 @@ static int build_service(struct server *sv, struct err *e)
         return -1;
     sv->service =
         service_of(sv->s, sv->loop, sv->engine, sv->store, sv->pools, sv->s->pool_count, e);
-    return sv->service ? 0 : -1;
+    if (!sv->service)
+        return -1;
+    sv->agent = agent_of(sv->s, sv->loop, sv->service, sv->store, sv->models);
+    agent_resume(sv->agent);
+    return 0;
+}
+
+static struct agent *the_agent(void *arg, struct err *e)
+{
+    struct server *sv = arg;
+
+    (void)e;
+    return sv->agent;
 }
 
 static struct service *the_service(void *arg, struct err *e)
@@ -134,15 +148,16 @@ static struct service *the_service(void *arg, struct err *e)
 
 static int build_seeds(struct server *sv, const struct mcp_config *mcp, struct err *e)
 {
-    const struct seeds_config config = {.settings = sv->s, .mcp = *mcp, .address = sv->address};
+    const struct seeds_config config = {.settings = sv->s,
+                                        .mcp = *mcp,
+                                        .address = sv->address,
+                                        .agent = the_agent,
+                                        .agent_arg = sv};
 
     for (size_t i = 0; i < sv->listeners.count && !*sv->address; i++)
         if (sv->listeners.item[i].address.at.any.sa_family != AF_UNIX)
             listener_show(&sv->listeners.item[i], sv->s->serve.tls_cert != NULL, sv->address);
-    if (seeds_open(&sv->seeds, &config, e) < 0)
-        return -1;
-    seeds_add(&sv->seeds, sv->http);
-    return 0;
+    return seeds_open(&sv->seeds, &config, e);
 }
 
 static void build_anthropic(struct server *sv)
@@ -197,6 +212,11 @@ static int build_doors(struct server *sv, struct err *e)
         return -1;
     rest_door_init(&sv->rest, sv->http);
     operator_door(&sv->operator, sv->http);
+    if (build_seeds(sv, &mcp, e) < 0)
+        return -1;
+    mcp.thinks = &tool_code_execution;
+    mcp.thinks_ctx = sv->seeds.ubik.room;
+    mcp.has_model = models_find(sv->models, "", (struct str){0}) != NULL;
     sv->mcp = mcp_new(&mcp);
     mcp_follow(sv->mcp, sv->service);
     mcp_door_init(&sv->mcp_door, sv->mcp);
@@ -207,8 +227,7 @@ static int build_doors(struct server *sv, struct err *e)
     azure_door_init(&sv->azure_door, sv->azure);
     http_add(sv->http, &sv->azure_door);
     build_anthropic(sv);
-    if (build_seeds(sv, &mcp, e) < 0)
-        return -1;
+    seeds_add(&sv->seeds, sv->http);
     for (size_t i = 0; i < sv->listeners.count; i++) {
         struct listener *l = &sv->listeners.item[i];
         if (http_listen(sv->http, take_fd(&l->fd), l->local, e) < 0)
@@ -357,6 +376,8 @@ static void take_down(struct server *sv)
     seeds_free_mcp(&sv->seeds);
     if (sv->http)
         http_free(sv->http);
+    seeds_stop(&sv->seeds);
+    agent_free(sv->agent);
     if (sv->service)
         service_free(sv->service);
     if (sv->store)

@@ -7,6 +7,7 @@
 #include "doors/mcp/mcp.h"
 #include "doors/prisme/prisme.h"
 #include "doors/qwen/qwen.h"
+#include "doors/ubik/ubik.h"
 #include "model/model.h"
 
 /* Refuses a machine below --isolation-floor. Runs processes of its own. */
@@ -39,6 +40,9 @@ struct service *service_of(const struct settings *s, struct loop *l, struct engi
                            struct store *st, const struct service_pool *pools, size_t count,
                            struct err *e);
 
+struct agent *agent_of(const struct settings *s, struct loop *l, struct service *sv,
+                       struct store *st, struct models *models);
+
 /* --- models.c: whom the doors ask --- */
 
 struct model_set {
@@ -69,19 +73,29 @@ struct seeds {
         char key[256]; /* signs the tokens of trusted sources */
         size_t key_n;
     } prisme;
+    struct {
+        struct ubik *room;
+        struct mcp *mcp, *mcp_too; /* at both of its addresses */
+        struct door door, mcp_door, mcp_door_too;
+    } ubik;
 };
 
 struct seeds_config {
     const struct settings *settings; /* borrowed: outlives them */
     struct mcp_config mcp;           /* what every MCP room of theirs has */
     const char *address;             /* "http://127.0.0.1:8000", or NULL; borrowed */
+    /* The agent, made when it is needed; NULL with *e when it cannot be made. */
+    struct agent *(*agent)(void *arg, struct err *e);
+    void *agent_arg;
 };
 /* The rooms alone, without doors: for one who needs a face of theirs. */
 int seeds_rooms(struct seeds *d, const struct seeds_config *c, struct err *e) MUST_CHECK;
+void seeds_ubik(struct seeds *d, const struct seeds_config *c); /* that room alone */
 int seeds_open(struct seeds *d, const struct seeds_config *c, struct err *e) MUST_CHECK;
 void seeds_add(struct seeds *d, struct http *h);
 void seeds_drain(struct seeds *d);
 void seeds_free_mcp(struct seeds *d); /* before the service, as mcp_free() */
+void seeds_stop(struct seeds *d);     /* after that, and before the agent goes */
 void seeds_free(struct seeds *d);     /* after the last request */
 
 /* The address and three commands to try. */

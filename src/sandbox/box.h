@@ -19,6 +19,7 @@
 
 #define BOX_USER       1000 /* who the code runs as, inside */
 #define BOX_WORKSPACE  "/workspace"
+#define BOX_UPLOADS    BOX_WORKSPACE "/uploaded_files"
 #define BOX_GUEST_DIR  "/opt/retort"
 #define BOX_CACHE_DIR  "/var/cache/retort"
 #define BOX_PROXY_PORT 3128 /* on the loopback of the box, where there is a way out */

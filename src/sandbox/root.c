@@ -67,13 +67,15 @@ static const struct text_file text_files[] = {
     {"/etc/resolv.conf",   "# there is no name server: this sandbox has no network\n"                },
 };
 
-/* /mnt/data is what the workspace is called in code written for Azure. */
+/* /mnt/data is what the workspace is called in code written for Azure; where code written for Ubik
+ * looks for its documents is a folder of it. */
 static const char *const box_links[][2] = {
-    {"/proc/self/fd",   STAGE "/dev/fd"    },
-    {"/proc/self/fd/0", STAGE "/dev/stdin" },
-    {"/proc/self/fd/1", STAGE "/dev/stdout"},
-    {"/proc/self/fd/2", STAGE "/dev/stderr"},
-    {BOX_WORKSPACE,     STAGE "/mnt/data"  },
+    {"/proc/self/fd",   STAGE "/dev/fd"             },
+    {"/proc/self/fd/0", STAGE "/dev/stdin"          },
+    {"/proc/self/fd/1", STAGE "/dev/stdout"         },
+    {"/proc/self/fd/2", STAGE "/dev/stderr"         },
+    {BOX_WORKSPACE,     STAGE "/mnt/data"           },
+    {BOX_UPLOADS,       STAGE "/home/uploaded_files"},
 };
 
 #define SOURCES_MAX 64
@@ -230,7 +232,8 @@ static int put_links(struct err *e)
 static int build_tree(struct tree *t, struct err *e)
 {
     static const char *const places[] = {STAGE "/proc",    STAGE "/tmp", STAGE "/workspace",
-                                         STAGE "/dev/shm", STAGE "/run", STAGE "/mnt"};
+                                         STAGE "/dev/shm", STAGE "/run", STAGE "/mnt",
+                                         STAGE "/home"};
 
     if (mount("tmpfs", STAGE, "tmpfs", MS_NOSUID | MS_NODEV, "mode=755,size=64m") < 0)
         return err_sys(e, "mount the new root");

@@ -267,3 +267,33 @@ int db_item_expire(struct db *db, int64_t now_ms, size_t limit, struct err *e)
 {
     return db->ops->item_expire(db, now_ms, limit, e);
 }
+
+/* --- loop --- */
+
+int db_loop_put(struct db *db, const struct loop_row *r, struct err *e)
+{
+    return db->ops->loop_put(db, r, e);
+}
+
+int db_loop_get(struct db *db, const char *tenant, const char *id, struct loop_row *ret,
+                struct err *e)
+{
+    return db->ops->loop_get(db, tenant, id, ret, e);
+}
+
+int db_loop_list(struct db *db, const char *tenant, const char *owner, struct page page,
+                 struct loop_row **ret, size_t *ret_count, struct err *e)
+{
+    return db->ops->loop_list(db, tenant, owner, page, ret, ret_count, e);
+}
+
+int db_loop_unfinished(struct db *db, size_t limit, struct loop_row **ret, size_t *ret_count,
+                       struct err *e)
+{
+    return db->ops->loop_unfinished(db, limit, ret, ret_count, e);
+}
+
+int db_loop_forget(struct db *db, int64_t before_ms, size_t limit, struct err *e)
+{
+    return db->ops->loop_forget(db, before_ms, limit, e);
+}

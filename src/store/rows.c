@@ -101,6 +101,14 @@ static const struct column item_columns[] = {
 };
 const struct row_type item_type = TYPE(item_columns, item_row);
 
+static const struct column loop_columns[] = {
+    COLUMN(FIXED, loop_row, id),       COLUMN(TEXT, loop_row, tenant),
+    COLUMN(TEXT, loop_row, owner),     COLUMN(TEXT, loop_row, status),
+    COLUMN(INT, loop_row, created_ms), COLUMN(INT, loop_row, ended_ms),
+    COLUMN(TEXT, loop_row, record),    COLUMN(TEXT, loop_row, events),
+};
+const struct row_type loop_type = TYPE(loop_columns, loop_row);
+
 static const struct column number_columns[] = {
     {COLUMN_INT, 0, sizeof(int64_t)}
 };
@@ -166,4 +174,9 @@ void pool_key_row_done(struct pool_key_row *r)
 void item_row_done(struct item_row *r)
 {
     row_done(&item_type, r);
+}
+
+void loop_row_done(struct loop_row *r)
+{
+    row_done(&loop_type, r);
 }

@@ -211,6 +211,7 @@ struct db *sqlite_open(const char *path, struct err *e)
     sqlite_approvals(&q->ops);
     sqlite_pools(&q->ops);
     sqlite_items(&q->ops);
+    sqlite_loops(&q->ops);
     if (open_file(q, path, e) == 0)
         return &q->db;
     err_wrap(e, "%s", path);

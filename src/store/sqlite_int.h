@@ -5,7 +5,7 @@
 
 #include <sqlite3.h>
 
-#define STATEMENTS_MAX 96
+#define STATEMENTS_MAX 128
 
 struct sqlite {
     struct db db;
@@ -97,3 +97,4 @@ void sqlite_files(struct db_ops *ops);
 void sqlite_approvals(struct db_ops *ops);
 void sqlite_pools(struct db_ops *ops);
 void sqlite_items(struct db_ops *ops);
+void sqlite_loops(struct db_ops *ops);

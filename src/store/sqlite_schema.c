@@ -90,6 +90,17 @@ static const char third[] =
     "  PRIMARY KEY (pool, tenant)"
     ") STRICT, WITHOUT ROWID;";
 
+/* What agents do about requests in plain words. */
+static const char fourth[] =
+    "CREATE TABLE loops ("
+    "  id TEXT PRIMARY KEY, tenant TEXT NOT NULL, owner TEXT NOT NULL, status TEXT NOT NULL,"
+    "  created_ms INTEGER NOT NULL, ended_ms INTEGER NOT NULL, record TEXT NOT NULL,"
+    "  events TEXT NOT NULL"
+    ") STRICT;"
+    "CREATE INDEX loops_by_tenant ON loops (tenant, created_ms, id);"
+    "CREATE INDEX loops_by_owner ON loops (tenant, owner, created_ms, id);"
+    "CREATE INDEX loops_by_end ON loops (ended_ms);";
+
 /* What doors keep of their own. */
 static const char items[] =
     "CREATE TABLE items ("
@@ -102,7 +113,7 @@ static const char items[] =
     "CREATE INDEX items_by_end ON items (expires_ms) WHERE expires_ms > 0;"
     "CREATE INDEX items_by_hash ON items (hash) WHERE hash <> '';";
 
-static const char *const steps[] = {first, second, third, items};
+static const char *const steps[] = {first, second, third, fourth, items};
 
 static int on_version(void *arg, int count, char **values, char **names)
 {

@@ -288,6 +288,32 @@ int db_pool_key_put(struct db *db, const struct pool_key_row *r, struct err *e) 
 int db_pool_key_get(struct db *db, const char *pool, const char *tenant, struct pool_key_row *ret,
                     struct err *e) MUST_CHECK; /* 1, 0, -1 */
 
+/* --- loops: what an agent does about a request in plain words --- */
+
+struct loop_row {
+    char id[ID_MAX];              /* "toolu_..." */
+    char *tenant;                 /* owned */
+    char *owner;                  /* owned: the end user of the tenant, or "" */
+    char *status;                 /* owned */
+    int64_t created_ms, ended_ms; /* ended_ms 0: it goes on */
+    char *record;                 /* owned: a JSON object of the agent's */
+    char *events;                 /* owned: a JSON array of the same */
+};
+void loop_row_done(struct loop_row *r);
+
+/* Or replaces what may change: status, ended_ms, record and events. */
+int db_loop_put(struct db *db, const struct loop_row *r, struct err *e) MUST_CHECK;
+int db_loop_get(struct db *db, const char *tenant, const char *id, struct loop_row *ret,
+                struct err *e) MUST_CHECK; /* 1, 0, -1 */
+/* Newest first, without events. owner NULL: anybody's of the tenant. */
+int db_loop_list(struct db *db, const char *tenant, const char *owner, struct page page,
+                 struct loop_row **ret, size_t *ret_count, struct err *e) MUST_CHECK;
+/* Every tenant's that goes on, oldest first. */
+int db_loop_unfinished(struct db *db, size_t limit, struct loop_row **ret, size_t *ret_count,
+                       struct err *e) MUST_CHECK;
+/* Ended before this: gone. Returns how many. */
+int db_loop_forget(struct db *db, int64_t before_ms, size_t limit, struct err *e) MUST_CHECK;
+
 /* --- files: uploaded once, used in many sessions --- */
 
 struct file_row {

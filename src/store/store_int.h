@@ -78,6 +78,15 @@ struct db_ops {
     int (*pool_key_get)(struct db *db, const char *pool, const char *tenant,
                         struct pool_key_row *ret, struct err *e);
 
+    int (*loop_put)(struct db *db, const struct loop_row *r, struct err *e);
+    int (*loop_get)(struct db *db, const char *tenant, const char *id, struct loop_row *ret,
+                    struct err *e);
+    int (*loop_list)(struct db *db, const char *tenant, const char *owner, struct page page,
+                     struct loop_row **ret, size_t *ret_count, struct err *e);
+    int (*loop_unfinished)(struct db *db, size_t limit, struct loop_row **ret, size_t *ret_count,
+                           struct err *e);
+    int (*loop_forget)(struct db *db, int64_t before_ms, size_t limit, struct err *e);
+
     int (*file_put)(struct db *db, const struct file_row *r, struct err *e);
     int (*file_get)(struct db *db, const char *tenant, const char *id, struct file_row *ret,
                     struct err *e);
@@ -131,7 +140,7 @@ struct row_type {
     size_t count, size;
 };
 extern const struct row_type key_type, session_type, space_type, exec_type, file_type,
-    approval_type, pool_type, pool_key_type, item_type;
+    approval_type, pool_type, pool_key_type, item_type, loop_type;
 extern const struct row_type number_type; /* one int64_t */
 
 void row_done(const struct row_type *t, void *row);

@@ -23,9 +23,12 @@ SERVE = ["listen", "socket-mode", "config", "check-config", "state", "user", "is
          "prisme-packages-more", "prisme-activation", "prisme-sources", "prisme-source-key",
          "anthropic-pool", "anthropic-timeout", "anthropic-cell-timeout", "anthropic-turns",
          "anthropic-wall", "anthropic-idle", "anthropic-answer-wait", "anthropic-approval-wait",
-         "anthropic-capture-cwd", "anthropic-download-uploads", "model", "model-tenants",
-         "model-script", "model-url", "model-api", "model-name", "model-key-file", "model-timeout",
-         "model-max-tokens", "model-images", "model-text-only", "model-proxy", "model-ca", "help"]
+         "anthropic-capture-cwd", "anthropic-download-uploads", "ubik-pool", "ubik-event-size",
+         "model", "model-tenants", "model-script", "model-url", "model-api", "model-name",
+         "model-key-file", "model-timeout", "model-max-tokens", "model-images", "model-text-only",
+         "model-proxy", "model-ca", "agent-loops", "agent-steps", "agent-rounds", "agent-attempts",
+         "agent-run-timeout", "agent-timeout", "agent-model-timeout", "agent-input",
+         "agent-tokens", "agent-wait", "help"]
 KEYS = ["tenant", "name", "admin", "approver", "quiet", "config", "state", "json", "verbose", "help"]
 RUN = ["code", "shell", "keep-going", "file", "out", *LIMITS, "python", "preload", "json", "verbose",
        "help"]

@@ -12,7 +12,8 @@ and not its state. It speaks chat completions and Messages, streamed when asked.
 
 What is played, as with --model-script: the last text of the user that begins with {"turns", else
 the turns of the desk. Reply number n of the conversation, counted from the message that has the
-script, is turn n; after the last turn the reply is empty. A turn is a list of steps:
+script, is turn n; after the last turn the reply is empty. With in_order=True the replies of the desk
+are counted instead, for conversations that leave out what is old. A turn is a list of steps:
 
     {"text": t}    {"thinking": t}    (the latter is signed, or reasoning_content)
     {"python": code}  {"bash": cmd}   {"edit": input}   as calls of the tool that was offered for it
@@ -50,15 +51,15 @@ def texts_of(message):
     return [p["text"] for p in content or [] if p.get("type") == "text"]
 
 
-def find_turn(messages, turns):
-    """The steps that come now."""
+def find_turn(messages, turns, number=None):
+    """The steps that come now; number: of the reply, where the conversation does not tell."""
     start = 0
     for i, message in reversed(list(enumerate(messages))):
         found = [t for t in texts_of(message) if t.startswith('{"turns"')]
         if message["role"] == "user" and found:
             turns, start = json.loads(found[0])["turns"], i
             break
-    n = sum(m["role"] == "assistant" for m in messages[start:])
+    n = sum(m["role"] == "assistant" for m in messages[start:]) if number is None else number
     return turns[n] if n < len(turns) else []
 
 
@@ -423,8 +424,9 @@ STAYS = {"no-tools", "no-parallel", "no-max-tokens", "no-max-completion-tokens",
 
 
 class Desk:
-    def __init__(self, server, number, turns=None, faults=(), always=None):
+    def __init__(self, server, number, turns=None, faults=(), always=None, in_order=False):
         self.turns, self.faults, self.always = turns or [], list(faults), always
+        self.in_order, self.replies = in_order, 0
         self.requests = []
         self.lock = threading.Lock()
         self.base = f"http://127.0.0.1:{server.port}/d/{number}"
@@ -505,7 +507,10 @@ class Handler(BaseHTTPRequestHandler):
     # what is played
 
     def reply(self, wire, body):
-        return Reply(find_turn(body["messages"], self.desk.turns), wire.tools(body))
+        with self.desk.lock:
+            number = self.desk.replies if self.desk.in_order else None
+            self.desk.replies += 1
+        return Reply(find_turn(body["messages"], self.desk.turns, number), wire.tools(body))
 
     def send_reply(self, wire, body, reply):
         if not body.get("stream"):
@@ -593,9 +598,9 @@ class ModelServer:
         self.http.shutdown()
         self.http.server_close()
 
-    def desk(self, turns=None, faults=(), always=None):
+    def desk(self, turns=None, faults=(), always=None, in_order=False):
         number = str(next(self.numbers))
-        self.http.desks[number] = Desk(self, number, turns, faults, always)
+        self.http.desks[number] = Desk(self, number, turns, faults, always, in_order)
         return self.http.desks[number]
 
 

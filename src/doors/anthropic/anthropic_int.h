@@ -19,10 +19,6 @@ struct anthropic {
 
 /* --- door.c --- */
 
-/* The body of a BODY_BYTES route, borrowed from the request. NULL: it is no JSON object, and that
- * is answered. */
-json_t *body_object(struct request *r);
-
 /* A time as text, null for 0. */
 json_t *stamp_value(int64_t ms);
 

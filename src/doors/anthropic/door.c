@@ -44,27 +44,6 @@ json_t *stamp_value(int64_t ms)
     return json_string(text);
 }
 
-static void drop(void *p)
-{
-    json_decref(p);
-}
-
-json_t *body_object(struct request *r)
-{
-    json_t *body = NULL;
-    struct err e;
-
-    if (json_read_any(request_body(r), &body, &e) < 0) {
-        answer_fail(r, 400, CODE_INVALID, NULL, "%s", e.text);
-        return NULL;
-    }
-    request_keep(r, drop, body);
-    if (json_is_object(body))
-        return body;
-    answer_fail(r, 400, CODE_INVALID, NULL, "the body is no JSON object");
-    return NULL;
-}
-
 void anthropic_door_init(struct door *ret, struct anthropic *a)
 {
     *ret = (struct door){.name = "anthropic",

@@ -44,16 +44,19 @@ static const char *const parts[] = {"system", "messages", "tools"};
 
 void handle_count_tokens(struct request *r)
 {
-    const json_t *body = body_object(r);
+    json_t *body = NULL;
     uint64_t sum = 0;
+    struct err e;
 
-    if (!body)
-        return;
-    if (json_array_size(json_object_get(body, "messages")) == 0)
-        return answer_fail(r, 400, CODE_INVALID, NULL,
-                           "messages: at least one message is required");
-    for (size_t i = 0; i < COUNT(parts); i++)
-        sum += tokens_of(json_object_get(body, parts[i]));
-    answer_json(r, 200,
-                json_pack("{s:I, s:n}", "input_tokens", (json_int_t)sum, "context_management"));
+    if (json_read_any(request_body(r), &body, &e) < 0)
+        return answer_fail(r, 400, CODE_INVALID, NULL, "%s", e.text);
+    if (json_array_size(json_object_get(body, "messages")) == 0) {
+        answer_fail(r, 400, CODE_INVALID, NULL, "messages: at least one message is required");
+    } else {
+        for (size_t i = 0; i < COUNT(parts); i++)
+            sum += tokens_of(json_object_get(body, parts[i]));
+        answer_json(r, 200,
+                    json_pack("{s:I, s:n}", "input_tokens", (json_int_t)sum, "context_management"));
+    }
+    json_decref(body);
 }

@@ -188,7 +188,14 @@ struct str guard_cors(struct request *r)
 
 /* --- the key --- */
 
-static struct str secret(struct request *r)
+static struct str query_secret(struct request *r)
+{
+    struct str key = request_query(r, "api_key");
+
+    return key.p ? key : request_query(r, "token");
+}
+
+struct str request_secret(struct request *r)
 {
     struct str bearer = request_header(r, "authorization");
     struct str key = request_header(r, "x-api-key");
@@ -199,7 +206,9 @@ static struct str secret(struct request *r)
             bearer.p++, bearer.n--;
         return bearer;
     }
-    return key.n ? key : request_header(r, "x-ms-apikey"); /* an empty one is none */
+    if (key.n == 0) /* an empty one is none */
+        key = request_header(r, "x-ms-apikey");
+    return key.n > 0 || !(r->route->flags & ROUTE_QUERY_KEY) ? key : query_secret(r);
 }
 
 /* The one place where a request gets its tenant. */
@@ -214,7 +223,8 @@ bool guard_key(struct request *r)
 
     if (known < 0)
         return false;
-    if (!open && !known && !service_authorise(r->http->config.service, secret(r), local, &caller)) {
+    if (!open && !known &&
+        !service_authorise(r->http->config.service, request_secret(r), local, &caller)) {
         answer_header(r, "www-authenticate", r->door->challenge ? r->door->challenge : "Bearer");
         return REFUSE(r, 401, "unauthorized",
                       "a valid key is needed: Authorization: Bearer KEY, or x-api-key: KEY");

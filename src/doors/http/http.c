@@ -164,8 +164,11 @@ void *http_on_target(void *arg, const char *target, struct MHD_Connection *mhd)
 
 static bool admit(struct request *r)
 {
-    return guard_host(r) && guard_origin(r) && route(r) && guard_key(r) && query(r) &&
-           body_begin(r);
+    if (!guard_host(r) || !guard_origin(r) || !route(r))
+        return false;
+    if (r->route->flags & ROUTE_QUERY_KEY ? !query(r) || !guard_key(r) : !guard_key(r) || !query(r))
+        return false;
+    return body_begin(r);
 }
 
 enum MHD_Result http_on_request(void *arg, struct MHD_Connection *mhd, const char *url,

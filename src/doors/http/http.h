@@ -71,11 +71,13 @@ enum body_kind {
 };
 
 enum route_flags {
-    ROUTE_OPEN = 1,   /* no key needed: /health */
-    ROUTE_ADMIN = 2,  /* an admin's key */
-    ROUTE_HIDDEN = 4, /* not in the OpenAPI document */
-    ROUTE_LOCAL = 8,  /* no key needed over a local listener */
-    ROUTE_QUERY = 16, /* the handler looks at the query by itself: nothing in it is refused */
+    ROUTE_OPEN = 1,       /* no key needed: /health */
+    ROUTE_ADMIN = 2,      /* an admin's key */
+    ROUTE_HIDDEN = 4,     /* not in the OpenAPI document */
+    ROUTE_LOCAL = 8,      /* no key needed over a local listener */
+    ROUTE_QUERY = 16,     /* the handler looks at the query by itself: nothing in it is refused */
+    ROUTE_QUERY_KEY = 32, /* a key may be in the query, as api_key or token: for readers of event
+                             streams, which in a browser can send no headers */
 };
 
 /* A further answer of a route: another status, or another shape of the same one. */
@@ -166,6 +168,8 @@ struct str request_query(struct request *r, const char *name);  /* p NULL: not t
 struct str request_header(struct request *r, const char *name); /* likewise */
 /* One that may be there several times: the next of its values, *at being 0 at first. */
 struct str request_query_next(struct request *r, const char *name, size_t *at);
+/* The key or token that came with it; empty: none. */
+struct str request_secret(struct request *r);
 json_t *request_json(struct request *r);       /* BODY_JSON: never NULL */
 struct str request_body(struct request *r);    /* BODY_BYTES */
 const char *request_scheme(struct request *r); /* "http" or "https" */

@@ -275,7 +275,8 @@ json_t *call_state(const struct call *c)
     return c->state;
 }
 
-void call_ask_all(struct call *c, json_t *requests, json_t *state)
+/* Takes requests and state. */
+static void ask_all(struct call *c, json_t *requests, json_t *state, bool repeats)
 {
     AUTO_FREE char *text = NULL;
     json_t *carried, *asked = json_array(), *v;
@@ -285,7 +286,8 @@ void call_ask_all(struct call *c, json_t *requests, json_t *state)
     json_object_foreach(requests, key, v) json_array_append_new(asked, json_string(key));
     if (!c->answers)
         c->answers = json_object();
-    carried = json_pack("{s:o, s:O, s:o*}", "asked", asked, "answers", c->answers, "own", state);
+    carried = json_pack("{s:o, s:O, s:o*, s:b}", "asked", asked, "answers", c->answers, "own",
+                        state, "repeats", repeats);
     text = state_sign(c, carried);
     json_decref(carried);
     if (!text) {
@@ -296,6 +298,17 @@ void call_ask_all(struct call *c, json_t *requests, json_t *state)
     }
     call_result(c, json_pack("{s:s, s:o, s:s}", "resultType", "input_required", "inputRequests",
                              requests, "requestState", text));
+}
+
+void call_ask_all(struct call *c, json_t *requests, json_t *state)
+{
+    ask_all(c, requests, state, false);
+}
+
+void call_ask_again(struct call *c, json_t *requests, json_t *state)
+{
+    json_object_clear(c->answers);
+    ask_all(c, requests, state, true);
 }
 
 /* --- the one way to ask --- */

@@ -237,6 +237,9 @@ struct mcp *mcp_new(const struct mcp_config *config)
     if (m->config.answer_ms == 0)
         m->config.answer_ms = ANSWER_MS;
     m->own = face_native;
+    m->own.thinks = config->thinks;
+    m->own.ctx = config->thinks_ctx;
+    m->own.has_model = config->has_model;
     m->face = config->face ? config->face : &m->own;
     if (config->fixtures) {
         m->own.more = &fixtures;

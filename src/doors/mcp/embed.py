@@ -11,7 +11,7 @@ import re
 import sys
 from pathlib import Path
 
-MIME = {".md": "text/markdown", ".html": "text/html;profile=mcp-app"}
+MIME = {".md": "text/markdown", ".py": "text/x-python", ".html": "text/html;profile=mcp-app"}
 
 
 def front_matter(text, folder):

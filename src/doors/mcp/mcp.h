@@ -15,6 +15,7 @@
 
 struct mcp;
 struct face;
+struct tool;
 
 #define MCP_SECRET_BYTES 32
 
@@ -31,8 +32,11 @@ struct mcp_config {
     /* Over HTTP: how clients reach us, and who gives them tokens, comma-separated; borrowed. NULL:
      * nobody does. */
     const char *public_url, *oauth_servers;
-    const struct face *face; /* what is shown; NULL: the tools of our own; borrowed */
-    const char *path;        /* over HTTP: where; NULL: "/mcp"; borrowed */
+    const struct face *face;   /* what is shown; NULL: the tools of our own; borrowed */
+    const struct tool *thinks; /* beside our own: one that needs a model; or NULL; borrowed */
+    void *thinks_ctx;          /* borrowed: what it works with */
+    bool has_model;            /* it has one without asking the client for its own */
+    const char *path;          /* over HTTP: where; NULL: "/mcp"; borrowed */
 };
 
 struct mcp *mcp_new(const struct mcp_config *config);

@@ -352,14 +352,31 @@ json_t *call_input(const struct call *c, const char *key);
 json_t *call_state(const struct call *c);
 /* Ends the call with input_required. Takes both; state: or NULL. */
 void call_ask_all(struct call *c, json_t *requests, json_t *state);
+/* The same where the answer may come more than once: what was answered before is not carried, and
+ * state tells which question it was. */
+void call_ask_again(struct call *c, json_t *requests, json_t *state);
 /* Before the handler runs: reads inputResponses and requestState. False: answered. */
 bool call_read_input(struct call *c);
 bool input_is_good(const json_t *responses); /* an object of objects */
 
+/* --- sampling.c: the client's own model --- */
+
+/* A model that asks through somebody who can reach the client: when it has a question, on_question
+ * hears of it, and later whoever that is says sampler_answer(). One question at a time. */
+struct sampler;
+struct sampler *sampler_new(const struct call *c, loop_fn *on_question, void *arg);
+void sampler_free(struct sampler *s); /* after the last call of its model; NULL is none */
+struct model *sampler_model(struct sampler *s);
+/* The params of sampling/createMessage: borrowed; NULL when nothing is asked. */
+json_t *sampler_question(struct sampler *s);
+/* result: or NULL with failed. From the loop. Without a question it does nothing. */
+void sampler_answer(struct sampler *s, const json_t *result, const struct err *failed);
+
 /* --- state.c: what a client carries for us from one call to the next --- */
 
-/* Signed: it comes back from the same key, with the same request, in time, and once. Owned; NULL
- * when it is too long. */
+/* Signed: it comes back from the same key, with the same request, in time, and once; where it has
+ * "repeats": true, more often, and whoever made it finds out what is new. Owned; NULL when it is
+ * too long. */
 char *state_sign(const struct call *c, const json_t *state);
 /* -1: it is not ours, not for this call, too old, or was used. *ret is owned. */
 int state_open(struct call *c, struct str text, json_t **ret, struct err *e) MUST_CHECK;
@@ -408,6 +425,9 @@ struct face {
     const char *pool;             /* where its tools run when a call names none; NULL: the first */
     unsigned changes;             /* IN(CHANGE_*): what clients can hear of */
     const struct face_more *more; /* or NULL */
+    void *ctx;                    /* borrowed: what its tools work with, or NULL */
+    const struct tool *thinks;    /* or NULL: one that needs a model, ... */
+    bool has_model;               /* ... ours; else it is shown to those who have one */
 };
 extern const struct face face_native;
 
@@ -742,22 +762,23 @@ struct mcp {
     const struct face *face;            /* what is shown: own, or the config's */
     struct conversation *conversations; /* owned */
     size_t conversation_count;
-    struct call *calls;              /* those of no conversation */
-    size_t call_count;               /* of all: each holds us */
-    bool draining;                   /* nothing new that stays open */
-    bool freed;                      /* the last call frees the rest */
-    struct listeners *listeners;     /* owned by listen.c */
-    struct tasks *tasks;             /* owned by tasks.c */
-    struct states *states;           /* owned by state.c */
-    struct stdio *stdio;             /* owned by stdio.c */
-    struct roll *roll;               /* owned by conversation.c */
-    struct kept *kept;               /* owned: streams.c */
-    char *challenge;                 /* owned: of 401 over HTTP, or NULL */
-    struct route routes[3];          /* of config.path */
-    char *tools_text[VERSION_COUNT]; /* owned: results of tools/list, or NULL */
-    struct service *followed;        /* borrowed: tells what changes; or NULL */
-    struct reading *reads_waiting;   /* resources to be read */
-    size_t reads;                    /* at this moment */
+    struct call *calls;          /* those of no conversation */
+    size_t call_count;           /* of all: each holds us */
+    bool draining;               /* nothing new that stays open */
+    bool freed;                  /* the last call frees the rest */
+    struct listeners *listeners; /* owned by listen.c */
+    struct tasks *tasks;         /* owned by tasks.c */
+    struct states *states;       /* owned by state.c */
+    struct stdio *stdio;         /* owned by stdio.c */
+    struct roll *roll;           /* owned by conversation.c */
+    struct kept *kept;           /* owned: streams.c */
+    char *challenge;             /* owned: of 401 over HTTP, or NULL */
+    struct route routes[3];      /* of config.path */
+    char
+        *tools_text[VERSION_COUNT][2]; /* owned: results of tools/list, or NULL; [1]: with thinks */
+    struct service *followed;          /* borrowed: tells what changes; or NULL */
+    struct reading *reads_waiting;     /* resources to be read */
+    size_t reads;                      /* at this moment */
 };
 /* Frees what is left when the last call has gone. */
 void mcp_release(struct mcp *m);

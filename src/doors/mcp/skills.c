@@ -27,6 +27,8 @@ static const char *title_of(const struct embedded *f)
 {
     if (f->matter)
         return "Skill: how to work with this code interpreter";
+    if (strstr(f->uri, "/scripts/"))
+        return "Skill: a script to be run";
     return is_skill(f) ? "Skill: recipes" : "Page that shows the result of a run";
 }
 

@@ -164,7 +164,8 @@ static int take(struct call *c, struct str payload, json_t **ret, struct err *e)
                      "requestState is older than %d minutes: make the call again without it and "
                      "without inputResponses",
                      STATE_MS / 60000);
-    else if (!use(states_of(c->mcp), nonce, ends))
+    else if (!json_is_true(json_object_get(json_object_get(whole, "state"), "repeats")) &&
+             !use(states_of(c->mcp), nonce, ends))
         rc = err_set(e, ERR_CALLER,
                      "requestState was used before: make the call again without it and without "
                      "inputResponses");

@@ -71,6 +71,17 @@ static bool has_stubs(const struct face *f)
 
 /* --- the list --- */
 
+static bool can_think(const struct call *c)
+{
+    return c->face->thinks && (c->face->has_model || call_can(c, "sampling"));
+}
+
+/* Not everybody is shown the same. */
+static bool differs(const struct face *f)
+{
+    return (f->thinks && !f->has_model) || has_stubs(f);
+}
+
 static json_t *tools_show(const struct call *c)
 {
     bool stubs = has_stubs(c->face);
@@ -78,13 +89,16 @@ static json_t *tools_show(const struct call *c)
 
     for (size_t i = 0; c->face->tools[i]; i++)
         json_array_append_new(list, tool_show(c, tool_meant(c, c->face->tools[i])));
+    if (can_think(c))
+        json_array_append_new(list, tool_show(c, c->face->thinks));
     for (size_t i = 0; c->face->more && c->face->more->tools[i]; i++)
         for (const struct tool *t = c->face->more->tools[i]; t->name; t++)
             json_array_append_new(list, tool_show(c, t));
     result = json_pack("{s:o}", "tools", list);
     if (call_is_modern(c)) {
         json_object_set_new(result, "ttlMs", json_integer(stubs ? 0 : 3600000));
-        json_object_set_new(result, "cacheScope", json_string(stubs ? "private" : "public"));
+        json_object_set_new(result, "cacheScope",
+                            json_string(differs(c->face) ? "private" : "public"));
     }
     return result;
 }
@@ -92,13 +106,14 @@ static json_t *tools_show(const struct call *c)
 void tools_forget(struct mcp *m)
 {
     for (size_t i = 0; i < VERSION_COUNT; i++)
-        free(take_ptr(&m->tools_text[i]));
+        for (size_t k = 0; k < COUNT(m->tools_text[i]); k++)
+            free(take_ptr(&m->tools_text[i][k]));
 }
 
-/* The same for everybody who speaks a version, so it is made once. */
+/* The same for everybody who speaks a version, with a model or without, so it is made once. */
 static const char *tools_text(const struct call *c)
 {
-    char **text = &c->mcp->tools_text[c->client.version - versions];
+    char **text = &c->mcp->tools_text[c->client.version - versions][can_think(c)];
     json_t *result;
 
     if (*text)
@@ -126,6 +141,8 @@ const struct tool *tool_find(const struct face *f, struct str name)
     for (size_t i = 0; f->tools[i]; i++)
         if (str_is(name, f->tools[i]->name))
             return f->tools[i];
+    if (f->thinks && str_is(name, f->thinks->name))
+        return f->thinks;
     for (size_t i = 0; f->hidden && f->hidden[i]; i++)
         if (str_is(name, f->hidden[i]->name))
             return f->hidden[i];

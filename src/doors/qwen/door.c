@@ -4,6 +4,7 @@
  * instance may be named by a header, too.
  */
 #include "doors/qwen/qwen_int.h"
+#include "written/written.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,7 +6,8 @@
  * finds may be wrapped once more (a fenced block in a call's arguments), so what comes out
  * of one is unwrapped again, a few levels deep at the most.
  */
-#include "doors/qwen/params_int.h"
+#include "doors/qwen/params.h"
+#include "written/written.h"
 
 #include <stdlib.h>
 
@@ -21,7 +22,7 @@ static size_t find_line(struct str s, const char *what)
 {
     size_t n = strlen(what);
 
-    for (size_t at = 0; at < s.n; at += line_end(from(s, at)) + 1)
+    for (size_t at = 0; at < s.n; at += str_line(str_from(s, at)) + 1)
         if (s.n - at >= n && memcmp(s.p + at, what, n) == 0)
             return at;
     return s.n;
@@ -37,8 +38,8 @@ static bool between(struct str s, const char *open, const char *close, struct st
 
     if (at == s.n)
         return false;
-    *ret = from(s, at + strlen(open));
-    n = find(*ret, close);
+    *ret = str_from(s, at + strlen(open));
+    n = str_find(*ret, close);
     *ret_after = at + strlen(open) + n + (n < ret->n ? strlen(close) : 0);
     ret->n = n;
     return true;
@@ -47,13 +48,13 @@ static bool between(struct str s, const char *open, const char *close, struct st
 /* What follows the thoughts. Calls that a model only thinks of are none. */
 static struct str without_thoughts(struct str s)
 {
-    struct str begin = trim(s), inner;
+    struct str begin = str_trim(s), inner;
     size_t after;
 
     while (begin.n >= 7 && memcmp(begin.p, "<think>", 7) == 0) {
         if (!between(begin, "<think>", "</think>", &inner, &after) || after == begin.n)
             break;
-        begin = trim(from(begin, after));
+        begin = str_trim(str_from(begin, after));
         s = begin;
     }
     return s;
@@ -138,7 +139,7 @@ static bool read_code_tag(struct str text, struct written *ret, unsigned depth)
     if (!between(text, "<code>", "</code>", &body, &after))
         return false;
     if (body.n > 0 && body.p[0] == '\n')
-        body = from(body, 1);
+        body = str_from(body, 1);
     if (body.n > 0 && body.p[body.n - 1] == '\n')
         body.n--;
     set_code(ret, body);
@@ -194,13 +195,13 @@ static bool read_object(json_t *v, struct written *ret, unsigned depth)
 /* A string is what it says when that looks like code, else it is a value of Python's. */
 static bool is_code(struct str s)
 {
-    return find(s, "(") < s.n || find(s, "=") < s.n || find(s, "\n") < s.n ||
-           find(s, "```") < s.n || (s.n > 7 && memcmp(s.p, "import ", 7) == 0);
+    return str_find(s, "(") < s.n || str_find(s, "=") < s.n || str_find(s, "\n") < s.n ||
+           str_find(s, "```") < s.n || (s.n > 7 && memcmp(s.p, "import ", 7) == 0);
 }
 
 static bool read_json(struct str text, struct written *ret, unsigned depth)
 {
-    struct str s = trim(text);
+    struct str s = str_trim(text);
     json_t *v;
     bool found = false;
 
@@ -239,16 +240,16 @@ static void set_unescaped(struct written *ret, struct str s)
 /* Arguments that are no JSON: what stands between the quotes of "code". */
 static bool salvage(struct str body, struct written *ret)
 {
-    size_t at = find(body, "\"code\"");
+    size_t at = str_find(body, "\"code\"");
     struct str rest;
     size_t end;
 
     if (at == body.n)
         return false;
-    rest = trim(from(body, at + 6));
+    rest = str_trim(str_from(body, at + 6));
     if (rest.n == 0 || *rest.p != ':')
         return false;
-    rest = trim(from(rest, 1));
+    rest = str_trim(str_from(rest, 1));
     if (rest.n == 0 || *rest.p != '"')
         return false;
     for (end = rest.n; end > 1 && rest.p[end - 1] != '"'; end--)
@@ -268,7 +269,7 @@ static bool read_one_call(struct str body, struct written *one)
     json_decref(v);
     if (!found)
         found = salvage(body, one);
-    if (trim((struct str){one->code, one->code_n}).n == 0)
+    if (str_trim((struct str){one->code, one->code_n}).n == 0)
         found = read_code_tag(body, one, 0) || found; /* the code is beside the arguments */
     return found;
 }
@@ -291,7 +292,7 @@ static bool read_calls(struct str text, struct written *ret, unsigned depth)
             found = true;
         }
         params_done(&one);
-        text = from(text, after);
+        text = str_from(text, after);
     }
     return found;
 }
@@ -302,7 +303,7 @@ static size_t last_line_with(struct str text, const char *word)
 {
     size_t found = text.n, n = strlen(word);
 
-    for (size_t at = 0; at < text.n; at += line_end(from(text, at)) + 1)
+    for (size_t at = 0; at < text.n; at += str_line(str_from(text, at)) + 1)
         if (text.n - at >= n && memcmp(text.p + at, word, n) == 0)
             found = at;
     return found;
@@ -316,17 +317,17 @@ static bool read_react(struct str text, struct written *ret, unsigned depth)
 
     if (action == text.n)
         return false;
-    name = trim((struct str){text.p + action + 7, line_end(from(text, action + 7))});
-    input = from(text, action);
-    at = find(input, "\nAction Input:");
+    name = str_trim((struct str){text.p + action + 7, str_line(str_from(text, action + 7))});
+    input = str_from(text, action);
+    at = str_find(input, "\nAction Input:");
     if (at == input.n)
         return false;
-    input = from(input, at + 14);
-    input.n = find(input, "\nObservation:");
+    input = str_from(input, at + 14);
+    input.n = str_find(input, "\nObservation:");
     if (input.n > 0 && *input.p == ' ')
-        input = from(input, 1);
+        input = str_from(input, 1);
     if (!unwrap(input, ret, depth + 1) && !read_fences(input, ret, depth))
-        set_code(ret, trim(input));
+        set_code(ret, str_trim(input));
     if (str_is(name, "code_interpreter"))
         ret->tool = "code_interpreter";
     else if (str_is(name, "python_executor"))
@@ -339,7 +340,7 @@ static bool read_react(struct str text, struct written *ret, unsigned depth)
 /* What wraps the whole of a text. False: nothing does, and ret is as it was. */
 static bool unwrap(struct str text, struct written *ret, unsigned depth)
 {
-    struct str s = trim(text);
+    struct str s = str_trim(text);
 
     if (depth > WRAPS_MAX)
         return false;

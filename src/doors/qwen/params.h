@@ -13,8 +13,6 @@
 
 #include <jansson.h>
 
-#define JSON5_DEPTH 32 /* levels of nesting */
-
 struct written {
     char *code; /* owned, with a NUL: what is to run; may be blank */
     size_t code_n, room;
@@ -28,10 +26,3 @@ void params_read(struct str text, struct written *ret);
 /* The same for what stands in a JSON string already: only what wraps all of it is taken off. */
 void params_code(struct str text, struct written *ret);
 void params_done(struct written *p);
-
-/* One value and nothing after it but blanks and comments. Owned by the caller; NULL when it is no
- * JSON5, or nested deeper than JSON5_DEPTH. Of two members with one name the last counts. Infinity
- * and NaN, which JSON has not, are null. */
-json_t *json5_read(struct str text);
-/* The same for a value at the beginning of text; *ret_n bytes of it. */
-json_t *json5_read_first(struct str text, size_t *ret_n);

@@ -1,5 +1,5 @@
 /* JSON5 (json5.org): JSON as people and models write it. One pass, no state beyond a cursor. */
-#include "doors/qwen/params.h"
+#include "written/written.h"
 
 #include <math.h>
 #include <stdio.h>

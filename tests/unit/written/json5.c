@@ -1,5 +1,5 @@
 /* JSON5: what is read, and what is refused. */
-#include "doors/qwen/params.h"
+#include "written/written.h"
 #include "unit.h"
 
 #include <stdlib.h>

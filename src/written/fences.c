@@ -1,5 +1,5 @@
 /* Fenced blocks, as models write them: closed or not, labelled or not, on one line or on many. */
-#include "doors/qwen/params_int.h"
+#include "written/written.h"
 
 static size_t ticks_at(struct str s)
 {
@@ -22,7 +22,7 @@ static size_t indent_at(struct str s)
 /* A line of nothing but as many backticks or more. */
 static bool closes(struct str line, size_t ticks)
 {
-    struct str s = trim(line);
+    struct str s = str_trim(line);
 
     return s.n >= ticks && ticks_at(s) == s.n;
 }
@@ -33,20 +33,26 @@ static void take_body(struct str text, size_t at, size_t ticks, struct fence *re
     size_t begin = at;
 
     while (at < text.n) {
-        size_t n = line_end(from(text, at));
+        size_t n = str_line(str_from(text, at));
         if (closes((struct str){text.p + at, n}, ticks)) {
             ret->body = (struct str){text.p + begin, at - begin};
             ret->end = at + n;
+            ret->closed = true;
             return;
         }
         at += n < text.n - at ? n + 1 : n;
     }
-    ret->body = from(text, begin < text.n ? begin : text.n);
+    ret->body = str_from(text, begin < text.n ? begin : text.n);
     ret->end = text.n;
     /* Closed at the end of its last line, in place of a line of its own. */
-    struct str tail = trim(ret->body);
+    struct str tail = str_trim(ret->body);
     if (tail.n >= ticks && memcmp(tail.p + tail.n - ticks, "``````````", ticks) == 0)
-        ret->body.n = (size_t)(tail.p - ret->body.p) + tail.n - ticks;
+        *ret = (struct fence){
+            .label = ret->label,
+            .body = {ret->body.p, (size_t)(tail.p - ret->body.p) + tail.n - ticks},
+            .end = text.n,
+            .closed = true
+        };
 }
 
 static bool is_label(struct str s)
@@ -67,23 +73,24 @@ static void take_inline(struct str rest, struct fence *ret)
         size_t n = strlen(labels[i]);
         if (rest.n > n && memcmp(rest.p, labels[i], n) == 0) {
             ret->label = (struct str){rest.p, n - 1};
-            rest = from(rest, n);
+            rest = str_from(rest, n);
         }
     }
     ret->body = rest;
+    ret->closed = true;
 }
 
 /* The fence that opens at this line; false when none does. */
 static bool fence_at(struct str text, size_t at, struct fence *ret)
 {
-    struct str line = {text.p + at, line_end(from(text, at))};
-    size_t indent = indent_at(line), ticks = ticks_at(from(line, indent)), end;
+    struct str line = {text.p + at, str_line(str_from(text, at))};
+    size_t indent = indent_at(line), ticks = ticks_at(str_from(line, indent)), end;
     struct str info;
 
     if (ticks < 3 || ticks > 10)
         return false;
-    info = trim(from(line, indent + ticks));
-    end = find(info, "```");
+    info = str_trim(str_from(line, indent + ticks));
+    end = str_find(info, "```");
     *ret = (struct fence){.end = at + line.n};
     if (end < info.n) {
         take_inline((struct str){info.p, end}, ret);
@@ -103,7 +110,7 @@ bool fence_next(struct str text, size_t *at, struct fence *ret)
             *at = ret->end + (ret->end < text.n);
             return true;
         }
-        *at += line_end(from(text, *at)) + 1;
+        *at += str_line(str_from(text, *at)) + 1;
     }
     return false;
 }

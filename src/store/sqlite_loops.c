@@ -1,0 +1,72 @@
+/* Loops of an agent: each is one document, written whole whenever it goes on. */
+#include "store/sqlite_int.h"
+
+#define LISTED  "id, tenant, owner, status, created_ms, ended_ms, record"
+#define COLUMNS LISTED ", events"
+
+static int put(struct db *db, const struct loop_row *r, struct err *e)
+{
+    int rc = sql_put(db,
+                     "INSERT INTO loops (" COLUMNS ") VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+                     " ON CONFLICT (id) DO UPDATE SET status = excluded.status,"
+                     " ended_ms = excluded.ended_ms, record = excluded.record,"
+                     " events = excluded.events",
+                     &loop_type, r, NULL, 0, e);
+
+    return rc < 0 ? -1 : 0;
+}
+
+static int get(struct db *db, const char *tenant, const char *id, struct loop_row *ret,
+               struct err *e)
+{
+    return sql_one(db, "SELECT " COLUMNS " FROM loops WHERE id = ?2 AND tenant = ?1",
+                   ARGS(TEXT(tenant), TEXT(id)), &loop_type, ret, e);
+}
+
+static int list(struct db *db, const char *tenant, const char *owner, struct page page,
+                struct loop_row **ret, size_t *ret_count, struct err *e)
+{
+    struct span s = SPAN_ALL;
+
+    *ret = NULL;
+    if (span_go_on(db, &s, MADE_WHEN("loops"), tenant, page, false, e) < 0)
+        return -1;
+    *ret = owner ? sql_all(db,
+                           "SELECT " LISTED " FROM loops WHERE " IN_SPAN
+                           " AND tenant = ?5 AND owner = ?6" NEWEST_FIRST " LIMIT ?7",
+                           ARGS(SPAN_ARGS(s), TEXT(tenant), TEXT(owner), NUMBER(page.limit)),
+                           &loop_type, ret_count, e)
+                 : sql_all(db,
+                           "SELECT " LISTED " FROM loops WHERE " IN_SPAN
+                           " AND tenant = ?5" NEWEST_FIRST " LIMIT ?6",
+                           ARGS(SPAN_ARGS(s), TEXT(tenant), NUMBER(page.limit)), &loop_type,
+                           ret_count, e);
+    return *ret ? 0 : -1;
+}
+
+static int unfinished(struct db *db, size_t limit, struct loop_row **ret, size_t *ret_count,
+                      struct err *e)
+{
+    *ret = sql_all(db,
+                   "SELECT " COLUMNS " FROM loops WHERE ended_ms = 0"
+                   " ORDER BY created_ms, id LIMIT ?1",
+                   ARGS(NUMBER(limit)), &loop_type, ret_count, e);
+    return *ret ? 0 : -1;
+}
+
+static int forget(struct db *db, int64_t before_ms, size_t limit, struct err *e)
+{
+    return sql_run(db,
+                   "DELETE FROM loops WHERE id IN (SELECT id FROM loops"
+                   " WHERE ended_ms > 0 AND ended_ms < ?1 ORDER BY ended_ms LIMIT ?2)",
+                   ARGS(NUMBER(before_ms), NUMBER(limit)), e);
+}
+
+void sqlite_loops(struct db_ops *ops)
+{
+    ops->loop_put = put;
+    ops->loop_get = get;
+    ops->loop_list = list;
+    ops->loop_unfinished = unfinished;
+    ops->loop_forget = forget;
+}

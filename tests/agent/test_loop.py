@@ -1,0 +1,400 @@
+"""Loops with the scripted model: what is planned, run, corrected and answered."""
+
+import json
+import re
+import time
+
+import pytest
+
+from agent import DRAW, call, finish, plan, python, say, script
+
+ROUND = re.compile(r"^--- Round (\d+)/(\d+): .+ ---$", re.M)
+GRAMMAR = re.compile(r"--- Round \d+/\d+: [^\n]+ ---\nGENERATED CODE:\n.+?\nSTDOUT:\n.*?"
+                     r"STATUS: Execution (successful|failed|refused|cancelled)\n", re.S)
+
+
+def statuses(record):
+    return GRAMMAR.findall(record["logs"])
+
+
+def test_l01_plan_code_finish(driver):
+    loop = driver.start(script(plan("multiply"), python("print(6 * 7)"), finish("It is 42.")))
+    record = loop.end()
+    assert record["status"] == "completed" and record["answer"] == "It is 42."
+    assert record["total_rounds"] == 1 and record["plan"] == ["multiply"]
+    assert record["usage"]["calls"] == 3 and record["error"] is None
+    assert record["logs"] == (
+        f"INFO: Started sandbox session: {record['sandbox_id']}\n"
+        'INFO: Development plan: ["multiply"]\n\n'
+        "--- Round 1/4: multiply ---\nGENERATED CODE:\nprint(6 * 7)\nSTDOUT:\n42\n\n"
+        "STATUS: Execution successful\n\n")
+    assert loop.phases() == ["plan", "code", "run", "observe", "code", "final"]
+    assert [e["seq"] for e in loop.events] == list(range(1, len(loop.events) + 1))
+    assert loop.events[-1] == dict(loop.events[-1], type="end", status="completed")
+    assert loop.event(type="console")["text"] == "42\n"
+
+
+def test_l02_an_error_is_corrected_in_the_same_step(driver):
+    record = driver.play(plan("divide", "report"), python("x = 1 / 0"), python("print(1 / 4)"),
+                         python("print('done')"), finish("It is 0.25."))
+    assert record["status"] == "completed" and record["total_rounds"] == 3
+    assert statuses(record) == ["failed", "successful", "successful"]
+    heads = re.findall(r"^--- Round (\d)/4: (\w+) ---$", record["logs"], re.M)
+    assert heads == [("1", "divide"), ("2", "divide"), ("3", "report")]
+    assert "ZeroDivisionError: division by zero" in record["logs"]
+
+
+def test_l02_state_is_kept_between_rounds(driver):
+    record = driver.play(plan("make", "use"), python("x = 41"), python("print(x + 1)"),
+                         finish("42"))
+    assert record["status"] == "completed"
+
+
+def test_l03_always_wrong(driver):
+    wrong = [python(f"x{i} = {i} / 0") for i in range(20)]
+    turns = [plan("a", "b", "c", "d"), *wrong[:5], plan("e", "f", "g", "h"), *wrong[5:8],
+             say("It failed; no value is known.")]
+    record = driver.play(*turns)
+    assert record["status"] == "incomplete" and record["total_rounds"] == 8
+    assert record["answer"] == "It failed; no value is known."
+    assert "INFO: Revised plan:" in record["logs"]
+    assert statuses(record) == ["failed"] * 8
+
+
+def test_l04_identical_code_is_stopped(driver):
+    same = python("print('same')")
+    record = driver.play(plan("a", "b", "c", "d", "e"), same, same, same, same, same)
+    assert record["total_rounds"] == 3 and record["status"] == "incomplete"
+
+
+def test_l05_prose_only(driver):
+    loop = driver.start(script(plan(), say("I think."), say("Let me see."), say("Well."),
+                               say("I could not compute it.")))
+    record = loop.end()
+    assert record["status"] == "incomplete" and record["total_rounds"] == 0
+    assert record["usage"]["calls"] == 5
+    assert record["answer"] == "I could not compute it."
+
+
+FORMS = {
+    "tool_call": '<tool_call>\n{"name": "run_python", "arguments": {"code": "print(6 * 7)"}}\n</tool_call>',
+    "tool_call with code": '<tool_call>\n{"name": "run_python", "arguments": {"code": ""}}\n<code>\nprint(6 * 7)\n</code>\n</tool_call>',
+    "object": '{"code": "print(6 * 7)"}',
+    "code tag": "Here:\n<code>\nprint(6 * 7)\n</code>",
+    "fence": "I run this:\n```python\nprint(6 * 7)\n```\nThen I see.",
+    "fence without a label": "```\nprint(6 * 7)\n```",
+    "react": "Thought: multiply\nAction: run_python\nAction Input: {\"code\": \"print(6 * 7)\"}\nObservation: 42",
+    "bare": "print(6 * 7)",
+    "thought": "<think>```python\nprint('no')\n```</think>\n```py\nprint(6 * 7)\n```",
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_l06_every_form_runs_the_same_code(driver, form):
+    record = driver.play(plan(), say(FORMS[form]), say("FINAL: 42"))
+    assert record["status"] == "completed" and record["answer"] == "42", record
+    assert "GENERATED CODE:\nprint(6 * 7)\nSTDOUT:\n42\n" in record["logs"]
+
+
+@pytest.mark.parametrize("raw", ["print(6 * 7)", "{code: 'print(6 * 7)',}",
+                                 '{"code": "print(6 * 7)"}{"code": "print(6 * 7)"}',
+                                 '"{\\"code\\": \\"print(6 * 7)\\"}"'])
+def test_l07_arguments_are_repaired(driver, raw):
+    record = driver.play(plan(), {"raw_call": {"name": "run_python", "raw": raw}}, finish("42"))
+    assert record["status"] == "completed" and record["total_rounds"] == 1
+    assert "GENERATED CODE:\nprint(6 * 7)\n" in record["logs"]
+
+
+def test_l07_what_cannot_be_repaired_is_asked_for_again(driver):
+    broken = {"raw_call": {"name": "run_python", "raw": '{"code": print('}}
+    record = driver.play(plan(), broken, python("print(42)"), finish("42"))
+    assert record["status"] == "completed" and record["total_rounds"] == 1
+    record = driver.play(plan(), broken, broken, broken, say("It cannot be done."))
+    assert record["status"] == "incomplete" and record["total_rounds"] == 0
+
+
+def test_l08_of_two_calls_one_is_run(driver):
+    two = [python("print('first')"), python("print('second')")]
+    record = driver.play(plan(), two, finish("first"))
+    assert record["status"] == "completed" and record["total_rounds"] == 1
+    assert [e["code"] for e in driver.executions(record)] == ["print('first')"]
+
+
+def test_l09_a_reply_that_was_cut_runs_nothing(driver):
+    cut = [python("print(1)"), {"stop": "length"}]
+    record = driver.play(plan(), cut, python("print(2 + 40)"), finish("42"))
+    assert record["status"] == "completed"
+    assert [e["code"] for e in driver.executions(record)] == ["print(2 + 40)"]
+
+
+def test_l13_a_lost_sandbox_is_told_of(driver):
+    record = driver.play(plan("a", "b", "c"), python("x = 1; print(x)"),
+                         python("import os; os._exit(3)"), python("print('x' in globals())"),
+                         finish("The variable is gone: False."))
+    assert record["status"] == "completed"
+    assert statuses(record) == ["successful", "failed", "successful"]
+    assert "STDOUT:\nFalse\n" in record["logs"]
+
+
+def test_l13_at_most_two_are_lost(driver):
+    die = [python(f"import os; os._exit({i})") for i in range(1, 6)]
+    record = driver.play(plan("a", "b", "c", "d"), *die[:3], say("The interpreter ended."))
+    assert record["total_rounds"] == 3 and record["status"] == "incomplete"
+
+
+def test_l15_cancel_ends_what_runs(driver):
+    loop = driver.start(script(plan(), python(
+        "import subprocess, time\nsubprocess.Popen(['sleep', '60'])\nprint('begun', flush=True)\n"
+        "subprocess.run(['sleep', '60'])")))
+    loop.event(type="console")
+    begun = time.monotonic()
+    driver.ask(do="cancel", id=loop.id, hard=True)
+    record = loop.end()
+    assert time.monotonic() - begun < 2.5
+    assert record["status"] == "cancelled"
+    left = driver.play(plan(), python("import subprocess\n"
+                                      "print(subprocess.run(['pgrep', '-c', 'sleep'], capture_output=True, text=True).stdout)"),
+                       finish("0 are left."), sandbox=record["sandbox_id"])
+    assert "STDOUT:\n0\n" in left["logs"]
+
+
+def test_l15_code_that_catches_the_interrupt_ends_too(driver):
+    loop = driver.start(script(plan(), python(
+        "import time\nprint('begun', flush=True)\n"
+        "while True:\n    try:\n        time.sleep(60)\n    except BaseException:\n        pass")))
+    loop.event(type="console")
+    begun = time.monotonic()
+    driver.ask(do="cancel", id=loop.id, hard=True)
+    assert loop.end()["status"] == "cancelled" and time.monotonic() - begun < 4
+
+
+def test_l15_a_soft_stop_waits_for_the_run(driver):
+    loop = driver.start(script(plan("a", "b"), python(
+        "import time\nprint('begun', flush=True)\ntime.sleep(0.5)\nkept = 7\nprint('through')"),
+        python("print('never')")))
+    loop.event(type="console")
+    driver.ask(do="cancel", id=loop.id)
+    record = loop.end()
+    assert record["status"] == "cancelled" and record["total_rounds"] == 1
+    assert "through" in record["logs"] and statuses(record) == ["successful"]
+    again = driver.play(plan(), python("print(kept)"), finish("7"), sandbox=record["sandbox_id"])
+    assert again["status"] == "completed" and "STDOUT:\n7\n" in again["logs"]
+
+
+def test_l16_rounds_are_spent(driver):
+    runs = [python(f"print({i})") for i in range(10)]
+    record = driver.play(plan("a"), *runs[:4], say("Incomplete: 0 to 3 were printed."))
+    assert record["status"] == "incomplete" and record["total_rounds"] == 4
+    assert record["answer"].startswith("Incomplete")
+    assert [m for m in ROUND.findall(record["logs"])] == [(str(i), "4") for i in range(1, 5)]
+
+
+def test_l16_without_a_last_word_the_server_writes_it(driver):
+    runs = [python(f"print('part {i}')") for i in range(4)]
+    record = driver.play(plan("a"), *runs)
+    assert record["status"] == "incomplete"
+    assert "incomplete" in record["answer"] and "part 3" in record["answer"]
+
+
+def test_l18_whoever_is_asked_refuses_and_it_adapts(gated):
+    loop = gated.start(script(plan(), python("print('risky')"), python("print('safe')"),
+                              finish("safe")), can_answer=True)
+    question = loop.event(type="question")
+    assert "print('risky')" in question["prompt"]
+    assert gated.get(loop)["record"]["status"] == "waiting_for_input"
+    answer = gated.ask(do="provide", id=loop.id, text='{"approve": false, "reason": "too risky"}')
+    assert "error" not in answer
+    loop.wait(lambda: len([e for e in loop.events if e["type"] == "question"]) == 2)
+    gated.ask(do="provide", id=loop.id, text="yes")
+    record = loop.end()
+    assert record["status"] == "completed" and record["total_rounds"] == 2
+    assert statuses(record) == ["refused", "successful"]
+    assert [e["code"] for e in gated.executions(record)] == ["print('safe')"]
+
+
+def test_l18_a_second_refusal_is_the_end(gated):
+    loop = gated.start(script(plan("a", "b"), python("print(1)"), python("print(2)"),
+                              say("Both were refused.")), can_answer=True)
+    for n in (1, 2):
+        loop.wait(lambda: len([e for e in loop.events if e["type"] == "question"]) == n)
+        gated.ask(do="provide", id=loop.id, text="no")
+    record = loop.end()
+    assert record["status"] == "incomplete" and record["answer"] == "Both were refused."
+    assert gated.executions(record) == []
+
+
+def test_l18_an_approver_decides_where_nobody_can_be_asked(gated):
+    loop = gated.start(script(plan(), python("print(42)"), finish("42")))
+    question = loop.event(type="question")
+    gated.ask(do="decide", approval=question["approval"], approve=True)
+    record = loop.end()
+    assert record["status"] == "completed" and record["answer"] == "42"
+
+
+def test_l18_an_answer_that_is_none_is_refused(gated):
+    loop = gated.start(script(plan(), python("print(42)"), finish("42")), can_answer=True)
+    loop.event(type="question")
+    assert "error" in gated.ask(do="provide", id=loop.id, text="perhaps")
+    gated.ask(do="provide", id=loop.id, text="yes")
+    assert loop.end()["status"] == "completed"
+    assert "error" in gated.ask(do="provide", id=loop.id, text="yes")
+
+
+def test_l20_a_missing_file_is_corrected(driver):
+    record = driver.play(plan(), python("open('table.csv', 'w').write('a,b')"),
+                         finish("See tabel.csv."), finish("See table.csv.", files=["table.csv"]))
+    assert record["status"] == "completed" and record["answer"] == "See table.csv."
+    assert [f["path"] for f in record["files"]] == ["table.csv"]
+    record = driver.play(plan(), python("print(1)"), finish("See none.csv."), finish("See none.csv."))
+    assert record["status"] == "incomplete"
+
+
+def test_numbers_that_no_run_has_printed_are_asked_about_once(driver):
+    record = driver.play(plan(), python("print(1234.5)"), finish("It is 9,876."),
+                         finish("It is 1,234.5."))
+    assert record["status"] == "completed" and record["answer"] == "It is 1,234.5."
+
+
+def test_no_answer_without_a_run(driver):
+    record = driver.play(plan(), finish("It is 42."), python("print(42)"), finish("It is 42."))
+    assert record["status"] == "completed" and record["total_rounds"] == 1
+    record = driver.play(plan(), finish("It is so."), finish("It is so."))
+    assert record["status"] == "incomplete" and record["total_rounds"] == 0
+
+
+def test_a_refusal_is_a_failure(driver):
+    record = driver.play(plan(), [say("I will not."), {"stop": "refusal"}])
+    assert record["status"] == "failed" and record["error"]["code"] == "ModelRefused"
+    assert record["answer"] == "I will not."
+
+
+def test_a_plan_that_is_none(driver):
+    record = driver.play(say("First I think."), plan("do it"), python("print(42)"), finish("42"))
+    assert record["plan"] == ["do it"] and record["status"] == "completed"
+    record = driver.play(say("no"), say("no"), python("print(42)"), finish("42"))
+    assert len(record["plan"]) == 1 and record["status"] == "completed"
+
+
+def test_the_first_syntax_error_costs_no_round(driver):
+    record = driver.play(plan(), python("print(1"), *[python(f"print({i})") for i in range(4)],
+                         say("Incomplete."))
+    assert record["total_rounds"] == 5 and "--- Round 5/5:" in record["logs"]
+
+
+def test_a_missing_module_is_told_of(driver):
+    record = driver.play(plan(), python("import pandsa"), python("print(42)"), finish("42"))
+    assert record["status"] == "completed" and "ModuleNotFoundError" in record["logs"]
+
+
+def test_a_run_over_its_time(driver):
+    record = driver.play(plan(), python("import time\nprint('slow', flush=True)\ntime.sleep(60)"),
+                         python("print(42)"), finish("42"), budget={"run_ms": 1000})
+    assert record["status"] == "completed" and statuses(record) == ["failed", "successful"]
+    assert "timeout 1s" in record["logs"]
+
+
+def test_time_for_all_of_it(driver):
+    record = driver.play(plan("a", "b"), python("import time; time.sleep(1.5); print('done')"),
+                         python("print('never')"), budget={"wall_ms": 1200})
+    assert record["status"] == "incomplete" and record["total_rounds"] == 1
+
+
+def test_figures_that_were_shown_become_files(driver):
+    record = driver.play(plan("draw", "draw again"), python(DRAW + "display(figure)"),
+                         python("figure.save('mine.png'); display(figure)"), finish("Drawn."))
+    assert record["status"] == "completed"
+    assert sorted(f["path"] for f in record["files"]) == ["mine.png", "plot_0.png"]
+    assert all(f["image"] and f["mime"] == "image/png" and f["size"] > 0 for f in record["files"])
+    files = driver.ask(do="files", session=record["sandbox_id"])["files"]
+    assert sorted(files) == ["mine.png", "plot_0.png"]
+
+
+def test_files_that_were_given(driver):
+    record = driver.play(plan(), python("print(open('data.csv').read(), open('more/x.txt').read())"),
+                         finish("a,b"),
+                         files=[{"path": "data.csv", "content": "a,b"},
+                                {"path": "more/x.txt", "url": "data:,hello"}])
+    assert record["status"] == "completed" and "a,b hello" in record["logs"]
+    assert record["files"] == []
+
+
+def test_an_input_that_is_not_there_fails_before_any_round(driver):
+    record = driver.play(plan(), files=[{"path": "x", "file_id": "file_1k0c87mdfm77x2dspzawn9p740g3"}])
+    assert record["status"] == "failed" and record["error"]["code"] == "InputFailed"
+    assert record["total_rounds"] == 0
+
+
+def test_a_question_to_the_user(driver):
+    loop = driver.start(script(plan(), call("ask_user", question="Which year?"),
+                               python("print(2024)"), finish("2024")), can_answer=True)
+    assert loop.event(type="question")["prompt"] == "Which year?"
+    driver.ask(do="provide", id=loop.id, text="2024")
+    assert loop.end()["status"] == "completed"
+    record = driver.play(plan(), call("ask_user", question="Which year?"), python("print(1)"),
+                         finish("It is done."))
+    assert record["status"] == "completed"
+
+
+def test_nobody_answers_in_time(driver):
+    record = driver.play(plan(), call("ask_user", question="Which?"), can_answer=True,
+                         budget={"wait_ms": 300})
+    assert record["status"] == "failed" and record["error"]["code"] == "InputTimeout"
+
+
+def test_the_plan_can_be_changed(driver):
+    record = driver.play(plan("a", "b"), python("print(1)"),
+                         call("update_plan", steps=["c"], reason="b is not needed"),
+                         python("print(2)"), finish("done"))
+    assert record["plan"] == ["a", "c"] and record["status"] == "completed"
+
+
+def test_the_same_sandbox_again(driver):
+    first = driver.play(plan(), python("kept = 7; print(kept)"), finish("7"), owner="ann")
+    again = driver.play(plan(), python("print(kept)"), finish("7"), owner="ann",
+                        sandbox=first["sandbox_id"])
+    assert again["status"] == "completed" and "STDOUT:\n7\n" in again["logs"]
+    for other in ({"owner": "bob"}, {"tenant": "mallory"}):
+        answer = driver.ask(do="start", request="x", sandbox=first["sandbox_id"], **other)
+        assert answer["error"]["kind"] == 3, answer
+
+
+def test_tenants_and_owners_are_kept_apart(driver):
+    loop = driver.start(script(plan(), python("print(1)"), finish("done")), owner="ann")
+    record = loop.end()
+    assert driver.get(loop)["record"] == record
+    assert driver.get(loop, owner="ann")["record"] == record
+    assert driver.get(loop, owner="bob")["error"]["kind"] == 3
+    assert driver.get(loop, tenant="mallory")["error"]["kind"] == 3
+    assert "error" in driver.ask(do="cancel", id=loop.id, tenant="mallory")
+    found = driver.ask(do="list", owner="ann", limit=100)["records"]
+    assert record["id"] in [r["id"] for r in found]
+    assert driver.ask(do="list", tenant="mallory", limit=100)["records"] == []
+
+
+def test_late_watchers_hear_everything(driver):
+    loop = driver.start(script(plan(), python("print(1)"), finish("done")))
+    record, events = loop.end(), list(loop.events)
+    for after in (0, 3):
+        loop.events, loop.record = [], None
+        driver.tell(do="watch", id=loop.id, after=after)
+        assert loop.end() == record and loop.events == events[after:]
+
+
+def test_requests_are_bounded(driver):
+    assert driver.ask(do="start", request="")["error"]["kind"] == 1
+    assert driver.ask(do="start", request="x" * (257 * 1024))["error"]["kind"] == 2
+
+
+def test_output_of_a_loop_is_bounded(driver):
+    record = driver.play(plan(), python("for i in range(20000): print('x' * 100)"), finish("done"))
+    assert record["status"] == "completed" and len(record["logs"]) < 20000
+
+
+def test_l12_the_middle_of_long_output_can_be_read(driver):
+    loop = driver.start(script(plan("print", "read"), python(
+        "print('\\n'.join(f'line {i}' for i in range(100000)))"),
+        call("read_output", run=1, offset=500000, limit=200), call("read_output", run=7, offset=0),
+        finish("done")))
+    record = loop.end()
+    assert record["status"] == "completed" and record["total_rounds"] == 1
+    assert json.dumps(record).count("omitted") >= 1

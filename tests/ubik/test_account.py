@@ -1,0 +1,388 @@
+"""Who may see what: keys, tokens, end users; documents, preferences, sessions, sandboxes."""
+
+import json
+import re
+import signal
+import time
+import urllib.parse
+
+import pytest
+from account import Account, House, serve, simple
+
+
+def wait_document(ubik, id, *states):
+    until = time.monotonic() + 30
+    while True:
+        found = ubik.get("/documents/" + id).expect(200).json
+        if found["status"] in (states or ("completed", "failed")):
+            return found
+        assert time.monotonic() < until, found
+        time.sleep(0.05)
+
+
+# --- tools ---
+
+
+def test_tools_are_listed_and_described(ubik):
+    page = ubik.get("/tools?page=1&limit=2").expect(200).json
+    assert page["total"] == 3 and page["has_more"] and len(page["items"]) == 2
+    rest = ubik.get("/tools?page=2&limit=2").expect(200).json
+    assert not rest["has_more"] and len(rest["items"]) == 1
+    for item in page["items"] + rest["items"]:
+        assert set(item) == {"id", "name", "description"}
+        tool = ubik.get("/tools/" + item["name"]).expect(200).json
+        assert tool == ubik.get("/tools/" + item["id"]).expect(200).json
+        assert tool["input_schema"]["type"] == "object" and tool["input_schema"]["required"]
+        assert tool["media_output_keys"] == ["artifacts"] and tool["example_responses"]
+    ubik.get("/tools/nothing").expect(404)
+    for query in ("page=0", "limit=0", "limit=101", "page=x", "page=-1", "limit="):
+        [detail] = ubik.get("/tools?" + query).expect(422).json["detail"]
+        assert detail["loc"] == ["query", query.split("=")[0]]
+
+
+def test_health(ubik, house):
+    assert ubik.get("/health").expect(200).json["status"] == "ok"
+    with Account(house.server, None) as nobody:
+        answer = nobody.get("/health").expect(401)
+        assert isinstance(answer.json["detail"], str)
+
+
+# --- U26 ---
+
+
+def test_u26_upload_read_delete(ubik):
+    text = "größe,wert\n1,2\n"
+    one = ubik.upload("C:\\daten\\tabelle.csv", text.encode(), workspace_ids="a, b",
+                      api_metadata='{"source": "test"}')
+    assert one["name"] == one["file_name"] == "tabelle.csv" and one["status"] == "completed"
+    assert one["api_metadata"] == {"source": "test"} and one["workspace_ids"] == ["a", "b"]
+    found = ubik.get("/documents/" + one["id"]).expect(200).json
+    assert found["markdown_content"] == text and found["file_type"] == "text/csv"
+    assert {"id", "name", "file_type", "status", "created_at", "updated_at", "processing_pipeline",
+            "error_message", "api_metadata", "file_name", "markdown_content"} <= set(found)
+    assert ubik.delete("/documents/" + one["id"]).expect(204).body == b""
+    ubik.get("/documents/" + one["id"]).expect(404)
+    ubik.delete("/documents/" + one["id"]).expect(404)
+    assert ubik.fail(simple("print(1)"), document_ids=[one["id"]])["error_code"] == (
+        "DocumentNotFound")
+
+
+def test_u26_what_is_no_text_is_not_shown_as_one(ubik):
+    for name, data in (("a.csv", b"\xff\xfe\x00"), ("b.csv", b"a\0b"), ("c.png", b"\x89PNG")):
+        one = ubik.upload(name, data)
+        assert ubik.get("/documents/" + one["id"]).json["markdown_content"] is None
+    long = ubik.upload("long.txt", "é".encode() * 300000)
+    found = ubik.get("/documents/" + long["id"]).json
+    assert found["markdown_truncated"] and 0 < len(found["markdown_content"]) <= 131072
+
+
+def test_u26_several_and_paging(house):
+    with house.account("pager") as ubik:
+        parts = [("files[]", f"{i}.txt", b"x") for i in range(5)]
+        assert [d["name"] for d in ubik.form("/documents", *parts).expect(200).json] == [
+            f"{i}.txt" for i in range(5)]
+        with house.account() as account:
+            before = account.get("/documents?limit=100").json["total"]
+        page = ubik.get("/documents?page=2&limit=2").expect(200).json
+        assert page["page"] == 2 and page["limit"] == 2 and len(page["items"]) == 2
+        assert page["has_more"] and page["total"] >= 5
+        assert ubik.get("/documents?page=1000&limit=2").json["items"] == []
+        assert before >= 5
+
+
+def test_u26_refusals(ubik):
+    answer = ubik.form("/documents", ("workspace_ids", None, b"a")).expect(400)
+    assert answer.json == {"detail": "Either 'files' or 'urls' must be provided."}
+    bad = ubik.form("/documents", ("files", "a", b"x"), ("api_metadata", None, b"[1]")).expect(422)
+    assert bad.json["detail"][0]["loc"] == ["body", "api_metadata"]
+    ubik.form("/documents", *[("files", f"{i}", b"x") for i in range(33)]).expect(400)
+    ubik.form("/documents", ("files", "", b"x")).expect(400)
+
+
+def test_u26_by_url(ubik, shelf):
+    shelf.files["/sales.csv"] = b"a,b\n1,2\n"
+    one, two = ubik.form("/documents", ("urls", None, f"{shelf.url('/sales.csv')}, "
+                                        f"{shelf.url('/none.csv')}".encode())).expect(200).json
+    assert one["status"] == two["status"] == "pending"
+    found = wait_document(ubik, one["id"])
+    assert found["status"] == "completed" and found["file_name"] == "sales.csv"
+    assert found["markdown_content"] == "a,b\n1,2\n"
+    lost = wait_document(ubik, two["id"])
+    assert lost["status"] == "failed" and lost["error_message"]
+    assert ubik.fail(simple("print(1)"), document_ids=[two["id"]])["error_code"] == (
+        "DocumentNotReady")
+    shelf.files["/none.csv"] = b"now\n"
+    assert ubik.post(f"/documents/{two['id']}/reprocess").expect(200).json["status"] == "pending"
+    assert wait_document(ubik, two["id"], "completed")["markdown_content"] == "now\n"
+    assert ubik.printed(ubik.run(simple("print(open('sales.csv').read().split())"),
+                                 document_ids=[one["id"]])) == "['a,b', '1,2']"
+
+
+# --- U27, U28 ---
+
+
+def test_u27_token_scope(house):
+    with house.by_token("alice") as alice, house.by_token("bob") as bob:
+        assert alice.get("/health").json["user"]["external_user_id"] == "alice"
+        order = alice.order(simple("print(1)"))
+        path = "/tool-executions/" + order["execution_id"]
+        alice.wait(order["execution_id"])
+        bob.get(path).expect(404)
+        assert bob.request("GET", path + "/stream").status == 404
+        bob.post(path + "/stop").expect(404)
+        assert alice.request("GET", path, headers={"X-End-User-ID": "bob"}).status == 403
+        assert alice.request("GET", path, headers={"X-End-User-ID": "alice"}).status == 200
+        alice.post("/auth/token", {"external_user_id": "bob"}).expect(403)
+        # Of this door alone: the token is no key.
+        with Account(house.server, None) as one:
+            one.headers = alice.headers
+            assert super(Account, one).request("GET", "/v1/sessions").status == 401
+
+
+def test_u27_tokens_are_checked(house, ubik):
+    token = ubik.token("alice")
+    with Account(house.server, None) as one:
+        for bad in (token[:-2], token + "A", "a.b.c", token.replace(".", "..", 1)):
+            one.headers["Authorization"] = "Bearer " + bad
+            assert one.get("/health").status == 401, bad
+    for minutes in (4, 1441, "x", 1.5):
+        ubik.post("/auth/token", {"external_user_id": "a", "expires_in_minutes": minutes}).expect(422)
+    [detail] = ubik.post("/auth/token", {}).expect(422).json["detail"]
+    assert detail["loc"] == ["body", "external_user_id"] and detail["type"] == "missing"
+    ubik.post("/auth/token", {"external_user_id": "a\nb"}).expect(422)
+
+
+def wait_status(account, status):
+    until = time.monotonic() + 20
+    account.server.process.send_signal(signal.SIGHUP)
+    while account.get("/health").status != status:
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+def test_u27_a_token_ends_with_its_key(house):
+    said = house.server.keys("create", "--tenant", "brief")
+    key, secret = re.search(r"key_\w+", said)[0], re.search(r"rt_\w+", said)[0]
+    with house.account(key=secret) as account, Account(house.server, None) as alice:
+        wait_status(account, 200)
+        alice.headers["Authorization"] = "Bearer " + account.token("alice")
+        alice.get("/health").expect(200)
+        house.server.keys("revoke", key)
+        wait_status(alice, 401)
+
+
+def test_u28_tenancy_matrix(house):
+    people = {name: house.account(name) for name in ("ann", "ben")}
+    people[""] = house.account()
+    made = {}
+    for name, one in people.items():
+        made[name] = (one.upload("a.txt", b"x")["id"],
+                      one.order(tool="python_interpreter", code="print(1)")["execution_id"])
+        one.wait(made[name][1])
+    for name, one in people.items():
+        for owner, (document, execution) in made.items():
+            sees = name in ("", owner) or owner == ""
+            assert one.get("/documents/" + document).status == (200 if sees else 404), (name, owner)
+            owns = name in ("", owner)
+            assert one.get("/tool-executions/" + execution).status == (200 if owns else 404)
+        documents = {d["id"] for d in one.get("/documents?limit=100").json["items"]}
+        executions = {x["id"] for x in one.get("/tool-executions?limit=100").json["items"]}
+        for owner, (document, execution) in made.items():
+            assert (document in documents) is (name in ("", owner) or owner == "")
+            assert (execution in executions) is (name in ("", owner))
+    common = made[""][0]
+    people["ann"].delete("/documents/" + common).expect(403)
+    people["ann"].delete("/documents/" + made["ben"][0]).expect(404)
+    header = {"external_user_id": "ann"}
+    assert people[""].request("GET", "/tool-executions/" + made["ben"][1],
+                              headers=header).status == 404, "its other name"
+    with house.account(key=house.other) as other:
+        for document, execution in made.values():
+            other.get("/documents/" + document).expect(404)
+            other.get("/tool-executions/" + execution).expect(404)
+    for one in people.values():
+        one.close()
+
+
+def test_u28_an_end_user_in_the_body(house, ubik):
+    body = {"external_user_id": "ann", "inputs": {"code": "print(1)"}}
+    made = ubik.post("/tools/python_interpreter/execute", body).expect(202).json["execution_id"]
+    document = ubik.upload("a.txt", b"x", external_user_id="ann")["id"]
+    talk = ubik.post("/agent-sessions", {"external_user_id": "ann"}).expect(201).json["id"]
+    with house.account("ann") as ann, house.account("ben") as ben:
+        for path in ("/tool-executions/" + made, "/documents/" + document, "/agent-sessions/" + talk):
+            ann.get(path).expect(200)
+            ben.get(path).expect(404)
+        ben.post("/tools/python_interpreter/execute", body).expect(403)
+        ben.post("/agent-sessions", {"external_user_id": "ann"}).expect(403)
+        ann.post("/tools/python_interpreter/execute", body).expect(202)
+    ubik.post("/tools/python_interpreter/execute", {**body, "external_user_id": "a\nb"}).expect(422)
+
+
+def test_u28_an_id_has_a_shape(house):
+    with house.account("x" * 129) as one:
+        one.get("/documents").expect(422)
+
+
+# --- U30 ---
+
+
+def test_u30_skill_file(ubik):
+    found = ubik.run(tool="read_execute_skill_file", skill_id="code-interpreter",
+                     file_path="SKILL.md")
+    assert found["status"] == "success" and found["action"] == "read"
+    assert "name: code-interpreter" in found["content"]
+    one = ubik.upload("t.csv", b"name,n\na,1\nb,3\n,\n")
+    ran = ubik.run(tool="read_execute_skill_file", skill_id="code-interpreter",
+                   file_path="scripts/profile_table.py", args=["t.csv"], document_ids=[one["id"]])
+    assert {"status", "action", "stdout", "stderr", "artifacts", "generated_files"} <= set(ran)
+    assert ran["status"] == "success" and ran["action"] == "executed" and ran["stderr"] == ""
+    assert "t.csv: 3 rows" in ran["stdout"] and "1 to 3, mean 2" in ran["stdout"]
+    bad = ubik.run(tool="read_execute_skill_file", skill_id="code-interpreter",
+                   file_path="scripts/profile_table.py", args=["it's \"none\".csv"])
+    assert bad["status"] == "error" and bad["action"] == "executed"
+    for skill, path in (("code-interpreter", "none.md"), ("..", "SKILL.md"), ("none", "SKILL.md")):
+        lost = ubik.fail(tool="read_execute_skill_file", skill_id=skill, file_path=path)
+        assert lost["error_code"] == "SkillFileNotFound"
+
+
+# --- U31 ---
+
+TAG = re.compile(r"<<([A-Z_]+)(?:/([a-z_]+):([a-z0-9_]+))?>>")
+
+
+def test_u31_session_stream_and_tags(house):
+    with house.account("alice") as alice, house.account("bob") as bob:
+        talk = alice.post("/agent-sessions", {"name": "Sales"}).expect(201).json
+        path = "/agent-sessions/" + talk["id"]
+        document = alice.form(path + "/upload", ("file", "n.txt", b"42")).expect(200).json
+        assert document["name"] == "n.txt"
+        said = alice.post(path + "/messages", {"content": simple(
+            "n = int(open('n.txt').read()); print('<<STEP_END>>')", "It is << 42.")}).expect(202).json
+        events = list(alice.events(urllib.parse.urlsplit(said["stream_url"]).path + "?task_id="
+                                   + said["task_id"]))
+        names = [name for name, _, _ in events]
+        assert names[:4] == ["connection_established", "agent_processing_started",
+                             "response_stream_start", "agent_step_started"]
+        assert names[-1] == "agent_processing_complete"
+        assert {"tool_update", "tool_partial_update", "tool_end", "agent_step_progress",
+                "agent_step_completed", "agent_progress", "response_chunk",
+                "agent_response_update"} <= set(names)
+        update = next(d for n, _, d in events if n == "tool_update")
+        assert {"type", "tool_execution_id", "tool_name", "data", "timestamp"} <= set(update)
+        quiet = [n for n, _, _ in alice.events(path + "/stream?include_chunks=false")]
+        assert "tool_partial_update" not in quiet and "response_chunk" not in quiet
+
+        user, assistant = alice.get(path + "/messages").expect(200).json["items"]
+        assert (user["role"], assistant["role"]) == ("user", "assistant")
+        tags = [m[0] for m in TAG.findall(assistant["content"])]
+        assert tags == ["STEP_START", "SINGLE_STEP_FLAG", "TOOL_STEP_START",
+                        "TOOL_STEP_INPUT_START", "TOOL_STEP_INPUT_END", "TOOL_STEP_RESULT_START",
+                        "TOOL_STEP_RESULT_END", "TOOL_STEP_END", "STEP_END"]
+        inside = re.search("<<TOOL_STEP_RESULT_START>>(.*)<<TOOL_STEP_RESULT_END>>",
+                           assistant["content"], re.S)
+        outputs = json.loads(inside[1])
+        assert "<<STEP_END>>" in outputs["logs"], "said by the code, and no tag"
+        assert assistant["content"].endswith("It is < < 42.")
+
+        alice.post(path + "/messages", {"content": simple("print(n)", "again")}).expect(202)
+        last = list(alice.events(path + "/stream"))[-3:]
+        assert last[-1][0] == "agent_processing_complete"
+        assert "42" in alice.get(path + "/messages").json["items"][3]["content"], "the same sandbox"
+
+        for method, where in (("GET", ""), ("GET", "/messages"), ("GET", "/stream"),
+                              ("POST", "/stop"), ("DELETE", "")):
+            assert bob.request(method, path + where).status == 404, where
+        assert bob.get("/agent-sessions").json["total"] == 0
+        assert alice.get("/agent-sessions").json["items"][0]["message_count"] == 4
+        alice.delete(path).expect(204)
+        alice.get(path).expect(404)
+
+
+def test_u31_errors_have_tags(ubik):
+    talk = ubik.post("/agent-sessions").expect(201).json
+    path = "/agent-sessions/" + talk["id"]
+    ubik.post(path + "/messages", {"content": "x", "document_ids": ["none"]}).expect(202)
+    events = list(ubik.events(path + "/stream"))
+    assert events[-1][0] == "agent_processing_error" and events[-1][2]["error"]
+    assistant = ubik.get(path + "/messages").json["items"][1]
+    assert "<<ERROR_START>>" in assistant["content"] and "<<ERROR_JSON_START>>" in assistant["content"]
+
+
+def test_u31_messages_at_once_are_all_kept(house, ubik):
+    path = "/agent-sessions/" + ubik.post("/agent-sessions").expect(201).json["id"]
+
+    def say(i):
+        with house.account() as one:
+            return one.post(path + "/messages", {"content": simple(f"print({i})")}).status
+
+    statuses = serve.together(*[lambda i=i: say(i) for i in range(6)])
+    assert set(statuses) <= {202, 409} and 202 in statuses
+    kept = ubik.get(path + "/messages").expect(200).json["items"]
+    assert len(kept) == 2 * statuses.count(202)
+    assert ubik.post(path + "/messages", {"content": simple("print(7)")}).status == 202
+
+
+def test_u31_stop(ubik):
+    path = "/agent-sessions/" + ubik.post("/agent-sessions").expect(201).json["id"]
+    ubik.post(path + "/stop").expect(409)
+    ubik.post(path + "/messages", {"content": simple(
+        "print(1, flush=True)\nimport time; time.sleep(60)")}).expect(202)
+    for name, _, _ in ubik.events(path + "/stream"):
+        if name == "tool_partial_update":
+            break
+    ubik.close()
+    ubik.post(path + "/stop?hard=true").expect(200)
+    names = [name for name, _, _ in ubik.events(path + "/stream")]
+    assert "agent_stop_requested" in names
+
+
+# --- beyond the original ---
+
+
+def test_sandboxes_listed_extended_closed(house):
+    with house.account("sally") as sally, house.account("bob") as bob:
+        one = sally.code("print(1)")["sandbox_id"]
+        page = sally.get("/sandboxes").expect(200).json
+        assert [s["sandbox_id"] for s in page["items"]] == [one] and page["total"] == 1
+        found = sally.get("/sandboxes/" + one).expect(200).json
+        assert found["executions"] == 1 and found["files_until"] > found["variables_until"]
+        assert sally.post(f"/sandboxes/{one}/extend").expect(200).json["variables_until"] >= (
+            found["variables_until"])
+        for method, where in (("GET", ""), ("POST", "/extend"), ("DELETE", "")):
+            assert bob.request(method, f"/sandboxes/{one}{where}").status == 404
+        sally.delete("/sandboxes/" + one).expect(204)
+        assert sally.fail(tool="python_interpreter", code="print(1)", sandbox_id=one)[
+            "error_code"] == "SandboxNotFound"
+
+
+def test_given_code_and_its_time(ubik):
+    found = ubik.code("while True: pass", timeout=1)
+    assert found["total_rounds"] == 1 and "STATUS: Execution failed" in found["logs"]
+    assert ubik.printed(ubik.code("print(1)", sandbox_id=found["sandbox_id"])) == "1"
+
+
+def test_nothing_is_lost_in_a_restart():
+    with House() as house, house.account("alice") as alice:
+        document = alice.upload("a.txt", b"42")
+        found = alice.code("open('b.csv', 'w').write('made'); print(1)", document_ids=[document["id"]])
+        token = house.account().token("alice")
+        house.server.stop()
+        house.server.start()
+        alice.close()
+        assert alice.get("/tool-executions/" + found["execution_id"]).json["outputs"] == found
+        assert alice.get("/documents/" + document["id"]).json["markdown_content"] == "42"
+        [file] = found["generated_files"]
+        assert alice.get(urllib.parse.urlsplit(file["url"]).path).body == b"made"
+        assert alice.get("/health", headers={"Authorization": "Bearer " + token}).status == 200
+        again = alice.code("import os; print(os.path.exists('b.csv'))",
+                           sandbox_id=found["sandbox_id"])
+        assert alice.printed(again) == "True"
+
+
+@pytest.mark.parametrize("path", ["/nothing", "/tool-executions/none", "/documents/none",
+                                  "/tool-executions/toolu_" + "0" * 28, "/agent-sessions/none",
+                                  "/sandboxes/none", "/assets/tools/x/y/z",
+                                  "/assets/tools/code_execution/toolu_" + "0" * 28 + "/a"])
+def test_what_is_not_there(ubik, path):
+    assert ubik.get(path).status == 404

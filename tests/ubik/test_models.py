@@ -1,0 +1,71 @@
+"""Which model writes the code, what it is told, and what happens without one."""
+
+import json
+
+import pytest
+from account import House, finish, models, plan, python
+
+
+def story(name):
+    return [[plan(name)], [python(f"print('{name}')")], [finish(name)]]
+
+
+@pytest.fixture(scope="module")
+def desks():
+    with models.ModelServer() as server:
+        yield {"first": server.desk(turns=story("first")), "second": server.desk(turns=story("second")),
+               "down": server.desk(turns=[], always={"fault": "status", "status": 401})}
+
+
+@pytest.fixture(scope="module")
+def several(desks):
+    config = "".join(f"[model {name}]\nurl = {desk.openai}\nname = m\n"
+                     for name, desk in desks.items())
+    with House("--model", "first", config=config) as one:
+        yield one
+
+
+def test_u19_context_is_honoured(several, desks):
+    before = len(desks["first"].requests)
+    with several.account() as ubik:
+        ubik.run("What is the answer?", context="Use a mauve theme.")
+    asked = [json.dumps(r["body"]["messages"]) for r in desks["first"].requests[before:]]
+    assert len(asked) >= 3, "a plan, the code, the end"
+    for text in asked:
+        assert "Use a mauve theme." in text and "What is the answer?" in text
+
+
+def test_u24_model_down(several):
+    with several.account() as ubik:
+        order = ubik.order("anything", model="down")
+        found = ubik.wait(order["execution_id"])
+        assert found["status"] == "failed" and found["error"].startswith(found["error_code"] + ": ")
+        assert found["error_code"].startswith("Model")
+        events = list(ubik.events(f"/tool-executions/{order['execution_id']}/stream"))
+        name, _, data = events[-1]
+        assert name == "error" and data["code"] == found["error_code"] and data["message"]
+        assert "tool_end" not in [name for name, _, _ in events]
+        assert found["outputs"]["logs"].startswith("INFO: Started sandbox session: ")
+
+
+def test_u24_no_model():
+    with House("--ready", "1") as house, house.account() as bare:
+        found = bare.fail("What is 6 * 7?")
+        assert found["error_code"] == "NoModelConfigured" and "code" in found["error"]
+        assert bare.get("/sandboxes").json["total"] == 0, "none was made in vain"
+        assert bare.printed(bare.code("print(6 * 7)")) == "42", "which needs no model"
+
+
+def test_u29_model_choice(several):
+    with several.account() as ubik, several.account("alice") as alice, several.account("bob") as bob:
+        assert ubik.run("go")["answer"] == "first"
+        assert ubik.run("go", model="second")["answer"] == "second"
+        alice.request("PUT", "/preferences", {"code_generation_model": "second"}).expect(200)
+        assert alice.get("/preferences").json == {"code_generation_model": "second"}
+        assert alice.run("go")["answer"] == "second"
+        assert ubik.run("go")["answer"] == bob.run("go")["answer"] == "first", "hers alone"
+        ubik.request("PUT", "/preferences", {"code_generation_model": "second"}).expect(200)
+        assert bob.run("go")["answer"] == "second", "the account's, for one who has none"
+        ubik.request("PUT", "/preferences", {"code_generation_model": ""}).expect(200)
+        assert bob.run("go")["answer"] == "first"
+        assert ubik.request("PUT", "/preferences", {}).status == 422

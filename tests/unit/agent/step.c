@@ -1,0 +1,373 @@
+/* The loop without anything around it: events in, record and actions out. */
+#include "agent/agent_int.h"
+#include "unit.h"
+
+#include <stdio.h>
+
+struct play {
+    json_t *r;       /* owned: the record */
+    json_t *actions; /* owned: of the last step */
+    int64_t now;
+};
+
+static void begin_with(struct play *p, struct agent_budget b, bool can_answer)
+{
+    const struct agent_spec spec = {
+        .tool = STR("t"), .request = STR("count"), .can_answer = can_answer};
+
+    step_budget_fill(&b);
+    *p = (struct play){.r = step_begin("toolu_1", &spec, &b, 1000), .now = 1000};
+}
+
+/* Takes the event. */
+static void happens(struct play *p, json_t *event)
+{
+    json_decref(p->actions);
+    p->now += 10;
+    p->actions = step(p->r, event, p->now);
+    json_decref(event);
+}
+
+/* The last thing to be done; "" for none. */
+static const char *todo(const struct play *p)
+{
+    const char *what = "";
+    const json_t *a;
+    size_t i;
+
+    json_array_foreach(p->actions, i, a)
+    {
+        if (!json_is(a, "do", "tell"))
+            what = json_str(a, "do").p;
+    }
+    return what;
+}
+
+static const json_t *last_action(const struct play *p)
+{
+    return json_array_get(p->actions, json_array_size(p->actions) - 1);
+}
+
+static void done(struct play *p)
+{
+    json_decref(p->r);
+    json_decref(p->actions);
+}
+
+static void begun(struct play *p, bool gated)
+{
+    happens(p, json_pack("{s:s, s:s, s:s, s:b}", "type", "begun", "sandbox", "sess_1", "facts", "",
+                         "gated", gated));
+    assert_string_equal(todo(p), "ask");
+    assert_true(json_is(last_action(p), "kind", "plan"));
+}
+
+static void says(struct play *p, const char *text)
+{
+    happens(p, json_pack("{s:s, s:[{s:s, s:s}], s:s, s:i, s:i}", "type", "reply", "parts", "type",
+                         "text", "text", text, "stop", "done", "input_tokens", 10, "output_tokens",
+                         5));
+}
+
+static void calls(struct play *p, const char *name, const char *key, const char *value)
+{
+    happens(p,
+            json_pack("{s:s, s:[{s:s, s:s, s:s, s:{s:s}}], s:s}", "type", "reply", "parts", "type",
+                      "call", "id", "c1", "name", name, "args", key, value, "stop", "calls"));
+}
+
+static void planned(struct play *p, size_t steps)
+{
+    char text[256] = "{\"steps\": [\"s\"";
+
+    for (size_t i = 1; i < steps; i++)
+        strcat(text, ", \"s\"");
+    strcat(text, "]}");
+    says(p, text);
+    assert_true(json_is(json_object_get(p->r, "inner"), "state", "code"));
+}
+
+static void ran(struct play *p, const char *status, const char *text)
+{
+    happens(p, json_pack("{s:s, s:{s:s, s:s, s:s, s:[], s:b, s:b}}", "type", "ran", "seen",
+                         "status", status, "text", text, "log", "STDOUT:\n\nSTATUS: x\n", "files",
+                         "empty", 0, "lost", strcmp(status, "lost") == 0));
+}
+
+static void run_round(struct play *p, const char *code, const char *status, const char *text)
+{
+    calls(p, "run_python", "code", code);
+    assert_string_equal(todo(p), "run");
+    ran(p, status, text);
+}
+
+static const json_t *inner(const struct play *p)
+{
+    return json_object_get(p->r, "inner");
+}
+
+static void test_the_way_of_a_request(void **state)
+{
+    struct play p;
+
+    (void)state;
+    begin_with(&p, (struct agent_budget){0}, false);
+    assert_true(json_is(p.r, "status", "pending"));
+    begun(&p, false);
+    planned(&p, 1);
+    assert_int_equal(json_num(inner(&p), "rounds"), 4);
+    run_round(&p, "print(42)", "ok", "STATUS: ok\n42");
+    assert_string_equal(todo(&p), "ask");
+    calls(&p, "finish", "answer", "It is 42.");
+    assert_string_equal(todo(&p), "end");
+    assert_true(json_is(p.r, "status", "completed") && json_is(p.r, "answer", "It is 42."));
+    assert_true(step_is_over(p.r) && json_num(p.r, "ended_ms") == p.now);
+    assert_int_equal(json_num(json_object_get(p.r, "usage"), "calls"), 3);
+    done(&p);
+}
+
+/* What comes too late changes nothing. */
+static void test_after_the_end_nothing_happens(void **state)
+{
+    static const char *const events[] = {"reply", "ran",    "cancel", "input",
+                                         "late",  "resume", "clear"};
+    struct play p;
+
+    (void)state;
+    begin_with(&p, (struct agent_budget){0}, false);
+    happens(&p, json_pack("{s:s, s:b}", "type", "cancel", "hard", 1));
+    assert_true(json_is(p.r, "status", "cancelled"));
+    for (size_t i = 0; i < COUNT(events); i++) {
+        json_t *before = json_deep_copy(p.r);
+        happens(&p, json_pack("{s:s}", "type", events[i]));
+        assert_int_equal(json_array_size(p.actions), 0);
+        assert_true(json_equal(before, p.r));
+        json_decref(before);
+    }
+    done(&p);
+}
+
+static void test_rounds_follow_the_plan(void **state)
+{
+    static const struct {
+        size_t steps;
+        uint64_t most;
+        int64_t rounds;
+    } rows[] = {
+        {1, 0, 4 },
+        {3, 0, 6 },
+        {6, 0, 12},
+        {6, 8, 8 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct play p;
+        begin_with(&p, (struct agent_budget){.rounds = rows[i].most}, false);
+        begun(&p, false);
+        planned(&p, rows[i].steps);
+        assert_int_equal(json_num(inner(&p), "rounds"), rows[i].rounds);
+        done(&p);
+    }
+}
+
+static void test_each_budget_ends_in_one_last_question(void **state)
+{
+    struct play p;
+
+    (void)state;
+    begin_with(&p, (struct agent_budget){.tokens = 25}, false);
+    begun(&p, false);
+    planned(&p, 1); /* 15 */
+    says(&p, "hm"); /* 30 */
+    assert_true(json_is(last_action(&p), "kind", "final"));
+    says(&p, "I do not know.");
+    assert_true(json_is(p.r, "status", "incomplete") && json_is(p.r, "answer", "I do not know."));
+    done(&p);
+
+    begin_with(&p, (struct agent_budget){.wall_ms = 5000}, false);
+    begun(&p, false);
+    planned(&p, 1);
+    p.now += 5000;
+    run_round(&p, "print(1)", "ok", "1");
+    assert_true(json_is(last_action(&p), "kind", "final"));
+    says(&p, "");
+    assert_true(json_is(p.r, "status", "incomplete"));
+    assert_has(json_str(p.r, "answer").p, "No model has written this");
+    done(&p);
+
+    begin_with(&p, (struct agent_budget){.input_chars = 300}, false);
+    begun(&p, false);
+    says(&p,
+         "{\"steps\": [\"a long sentence about what is to be done, so that there is no room for "
+         "anything else in the conversation, and then some more of it, and more, and more, and "
+         "still more of it, until nobody can say any more how it began or why it was said\"]}");
+    assert_true(json_is(last_action(&p), "kind", "final"));
+    done(&p);
+}
+
+/* 1, 2, 4 and 8 seconds, or later where the endpoint says so. */
+static void test_a_busy_model_is_asked_later(void **state)
+{
+    static const int64_t waits[] = {1000, 2000, 30000, 8000};
+    struct play p;
+
+    (void)state;
+    begin_with(&p, (struct agent_budget){0}, false);
+    begun(&p, false);
+    for (size_t i = 0; i < COUNT(waits); i++) {
+        happens(&p, json_pack("{s:s, s:s, s:i}", "type", "trouble", "trouble", "busy", "retry_ms",
+                              i == 2 ? 30000 : 0));
+        assert_string_equal(todo(&p), "ask");
+        assert_int_equal(json_num(last_action(&p), "after_ms"), waits[i]);
+    }
+    happens(&p,
+            json_pack("{s:s, s:s, s:s}", "type", "trouble", "trouble", "busy", "message", "full"));
+    assert_true(json_is(p.r, "status", "failed"));
+    assert_true(json_is(json_object_get(p.r, "error"), "code", "ModelUnavailable"));
+    done(&p);
+}
+
+static void trouble(struct play *p, const char *what)
+{
+    happens(p, json_pack("{s:s, s:s, s:s}", "type", "trouble", "trouble", what, "message", "no"));
+}
+
+static void test_other_troubles(void **state)
+{
+    struct play p;
+
+    (void)state;
+    begin_with(&p, (struct agent_budget){0}, false);
+    begun(&p, false);
+    planned(&p, 1);
+    trouble(&p, "no_tools");
+    assert_true(json_on(inner(&p), "text_mode") && strcmp(todo(&p), "ask") == 0);
+    trouble(&p, "too_long");
+    assert_true(json_on(inner(&p), "compacted") && json_is(last_action(&p), "kind", "code"));
+    trouble(&p, "too_long");
+    assert_true(json_is(last_action(&p), "kind", "final"));
+    trouble(&p, "too_long");
+    assert_true(json_is(p.r, "status", "incomplete"));
+    done(&p);
+
+    begin_with(&p, (struct agent_budget){0}, false);
+    begun(&p, false);
+    trouble(&p, "denied");
+    assert_true(json_is(p.r, "status", "failed"));
+    done(&p);
+}
+
+static void test_a_gate_that_is_refused(void **state)
+{
+    struct play p;
+
+    (void)state;
+    begin_with(&p, (struct agent_budget){0}, true);
+    begun(&p, true);
+    planned(&p, 2);
+    calls(&p, "run_python", "code", "print(1)");
+    assert_string_equal(todo(&p), "gate");
+    happens(&p, json_pack("{s:s, s:s, s:s, s:i}", "type", "asked", "approval", "apr_1", "prompt",
+                          "May it?", "expires_ms", 999999));
+    assert_string_equal(todo(&p), "wait");
+    assert_true(json_is(p.r, "status", "waiting_for_input"));
+    happens(&p, json_pack("{s:s, s:s}", "type", "refused", "reason", "no"));
+    assert_string_equal(todo(&p), "ask");
+    assert_true(json_is(p.r, "status", "running") &&
+                json_is_null(json_object_get(p.r, "question")));
+    calls(&p, "run_python", "code", "print(2)");
+    happens(&p, json_pack("{s:s, s:s}", "type", "refused", "reason", "no"));
+    assert_true(json_is(last_action(&p), "kind", "final"));
+    assert_has(json_str(p.r, "logs").p, "STATUS: Execution refused");
+    done(&p);
+}
+
+static void test_waiting_costs_no_time(void **state)
+{
+    struct play p;
+    int64_t deadline;
+
+    (void)state;
+    begin_with(&p, (struct agent_budget){0}, true);
+    begun(&p, false);
+    planned(&p, 1);
+    deadline = json_num(inner(&p), "deadline_ms");
+    calls(&p, "ask_user", "question", "Which?");
+    p.now += 100000;
+    happens(&p, json_pack("{s:s, s:s}", "type", "input", "text", "that one"));
+    assert_int_equal(json_num(inner(&p), "deadline_ms"), deadline + 100010);
+    done(&p);
+}
+
+/* The record alone: a copy of it, as the store gives it back, goes on like the first. */
+static void test_a_record_is_all_there_is(void **state)
+{
+    static const struct {
+        const char *state, *what;
+    } rows[] = {
+        {"begin", "begin"  },
+        {"plan",  "ask"    },
+        {"code",  "ask"    },
+        {"gate",  "gate"   },
+        {"wait",  "wait"   },
+        {"run",   "recover"},
+        {"read",  "read"   },
+        {"final", "ask"    },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct play p;
+        begin_with(&p, (struct agent_budget){0}, true);
+        begun(&p, false);
+        json_object_set_new(json_object_get(p.r, "inner"), "state", json_string(rows[i].state));
+        char *text = json_dumps(p.r, 0);
+        json_decref(p.r);
+        p.r = json_loads(text, 0, NULL);
+        mem_freep(&text);
+        happens(&p, json_pack("{s:s}", "type", "resume"));
+        assert_string_equal(todo(&p), rows[i].what);
+        done(&p);
+    }
+}
+
+/* What is old is one line, so that a record has an end. */
+static void test_a_record_does_not_grow_for_ever(void **state)
+{
+    struct play p;
+    char code[64];
+    size_t whole = 0, i;
+    const json_t *item;
+
+    (void)state;
+    begin_with(&p, (struct agent_budget){.plan_steps = 20, .rounds = 100}, false);
+    begun(&p, false);
+    planned(&p, 20);
+    for (int k = 0; k < 30; k++) {
+        snprintf(code, sizeof(code), "print(%d)", k);
+        run_round(&p, code, "ok", code);
+    }
+    json_array_foreach(json_object_get(inner(&p), "talk"), i, item) whole +=
+        json_object_get(item, "parts") != NULL;
+    assert_true(whole <= 5);
+    done(&p);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_way_of_a_request),
+        cmocka_unit_test(test_after_the_end_nothing_happens),
+        cmocka_unit_test(test_rounds_follow_the_plan),
+        cmocka_unit_test(test_each_budget_ends_in_one_last_question),
+        cmocka_unit_test(test_a_busy_model_is_asked_later),
+        cmocka_unit_test(test_other_troubles),
+        cmocka_unit_test(test_a_gate_that_is_refused),
+        cmocka_unit_test(test_waiting_costs_no_time),
+        cmocka_unit_test(test_a_record_is_all_there_is),
+        cmocka_unit_test(test_a_record_does_not_grow_for_ever),
+    };
+
+    return RUN(tests);
+}
