@@ -17,19 +17,19 @@
 static void ask_model(struct turn *r);
 static void work(struct turn *r);
 
-static void todo_clear(struct turn *r)
+static void due_clear(struct turn *r)
 {
-    for (size_t i = 0; i < r->todo_count; i++) {
-        json_decref(r->todo[i].input);
-        json_decref(r->todo[i].answers);
+    for (size_t i = 0; i < r->due_count; i++) {
+        json_decref(r->due[i].input);
+        json_decref(r->due[i].answers);
     }
-    free(take_ptr(&r->todo));
-    r->todo_count = r->todo_at = 0;
+    free(take_ptr(&r->due));
+    r->due_count = r->due_at = 0;
 }
 
 static void turn_free(struct turn *r)
 {
-    todo_clear(r);
+    due_clear(r);
     message_done(&r->message);
     history_done(&r->history);
     ask_done(&r->ask);
@@ -84,7 +84,7 @@ void turn_greet(struct turn *r)
 size_t turn_settle(struct turn *r)
 {
     assert(r->over);
-    todo_clear(r);
+    due_clear(r);
     history_done(&r->history);
     ask_done(&r->ask);
     if (r->message.stream)
@@ -107,7 +107,7 @@ static void put_block(struct turn *r, json_t *block)
 }
 
 /* For the manifest: what was run, and how it ended. */
-static void log_call(struct turn *r, const struct todo *t, const json_t *content)
+static void log_call(struct turn *r, const struct due *t, const json_t *content)
 {
     json_t *code = json_object_get(content, "return_code");
     json_t *error = json_object_get(content, "error_code");
@@ -118,7 +118,7 @@ static void log_call(struct turn *r, const struct todo *t, const json_t *content
 }
 
 /* content, images: borrowed; text: for the model in place of the content's, or NULL. */
-static void take_result(struct turn *r, struct todo *t, json_t *content, json_t *images,
+static void take_result(struct turn *r, struct due *t, json_t *content, json_t *images,
                         const char *text)
 {
     json_t *said = text ? json_string(text) : content_said(content);
@@ -127,7 +127,7 @@ static void take_result(struct turn *r, struct todo *t, json_t *content, json_t 
     put_block(r, block_result(t->sub, t->id, json_incref(content)));
     history_answer(&r->history, t->inner, said, r->model->sees_images ? images : NULL);
     json_decref(said);
-    r->todo_at++;
+    r->due_at++;
     turn_tell(r);
     work(r);
 }
@@ -138,7 +138,7 @@ static void on_over(void *arg, json_t *content, json_t *outputs, json_t *images,
 
     r->deed = NULL;
     json_array_extend(r->outputs, outputs);
-    take_result(r, &r->todo[r->todo_at], content, images, text);
+    take_result(r, &r->due[r->due_at], content, images, text);
 }
 
 /* The message ends with what its code has called, and the code waits. */
@@ -146,7 +146,7 @@ static void on_calls(void *arg, json_t *calls)
 {
     struct turn *r = arg;
     json_t *caller =
-        json_pack("{s:s, s:s}", "type", r->ask.version->caller, "tool_id", r->todo[r->todo_at].id);
+        json_pack("{s:s, s:s}", "type", r->ask.version->caller, "tool_id", r->due[r->due_at].id);
     json_t *one;
     size_t i;
 
@@ -165,14 +165,14 @@ static void on_approval(void *arg, const struct approval_row *row)
 
     r->deed = NULL;
     r->message.approval =
-        json_pack("{s:s, s:s, s:o}", "id", row->id, "tool_use_id", r->todo[r->todo_at].id,
+        json_pack("{s:s, s:s, s:o}", "id", row->id, "tool_use_id", r->due[r->due_at].id,
                   "expires_at", stamp_value(row->expires_ms));
     turn_finish(r, "pause_turn");
 }
 
 static const struct deed_watcher deed_watcher = {on_over, on_calls, on_approval};
 
-static void start_call(struct turn *r, struct todo *t)
+static void start_call(struct turn *r, struct due *t)
 {
     assert(r->ask.version); /* else nothing of ours was offered, and nothing could wait */
     const struct deed_spec spec = {.anthropic = r->anthropic,
@@ -192,7 +192,7 @@ static void start_call(struct turn *r, struct todo *t)
 }
 
 /* Gone: too long ago, or the server was started anew, or another node's. */
-static void resume_call(struct turn *r, struct todo *t)
+static void resume_call(struct turn *r, struct due *t)
 {
     static const char text[] = "Error: the interpreter that ran this has not waited for its tools "
                                "to answer, or the server was restarted; its variables are lost, "
@@ -224,16 +224,16 @@ static bool has_time(const struct turn *r)
 /* The next call, or the model. */
 static void work(struct turn *r)
 {
-    struct todo *t;
+    struct due *t;
     json_t *bad;
 
-    if (r->todo_at == r->todo_count) {
-        todo_clear(r);
+    if (r->due_at == r->due_count) {
+        due_clear(r);
         ask_model(r);
         return;
     }
-    t = &r->todo[r->todo_at];
-    if (r->bytes > MESSAGE_BYTES || (r->todo_at > 0 && !has_time(r))) {
+    t = &r->due[r->due_at];
+    if (r->bytes > MESSAGE_BYTES || (r->due_at > 0 && !has_time(r))) {
         turn_finish(r, "pause_turn");
     } else if (t->broken) {
         bad = content_error(t->sub, "invalid_tool_input");
@@ -269,10 +269,10 @@ static void put_call(struct turn *r, json_t *part)
         return;
     }
     put_block(r, block_use((enum sub)sub, id, input));
-    r->todo[r->todo_count] =
-        (struct todo){.sub = (enum sub)sub, .input = input, .broken = !json_is_object(args)};
-    memcpy(r->todo[r->todo_count].id, id, sizeof(id));
-    memcpy(r->todo[r->todo_count++].inner, inner, sizeof(inner));
+    r->due[r->due_count] =
+        (struct due){.sub = (enum sub)sub, .input = input, .broken = !json_is_object(args)};
+    memcpy(r->due[r->due_count].id, id, sizeof(id));
+    memcpy(r->due[r->due_count++].inner, inner, sizeof(inner));
 }
 
 /* What has not been told of it yet. */
@@ -296,7 +296,7 @@ static size_t put_reply(struct turn *r, json_t *parts)
     size_t i, client = 0, calls = 0;
     json_t *part;
 
-    r->todo = mem_zalloc(REPLY_CALLS * sizeof(*r->todo));
+    r->due = mem_zalloc(REPLY_CALLS * sizeof(*r->due));
     json_array_foreach(parts, i, part)
     {
         const char *type = json_string_value(json_object_get(part, "type"));
@@ -308,9 +308,9 @@ static size_t put_reply(struct turn *r, json_t *parts)
                    json_object_get(json_object_get(part, "block"), "type")) {
             put_block(r, json_incref(json_object_get(part, "block")));
         } else if (strcmp(type, "call") == 0 && calls++ < REPLY_CALLS) {
-            size_t before = r->todo_count;
+            size_t before = r->due_count;
             put_call(r, part);
-            client += r->todo_count == before;
+            client += r->due_count == before;
         }
     }
     message_text_end(&r->message);
@@ -348,7 +348,7 @@ static void take_reply(struct turn *r, const struct model_reply *reply)
     history_reply(&r->history, parts);
     turn_tell(r);
     bool cut = reply->stop == MODEL_LENGTH || reply->stop == MODEL_REFUSAL;
-    if (!cut && client == 0 && (r->todo_count > 0 || reply->stop == MODEL_PAUSE))
+    if (!cut && client == 0 && (r->due_count > 0 || reply->stop == MODEL_PAUSE))
         work(r);
     else
         turn_finish(r, !cut && client > 0 ? "tool_use" : stops[reply->stop]);
@@ -449,14 +449,14 @@ static void take_waiting(struct turn *r)
 {
     struct history *h = &r->history;
 
-    r->todo = mem_zalloc((h->waiting_count + 1) * sizeof(*r->todo));
+    r->due = mem_zalloc((h->waiting_count + 1) * sizeof(*r->due));
     for (size_t i = 0; i < h->waiting_count; i++) {
-        struct todo *t = &r->todo[r->todo_count++];
-        *t = (struct todo){.sub = h->waiting[i].sub,
-                           .input = json_is_object(h->waiting[i].input)
-                                        ? json_incref(h->waiting[i].input)
-                                        : json_object(),
-                           .answers = take_ptr(&h->waiting[i].answers)};
+        struct due *t = &r->due[r->due_count++];
+        *t = (struct due){.sub = h->waiting[i].sub,
+                          .input = json_is_object(h->waiting[i].input)
+                                       ? json_incref(h->waiting[i].input)
+                                       : json_object(),
+                          .answers = take_ptr(&h->waiting[i].answers)};
         snprintf(t->id, sizeof(t->id), "%s", h->waiting[i].id);
         memcpy(t->inner, h->waiting[i].inner, sizeof(t->inner));
     }

@@ -4,7 +4,7 @@
 #include "doors/anthropic/messages_int.h"
 
 /* A call of the reply in hand. */
-struct todo {
+struct due {
     char id[TOOL_ID_MAX];
     char inner[24];
     enum sub sub;
@@ -30,8 +30,8 @@ struct turn {
     struct model *model;  /* borrowed */
     struct model_call *asking;
     struct deed *deed;
-    struct todo *todo; /* owned */
-    size_t todo_count, todo_at;
+    struct due *due; /* owned */
+    size_t due_count, due_at;
     bool replied; /* the model has, in this run */
     size_t turns;
     unsigned calls; /* made in this run */
