@@ -59,6 +59,14 @@ struct agent *agent_new(const struct agent_config *config)
     return a;
 }
 
+void agent_drain(struct agent *a)
+{
+    a->draining = true;
+    for (struct quest *q = a->quests; q; q = q->next)
+        if (!q->job)
+            quest_rest(q);
+}
+
 void agent_free(struct agent *a)
 {
     struct err e;
@@ -202,6 +210,8 @@ static int check(struct start *s, const struct agent_spec *spec, struct err *e)
     const struct agent *a = s->agent;
     size_t count = 0;
 
+    if (a->draining)
+        return err_set(e, ERR_BUSY, "the server is shutting down");
     if (!models_find(a->config.models, s->caller.tenant, spec->model) && !spec->own)
         return err_set(e, ERR_CONFLICT, "%s", no_model);
     if (spec->request.n == 0)
@@ -258,7 +268,7 @@ static void on_first(void *arg, const struct err *failed)
     json_decref(shown);
     if (!q->closed && failed)
         quest_close(q);
-    else if (!q->closed && !step_is_over(q->record))
+    else if (!q->closed && !q->agent->draining && !step_is_over(q->record))
         quest_begin(q);
     quest_drop(q);
     start_free(s);

@@ -57,6 +57,9 @@ struct agent_config {
 struct agent *agent_new(const struct agent_config *config);
 /* What a dead process left goes on: after this. A run that was under way is not done again. */
 void agent_resume(struct agent *a);
+/* Nothing new is begun (ERR_BUSY); what is under way rests after what runs now, and goes on after a
+ * restart. Watchers hear ERR_BUSY. Before service_drain(). */
+void agent_drain(struct agent *a);
 void agent_free(struct agent *a); /* before the service; NULL is none */
 
 struct agent_spec {

@@ -24,6 +24,7 @@ struct given_file {
 
 struct agent {
     struct agent_config config;
+    bool draining;
     struct quest *quests; /* those that go on */
     size_t count;
     struct timer *forget; /* owned */
@@ -86,6 +87,8 @@ void quest_drop(struct quest *q);
 bool quest_back(struct quest *q);
 /* Nothing more is heard of it; what is under way is left. */
 void quest_close(struct quest *q);
+/* It rests until the next start of the server. */
+void quest_rest(struct quest *q);
 struct quest *quest_find(struct agent *a, const char *tenant, struct str id);
 /* Takes the event to step(); takes it. */
 void quest_event(struct quest *q, json_t *event);
