@@ -122,7 +122,7 @@ void quest_rest(struct quest *q)
 {
     struct err e;
 
-    err_set(&e, ERR_BUSY, "the server is shutting down");
+    agent_is_over(&e);
     quest_stop_asking(q);
     quest_unwait(q);
     watches_end(q, &e);

@@ -24,6 +24,8 @@ struct given_file {
 
 struct agent {
     struct agent_config config;
+    unsigned refs; /* the owner's, and one for each call that is under way */
+    bool closed;   /* by agent_free(): nothing but refs is left */
     bool draining;
     struct quest *quests; /* those that go on */
     size_t count;
@@ -77,6 +79,13 @@ struct quest {
 #define OWNER_LATER(q, fn) loop_later((q)->agent->config.loop, fn, quest_hold(q))
 
 int64_t now_ms(void);
+
+/* --- agent.c --- */
+
+struct agent *agent_hold(struct agent *a);
+void agent_drop(struct agent *a);
+/* What those hear who have asked too late: -1. */
+int agent_is_over(struct err *e);
 
 /* --- quest.c --- */
 
