@@ -21,8 +21,9 @@
  * cancelled.
  *
  * An event: {"seq": 1..., "at_ms", "type", ...} with type "phase" (phase: plan, code, gate,
- * run, observe, final; message; step?, round?), "console" (text), "question" (as above),
- * "end" (status) and "error" (code, message), which comes before an end that is failed.
+ * run, observe, final; message; step?, round?, code?), "console" (stream, text), "question"
+ * (as above), "end" (status) and "error" (code, message), which comes before an end that is
+ * failed. Watchers hear of a step when it is in the store, so none is taken back.
  */
 #pragma once
 
