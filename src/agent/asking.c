@@ -33,14 +33,11 @@ static const char *const troubles[] = {
 static void on_end(void *arg, const struct model_reply *reply, const struct model_failure *failed)
 {
     struct quest *q = arg;
-    struct model *m = q->call->model;
     json_t *ev;
 
     q->call = NULL;
     json_decref(take_ptr(&q->messages));
     if (failed) {
-        if (failed->trouble == MODEL_NO_TOOLS)
-            m->text_only = true;
         ev = json_pack("{s:s, s:s, s:I, s:i}", "type", "trouble", "trouble",
                        troubles[failed->trouble], "retry_ms", (json_int_t)failed->retry_ms,
                        "status", failed->status);

@@ -104,7 +104,7 @@ struct model {
     const struct model_ops *ops;
     const char *label; /* borrowed or the kind's own: what people call it */
     bool sees_images;
-    bool text_only; /* it has shown that it knows no tools; whoever finds out sets it */
+    bool text_only; /* it has shown that it knows no tools */
 };
 
 /* The first member of each kind of call. */
