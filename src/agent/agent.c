@@ -13,6 +13,7 @@
 #define RESUME_MAX   10000
 #define FORGET_MS    600000
 #define FORGET_ROWS  1000
+#define WORD_MAX     1024       /* of an owner, a model, ... */
 #define CONTENT_MAX  (64 * MiB) /* of all files that come with a request */
 
 static const char no_model[] =
@@ -50,6 +51,7 @@ struct agent *agent_new(const struct agent_config *config)
     struct agent *a = mem_zalloc(sizeof(*a));
 
     a->config = *config;
+    a->refs = 1;
     if (!a->config.tenant_loops)
         a->config.tenant_loops = TENANT_LOOPS;
     if (config->record_ms) {
@@ -59,21 +61,47 @@ struct agent *agent_new(const struct agent_config *config)
     return a;
 }
 
+struct agent *agent_hold(struct agent *a)
+{
+    a->refs++;
+    return a;
+}
+
+void agent_drop(struct agent *a)
+{
+    if (--a->refs == 0)
+        free(a);
+}
+
+int agent_is_over(struct err *e)
+{
+    return err_set(e, ERR_BUSY, "the server is shutting down");
+}
+
+void agent_drain(struct agent *a)
+{
+    a->draining = true;
+    for (struct quest *q = a->quests; q; q = q->next)
+        if (!q->job)
+            quest_rest(q);
+}
+
 void agent_free(struct agent *a)
 {
     struct err e;
 
     if (!a)
         return;
-    err_set(&e, ERR_BUSY, "the server is shutting down");
+    agent_is_over(&e);
     while (a->quests) {
         struct quest *q = quest_hold(a->quests);
         watches_end(q, &e);
         quest_close(q);
         quest_drop(q);
     }
-    timer_free(a->forget);
-    free(a);
+    timer_free(take_ptr(&a->forget));
+    a->closed = true;
+    agent_drop(a);
 }
 
 void agent_forget_model(struct agent *a, struct model *own)
@@ -121,7 +149,7 @@ static struct agent_budget budget_of(const struct agent *a, const struct agent_b
 /* --- starting --- */
 
 struct start {
-    struct agent *agent; /* borrowed */
+    struct agent *agent; /* held */
     struct quest *q;     /* held, or NULL until it is made */
     struct caller caller;
     struct agent_spec spec; /* its texts are in record */
@@ -145,6 +173,7 @@ static void start_free(struct start *s)
     }
     json_decref(s->record);
     loop_row_done(&s->row);
+    agent_drop(s->agent);
     free(s);
 }
 
@@ -180,6 +209,8 @@ static int take_files(struct start *s, const struct agent_spec *spec, struct err
         struct given_file *g = &s->files[s->file_count++];
 
         bytes += f->content.n;
+        if (str_utf8_len(f->path) != f->path.n || (f->path.n && memchr(f->path.p, '\0', f->path.n)))
+            return err_set(e, ERR_CALLER, "the path of file %zu is not text", i + 1);
         if (bytes > CONTENT_MAX)
             return err_set(e, ERR_LIMIT, "the files have more than %zu bytes in all", CONTENT_MAX);
         g->path = copy_of(f->path);
@@ -197,11 +228,22 @@ static int take_files(struct start *s, const struct agent_spec *spec, struct err
     return 0;
 }
 
+/* It is kept and compared as it is, or not at all. */
+static bool is_word(struct str s)
+{
+    return s.n <= WORD_MAX && str_utf8_len(s) == s.n && !(s.n && memchr(s.p, '\0', s.n));
+}
+
 static int check(struct start *s, const struct agent_spec *spec, struct err *e)
 {
     const struct agent *a = s->agent;
     size_t count = 0;
 
+    if (a->draining)
+        return agent_is_over(e);
+    if (!is_word(spec->owner) || !is_word(spec->tool) || !is_word(spec->model) ||
+        !is_word(spec->pool) || !is_word(spec->input_dir))
+        return err_set(e, ERR_CALLER, "a name is too long, or not text");
     if (!spec->own &&
         (spec->own_only || !models_find(a->config.models, s->caller.tenant, spec->model)))
         return err_set(e, ERR_CONFLICT, "%s", no_model);
@@ -259,7 +301,7 @@ static void on_first(void *arg, const struct err *failed)
     json_decref(shown);
     if (!q->closed && failed)
         quest_close(q);
-    else if (!q->closed && !step_is_over(q->record))
+    else if (!q->closed && !q->agent->draining && !step_is_over(q->record))
         quest_begin(q);
     quest_drop(q);
     start_free(s);
@@ -287,6 +329,8 @@ static void on_sandbox(void *arg, const struct session_info *info, const struct 
 
     if (failed)
         s->failed = *failed;
+    else if (s->agent->draining || s->agent->closed)
+        agent_is_over(&s->failed);
     else if (owner.n > 0 && !str_eq(json_str(metadata, AGENT_OWNER), owner))
         err_set(&s->failed, ERR_MISSING, "there is no such sandbox");
     json_decref(metadata);
@@ -305,7 +349,7 @@ void agent_start(struct agent *a, const struct caller *c, const struct agent_spe
     struct agent_budget budget = budget_of(a, spec->budget);
     char id[ID_MAX];
 
-    *s = (struct start){.agent = a, .caller = *c, .spec = *spec, .fn = fn, .arg = arg};
+    *s = (struct start){.agent = agent_hold(a), .caller = *c, .spec = *spec, .fn = fn, .arg = arg};
     id_make(id, "toolu_");
     s->record = step_begin(id, spec, &budget, now_ms());
     json_object_set_new(json_object_get(s->record, "inner"), "caller", caller_value(c));
@@ -324,7 +368,7 @@ void agent_start(struct agent *a, const struct caller *c, const struct agent_spe
 /* --- looking, answering, stopping --- */
 
 struct errand {
-    struct agent *agent; /* borrowed */
+    struct agent *agent; /* held */
     char tenant[64], id[ID_MAX];
     char *owner; /* owned, or NULL: whoever's */
     bool id_ok;
@@ -350,6 +394,7 @@ static void errand_free(struct errand *x)
     loop_row_done(&x->row);
     free(x->owner);
     free(x->text);
+    agent_drop(x->agent);
     free(x);
 }
 
@@ -398,6 +443,11 @@ static void on_errand(void *arg)
     struct quest *q = x->id_ok ? quest_find(x->agent, x->tenant, str_of(x->id)) : NULL;
     struct err e = {0};
 
+    if (x->agent->closed) {
+        agent_is_over(&e);
+        answer(x, NULL, &e);
+        return;
+    }
     if (!x->id_ok || (q && !is_owners(x, q->record))) {
         answer(x, NULL, NULL);
         return;
@@ -418,10 +468,17 @@ static struct errand *errand_new(struct agent *a, const struct caller *c, struct
 {
     struct errand *x = mem_zalloc(sizeof(*x));
 
-    *x = (struct errand){.agent = a, .fn = fn, .arg = arg};
+    *x = (struct errand){.agent = agent_hold(a), .fn = fn, .arg = arg};
     memcpy(x->tenant, c->tenant, sizeof(x->tenant));
     x->id_ok = id_is(id, "toolu_") && str_to_cstr(id, x->id, sizeof(x->id));
     return x;
+}
+
+/* One that could not be kept has nothing. */
+static void take_owner(struct errand *x, const struct str *owner)
+{
+    if (owner)
+        x->owner = is_word(*owner) ? mem_strndup(*owner) : mem_strdup("\xff");
 }
 
 void agent_get(struct agent *a, const struct caller *c, struct str id, const struct str *owner,
@@ -429,7 +486,7 @@ void agent_get(struct agent *a, const struct caller *c, struct str id, const str
 {
     struct errand *x = errand_new(a, c, id, fn, arg);
 
-    x->owner = owner ? mem_strndup(*owner) : NULL;
+    take_owner(x, owner);
     loop_later(a->config.loop, on_errand, x);
 }
 
@@ -437,6 +494,8 @@ static void provide(struct errand *x, struct quest *q, struct err *e)
 {
     if (!json_is(q->record, "status", "waiting_for_input") || q->answer != ANSWER_NONE)
         err_set(e, ERR_CONFLICT, "it does not wait for an answer");
+    else if (!x->text)
+        err_set(e, ERR_LIMIT, "an answer has at most %zu bytes", CONTEXT_MAX);
     else if (!quest_answer(q, (struct str){x->text, x->text_n}))
         err_set(e, ERR_CALLER, "an approval is answered with {\"approve\": true or false}");
 }
@@ -447,8 +506,8 @@ void agent_provide(struct agent *a, const struct caller *c, struct str id, struc
     struct errand *x = errand_new(a, c, id, fn, arg);
 
     x->live = provide;
-    x->text_n = str_utf8_len(text) < CONTEXT_MAX ? str_utf8_len(text) : 0;
-    x->text = mem_strndup((struct str){text.p, x->text_n});
+    x->text_n = str_utf8_len(text);
+    x->text = x->text_n <= CONTEXT_MAX ? mem_strndup((struct str){text.p, x->text_n}) : NULL;
     loop_later(a->config.loop, on_errand, x);
 }
 
@@ -491,7 +550,7 @@ static void on_rows(void *arg, const struct err *failed)
 
     for (size_t i = 0; i < count; i++) {
         json_t *record = json_loads(x->rows[i].record, 0, NULL);
-        records[i] = record_shown(record);
+        records[i] = record ? record_shown(record) : json_object();
         json_decref(record);
     }
     x->list_fn(x->arg, records, failed ? 0 : count, more, failed);
@@ -506,7 +565,7 @@ void agent_list(struct agent *a, const struct caller *c, const struct str *owner
     struct errand *x = errand_new(a, c, (struct str){0}, NULL, arg);
 
     x->list_fn = fn;
-    x->owner = owner ? mem_strndup(*owner) : NULL;
+    take_owner(x, owner);
     x->page = page;
     if (page.after)
         snprintf(x->after, sizeof(x->after), "%.*s", ID_MAX - 1, page.after);
@@ -576,7 +635,7 @@ static void on_unfinished(void *arg, const struct err *failed)
 
     if (failed)
         log_error("loops that were under way are not taken up: %s", failed->text);
-    for (size_t i = 0; i < x->count && !failed; i++)
+    for (size_t i = 0; i < x->count && !failed && !x->agent->draining && !x->agent->closed; i++)
         if (!quest_find(x->agent, x->rows[i].tenant, str_of(x->rows[i].id)))
             take_up(x->agent, &x->rows[i]);
     errand_free(x);
@@ -586,6 +645,6 @@ void agent_resume(struct agent *a)
 {
     struct errand *x = mem_zalloc(sizeof(*x));
 
-    x->agent = a;
+    x->agent = agent_hold(a);
     store_run(a->config.store, read_unfinished, on_unfinished, x);
 }

@@ -21,8 +21,9 @@
  * cancelled.
  *
  * An event: {"seq": 1..., "at_ms", "type", ...} with type "phase" (phase: plan, code, gate,
- * run, observe, final; message; step?, round?), "console" (text), "question" (as above),
- * "end" (status) and "error" (code, message), which comes before an end that is failed.
+ * run, observe, final; message; step?, round?, code?), "console" (stream, text), "question"
+ * (as above), "end" (status) and "error" (code, message), which comes before an end that is
+ * failed. Watchers hear of a step when it is in the store, so none is taken back.
  */
 #pragma once
 
@@ -57,6 +58,9 @@ struct agent_config {
 struct agent *agent_new(const struct agent_config *config);
 /* What a dead process left goes on: after this. A run that was under way is not done again. */
 void agent_resume(struct agent *a);
+/* Nothing new is begun (ERR_BUSY); what is under way rests after what runs now, and goes on after a
+ * restart. Watchers hear ERR_BUSY. Before service_drain(). */
+void agent_drain(struct agent *a);
 void agent_free(struct agent *a); /* before the service; NULL is none */
 
 struct agent_spec {

@@ -27,8 +27,8 @@
 #define FILES_MAX       200
 #define INPUTS_MAX      64
 #define KNOWN_MAX       1000
-#define WATCHES_MAX     16 /* of one loop */
-#define TURNS_MAX       200
+#define WATCHES_MAX     16            /* of one loop */
+#define REPLY_MAX       MiB           /* of what a model says at a time */
 #define OBSERVATION_MAX 8000          /* of one run, as a model sees it */
 #define AGENT_OWNER     "agent_owner" /* in a session's metadata: whose it is */
 
@@ -102,6 +102,9 @@ void prompt_facts(struct buf *ret, const struct pool_info *pool, const json_t *i
 
 /* Owned. kind: "plan", "code" or "final". *ret_chars: of all texts in it. */
 json_t *history_messages(const json_t *record, const char *kind, size_t *ret_chars);
+
+/* Of all texts in v. */
+size_t history_chars(const json_t *v);
 
 /* --- finish.c: whether an answer may be one --- */
 

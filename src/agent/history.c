@@ -187,7 +187,7 @@ static void add_prompt(json_t *messages, const json_t *record, const char *kind)
     buf_done(&b);
 }
 
-static size_t chars_of(const json_t *v)
+size_t history_chars(const json_t *v)
 {
     size_t n = 0, i;
     const char *key;
@@ -195,8 +195,8 @@ static size_t chars_of(const json_t *v)
 
     if (json_is_string(v))
         return json_string_length(v);
-    json_array_foreach((json_t *)v, i, member) n += chars_of(member);
-    json_object_foreach((json_t *)v, key, member) n += chars_of(member);
+    json_array_foreach((json_t *)v, i, member) n += history_chars(member);
+    json_object_foreach((json_t *)v, key, member) n += history_chars(member);
     return n;
 }
 
@@ -217,6 +217,6 @@ json_t *history_messages(const json_t *record, const char *kind, size_t *ret_cha
         json_array_append_new(messages, message("user", answered(item, text_mode, tight)));
     }
     add_prompt(messages, record, kind);
-    *ret_chars = chars_of(messages);
+    *ret_chars = history_chars(messages);
     return messages;
 }

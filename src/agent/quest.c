@@ -118,6 +118,16 @@ void quest_close(struct quest *q)
     quest_drop(q);
 }
 
+void quest_rest(struct quest *q)
+{
+    struct err e;
+
+    agent_is_over(&e);
+    quest_stop_asking(q);
+    quest_unwait(q);
+    watches_end(q, &e);
+}
+
 struct quest *quest_find(struct agent *a, const char *tenant, struct str id)
 {
     for (struct quest *q = a->quests; q; q = q->next)
@@ -291,10 +301,24 @@ static const struct {
     {"end",       end              },
 };
 
+/* That code has not been begun, although it was to be, is known only now. */
+static void put_off(struct quest *q, const json_t *action)
+{
+    if (json_is(action, "do", "run")) {
+        json_put_on(quest_inner(q), "unbegun", true);
+        quest_save(q);
+    }
+    quest_rest(q);
+}
+
 static void perform(struct quest *q, const json_t *action)
 {
     int64_t after = json_num(action, "after_ms");
 
+    if (q->agent->draining && !json_is(action, "do", "end")) {
+        put_off(q, action);
+        return;
+    }
     if (json_is(action, "do", "ask")) {
         quest_ask(q, action);
         return;

@@ -24,6 +24,9 @@ struct given_file {
 
 struct agent {
     struct agent_config config;
+    unsigned refs; /* the owner's, and one for each call that is under way */
+    bool closed;   /* by agent_free(): nothing but refs is left */
+    bool draining;
     struct quest *quests; /* those that go on */
     size_t count;
     struct timer *forget; /* owned */
@@ -77,6 +80,13 @@ struct quest {
 
 int64_t now_ms(void);
 
+/* --- agent.c --- */
+
+struct agent *agent_hold(struct agent *a);
+void agent_drop(struct agent *a);
+/* What those hear who have asked too late: -1. */
+int agent_is_over(struct err *e);
+
 /* --- quest.c --- */
 
 struct quest *quest_new(struct agent *a, const struct caller *c, json_t *record, json_t *events);
@@ -86,6 +96,8 @@ void quest_drop(struct quest *q);
 bool quest_back(struct quest *q);
 /* Nothing more is heard of it; what is under way is left. */
 void quest_close(struct quest *q);
+/* It rests until the next start of the server. */
+void quest_rest(struct quest *q);
 struct quest *quest_find(struct agent *a, const char *tenant, struct str id);
 /* Takes the event to step(); takes it. */
 void quest_event(struct quest *q, json_t *event);

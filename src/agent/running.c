@@ -182,9 +182,14 @@ static bool has_unsaved(const struct quest *q)
 
 /* --- from outside --- */
 
-static void on_interrupted(void *arg, const struct session_info *info, const struct err *failed)
+static void on_interrupted(void *arg, const struct exec_info *info, const struct err *failed)
 {
     (void)arg, (void)info, (void)failed; /* the run's own end tells */
+}
+
+static void on_ended(void *arg, const struct session_info *info, const struct err *failed)
+{
+    (void)arg, (void)info, (void)failed; /* likewise */
 }
 
 /* What the run has left behind goes with its interpreter: all that it has started. */
@@ -196,7 +201,7 @@ static void end_interpreter(struct quest *q, session_fn *fn, void *arg)
 
 static void on_kill(void *arg)
 {
-    end_interpreter(arg, on_interrupted, NULL);
+    end_interpreter(arg, on_ended, NULL);
 }
 
 static void on_restarted(void *arg, const struct session_info *info, const struct err *failed)
@@ -217,8 +222,8 @@ void quest_interrupt(struct quest *q)
     if (!q->job)
         return;
     q->hard = true;
-    service_session_interrupt(q->agent->config.service, &q->caller,
-                              json_str(q->record, "sandbox_id"), on_interrupted, NULL);
+    service_exec_interrupt(q->agent->config.service, &q->caller,
+                           json_str(quest_inner(q), "execution"), on_interrupted, NULL);
     if (!q->kill)
         q->kill = timer_new(q->agent->config.loop, on_kill, q);
     timer_set(q->kill, KILL_AFTER_MS);

@@ -459,6 +459,11 @@ static void on_resume(struct stepping *s)
 
     if (away > 0)
         json_put_num(s->in, "deadline_ms", json_num(s->in, "deadline_ms") + away);
+    if (json_on(s->in, "unbegun")) {
+        json_object_del(s->in, "unbegun");
+        step_do(s, "run");
+        return;
+    }
     for (size_t i = 0; i < COUNT(rows); i++)
         if (json_is(s->in, "state", rows[i].state)) {
             step_do(s, rows[i].what);

@@ -19,8 +19,13 @@ static json_t *text(const char *s)
 static void hold(struct stepping *s, const json_t *act)
 {
     static const char *const members[] = {"text", "id", "extra", "code"};
-    json_t *item = json_pack("{s:O}", "parts", json_object_get(s->ev, "parts"));
+    json_t *parts = json_object_get(s->ev, "parts"), *item;
 
+    if (history_chars(parts) > REPLY_MAX) {
+        json_object_set_new(s->in, "pending", json_pack("{s:[]}", "parts"));
+        return;
+    }
+    item = json_pack("{s:O}", "parts", parts);
     for (size_t i = 0; i < COUNT(members); i++) {
         json_t *v = json_object_get(act, members[i]);
         if (v)
@@ -202,7 +207,9 @@ void on_code_reply(struct stepping *s)
         {"prose",   nudge,       true },
         {"nothing", nudge,       true },
     };
-    json_t *act = reply_read(json_object_get(s->ev, "parts"), json_is(s->ev, "stop", "length"));
+    const json_t *parts = json_object_get(s->ev, "parts");
+    bool too_long = history_chars(parts) > REPLY_MAX;
+    json_t *act = reply_read(parts, too_long || json_is(s->ev, "stop", "length"));
 
     if (json_on(act, "formed"))
         json_put_on(s->in, "text_mode", true);

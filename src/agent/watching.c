@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 struct agent_watch {
-    struct agent *agent; /* borrowed */
+    struct agent *agent; /* held */
     struct quest *q;     /* borrowed, or NULL: it has ended, or is looked for */
     struct agent_watch *next;
     struct agent_watcher watcher;
@@ -27,6 +27,7 @@ static void watch_drop(struct agent_watch *w)
     if (--w->refs > 0)
         return;
     loop_row_done(&w->row);
+    agent_drop(w->agent);
     free(w);
 }
 
@@ -130,6 +131,8 @@ static void on_begin(void *arg)
     struct agent_watch *w = arg;
     struct quest *q;
 
+    if (w->agent->closed)
+        agent_is_over(&w->failed);
     if (w->freed || w->failed.kind) {
         tell_end(w, NULL, &w->failed);
         watch_drop(w);
@@ -158,7 +161,8 @@ struct agent_watch *agent_watch(struct agent *a, const struct caller *c, struct 
 {
     struct agent_watch *watch = mem_zalloc(sizeof(*watch));
 
-    *watch = (struct agent_watch){.agent = a, .watcher = *w, .arg = arg, .after = after, .refs = 2};
+    *watch = (struct agent_watch){
+        .agent = agent_hold(a), .watcher = *w, .arg = arg, .after = after, .refs = 2};
     memcpy(watch->tenant, c->tenant, sizeof(watch->tenant));
     if (!id_is(id, "toolu_") || !str_to_cstr(id, watch->id, sizeof(watch->id)))
         err_set(&watch->failed, ERR_MISSING, "there is no such execution");

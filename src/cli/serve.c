@@ -324,6 +324,7 @@ static void on_end(void *arg, int signum)
     http_close_listeners(sv->http);
     mcp_drain(sv->mcp);
     seeds_drain(&sv->seeds);
+    agent_drain(sv->agent);
     service_drain(sv->service, on_empty, sv);
     timer_set(sv->limit, sv->s->serve.drain_ms);
     timer_set(sv->tick, TICK_MS);

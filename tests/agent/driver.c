@@ -302,6 +302,14 @@ static void do_restart(const json_t *v, struct ask *a)
     service_session_restart(service, &a->caller, text_in(v, "session"), on_session, a);
 }
 
+static void do_drain(const json_t *v, struct ask *a)
+{
+    (void)v;
+    agent_drain(agent);
+    print(answer(a, NULL));
+    free(a);
+}
+
 /* So many cells one after the other, and what each took: what a round is held against. */
 struct cells {
     struct ask *ask;
@@ -378,6 +386,7 @@ static const struct {
     {"decide",     do_decide    },
     {"restart",    do_restart   },
     {"cells",      do_cells     },
+    {"drain",      do_drain     },
 };
 
 static void take_line(struct str line)

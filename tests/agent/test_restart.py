@@ -94,6 +94,35 @@ def test_a_clean_end_is_a_pause(tmp_path):
     driver.close()
 
 
+def test_l14_a_server_that_drains_puts_its_loops_off(tmp_path):
+    settings = {"approval": "always", "by": "either", "ready": 1}
+    driver = Driver(tmp_path / "store", **settings)
+    waits = driver.start(script(plan(), python(COUNTING), finish("1 was counted")), can_answer=True)
+    runs = driver.start(script(plan("a", "b"), python("import time\nprint('begun', flush=True)\n"
+                                                      "time.sleep(0.5)\nprint('through')"),
+                               python(COUNTING), finish("1 was counted")), can_answer=True)
+    for loop in (waits, runs):
+        loop.event(type="question")
+    driver.ask(do="provide", id=runs.id, text="yes")
+    runs.event(type="console")
+    driver.ask(do="drain")
+    assert driver.ask(do="start", request="x")["error"]["kind"] == 5
+    for loop in (waits, runs):
+        assert loop.end() == {"error": "the server is shutting down"}
+    assert "through" in driver.get(runs)["record"]["logs"]
+    driver.close()
+    driver = Driver(tmp_path / "store", **settings)
+    for name in (waits.id, runs.id):
+        driver.tell(do="watch", id=name, after=0)
+        loop = driver.loop(name)
+        loop.wait(lambda: any(COUNTING in e.get("prompt", "") for e in loop.events))
+        driver.ask(do="provide", id=name, text="yes")
+        record = loop.end()
+        assert record["status"] == "completed" and "STDOUT:\n1\n" in record["logs"]
+        assert [e["code"] for e in driver.executions(record)].count(COUNTING) == 1
+    driver.close()
+
+
 def test_as_many_at_once_as_one_tenant_may_have(tmp_path):
     driver = Driver(tmp_path / "store", ready=1, tenant_loops=2)
     loops = [driver.start(script(plan(), python("import time; time.sleep(0.5); print(1)"),

@@ -332,6 +332,24 @@ static void test_a_record_is_all_there_is(void **state)
     }
 }
 
+/* A server that was ending has not begun it, and says so. */
+static void test_what_was_not_begun_is_run(void **state)
+{
+    struct play p;
+
+    (void)state;
+    begin_with(&p, (struct agent_budget){0}, false);
+    begun(&p, false);
+    planned(&p, 1);
+    calls(&p, "run_python", "code", "print(1)");
+    json_put_on(json_object_get(p.r, "inner"), "unbegun", true);
+    happens(&p, json_pack("{s:s}", "type", "resume"));
+    assert_string_equal(todo(&p), "run");
+    happens(&p, json_pack("{s:s}", "type", "resume"));
+    assert_string_equal(todo(&p), "recover");
+    done(&p);
+}
+
 /* What is old is one line, so that a record has an end. */
 static void test_a_record_does_not_grow_for_ever(void **state)
 {
@@ -366,6 +384,7 @@ int main(void)
         cmocka_unit_test(test_a_gate_that_is_refused),
         cmocka_unit_test(test_waiting_costs_no_time),
         cmocka_unit_test(test_a_record_is_all_there_is),
+        cmocka_unit_test(test_what_was_not_begun_is_run),
         cmocka_unit_test(test_a_record_does_not_grow_for_ever),
     };
 
