@@ -4,7 +4,7 @@ import threading
 import time
 
 import pytest
-from account import Account, House, finish, parse, plan, python, script, simple
+from account import Account, House, finish, parse, plan, python, question, script, simple
 
 CODES = "print('one'); import time; time.sleep(0.3); print('two')"
 
@@ -138,10 +138,6 @@ def test_u25_timeout_fails_it(asking):
         found = ubik.wait(order["execution_id"])
         assert "\n42\n" not in found["outputs"]["logs"]
         assert found["outputs"]["status"] != "completed"
-
-
-def question(text):
-    return {"tool": {"name": "ask_user", "input": {"question": text}}}
 
 
 @pytest.mark.parametrize("answer", [("input_data_json", None, b'{"text": "blue"}'),
