@@ -304,7 +304,7 @@ static void on_end(void *arg, const json_t *record, const struct err *failed)
 
     (void)record;
     agent_watch_free(take_ptr(&e->watch));
-    if (!failed) {
+    if (!failed || failed->kind == ERR_MISSING) { /* or it has never come to the agent */
         look(e);
         return;
     }
