@@ -423,13 +423,35 @@ static int read_row(struct db *db, void *arg, struct err *e)
     return rc < 0 ? -1 : 0;
 }
 
-/* It has ended: it can be looked at, and nothing else. */
+static void do_live(struct errand *x, struct quest *q)
+{
+    struct err e = {0};
+
+    if (!is_owners(x, q->record)) {
+        answer(x, NULL, NULL);
+        return;
+    }
+    quest_hold(q);
+    if (x->live)
+        x->live(x, q, &e);
+    answer(x, q->record, e.kind ? &e : NULL);
+    quest_drop(q);
+}
+
+/* It has ended: it can be looked at, and nothing else. Unless it was taken up after a restart,
+ * meanwhile. */
 static void on_row(void *arg, const struct err *failed)
 {
     struct errand *x = arg;
-    json_t *record = x->found && !failed ? json_loads(x->row.record, 0, NULL) : NULL;
+    struct quest *q = quest_find(x->agent, x->tenant, str_of(x->id));
+    json_t *record;
     struct err e;
 
+    if (q) {
+        do_live(x, q);
+        return;
+    }
+    record = x->found && !failed ? json_loads(x->row.record, 0, NULL) : NULL;
     err_set(&e, ERR_CONFLICT, "it has ended");
     if (record && !is_owners(x, record))
         json_decref(take_ptr(&record));
@@ -441,26 +463,18 @@ static void on_errand(void *arg)
 {
     struct errand *x = arg;
     struct quest *q = x->id_ok ? quest_find(x->agent, x->tenant, str_of(x->id)) : NULL;
-    struct err e = {0};
+    struct err e;
 
     if (x->agent->closed) {
         agent_is_over(&e);
         answer(x, NULL, &e);
-        return;
-    }
-    if (!x->id_ok || (q && !is_owners(x, q->record))) {
+    } else if (!x->id_ok) {
         answer(x, NULL, NULL);
-        return;
-    }
-    if (!q) {
+    } else if (q) {
+        do_live(x, q);
+    } else {
         store_run(x->agent->config.store, read_row, on_row, x);
-        return;
     }
-    quest_hold(q);
-    if (x->live)
-        x->live(x, q, &e);
-    answer(x, q->record, e.kind ? &e : NULL);
-    quest_drop(q);
 }
 
 static struct errand *errand_new(struct agent *a, const struct caller *c, struct str id,
