@@ -68,10 +68,8 @@ static void on_open(void *arg, int *fd, const struct space_file *file, const str
     loop_work(p->loop, read_bytes, on_bytes, p);
 }
 
-static void on_done(void *arg)
+static void done(struct pictures *p)
 {
-    struct pictures *p = arg;
-
     if (p->fn)
         p->fn(p->arg, p->items);
     pictures_free(p);
@@ -84,7 +82,12 @@ static void next(struct pictures *p)
     if (path)
         service_space_open(p->sv, &p->caller, json_view(p->session), json_view(path), on_open, p);
     else
-        on_done(p);
+        done(p);
+}
+
+static void on_begin(void *arg)
+{
+    next(arg);
 }
 
 struct pictures *pictures_start(struct loop *l, struct service *sv, const struct caller *c,
@@ -109,10 +112,7 @@ struct pictures *pictures_start(struct loop *l, struct service *sv, const struct
         if (image && json_array_size(p->paths) < PICTURES_MAX)
             json_array_append(p->paths, json_object_get(file, "path"));
     }
-    if (json_array_size(p->paths) > 0)
-        next(p);
-    else
-        loop_later(l, on_done, p);
+    loop_later(l, on_begin, p);
     return p;
 }
 
