@@ -593,5 +593,6 @@ json_t *step_begin(const char *id, const struct agent_spec *spec, const struct a
     json_put_str(inner, "input_dir", spec->input_dir);
     json_put_str(inner, "model", spec->model);
     json_put_on(inner, "own_only", spec->own_only);
+    json_put_on(inner, "no_replan", spec->no_replan);
     return r;
 }

@@ -305,7 +305,7 @@ static json_t *result_of(struct stepping *s, const json_t *seen, int64_t times)
 
 static void go_on(struct stepping *s, int64_t times)
 {
-    bool replanned = json_on(s->in, "replanned");
+    bool replanned = json_on(s->in, "replanned") || json_on(s->in, "no_replan");
 
     if (json_on(s->in, "stop"))
         step_end(s, "cancelled");
