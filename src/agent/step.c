@@ -419,7 +419,7 @@ static void on_trouble(struct stepping *s)
 
 static void on_cancel(struct stepping *s)
 {
-    bool runs = json_is(s->in, "state", "run");
+    bool runs = json_is(s->in, "state", "run") && !json_on(s->in, "held");
 
     json_put_on(s->in, "stop", true);
     if (!runs) {
