@@ -241,6 +241,10 @@ def test_u30_skill_file(ubik):
     bad = ubik.run(tool="read_execute_skill_file", skill_id="code-interpreter",
                    file_path="scripts/profile_table.py", args=["it's \"none\".csv"])
     assert bad["status"] == "error" and bad["action"] == "executed"
+    other = ubik.run(tool="read_execute_skill_file", skill_id="code-interpreter",
+                     file_path="scripts/profile_table.py", args=["😀é.csv"],
+                     document_ids=[ubik.upload("😀é.csv", b"n\n1\n")["id"]])
+    assert other["status"] == "success" and "😀é.csv: 1 row" in other["stdout"], other
     for skill, path in (("code-interpreter", "none.md"), ("..", "SKILL.md"), ("none", "SKILL.md")):
         lost = ubik.fail(tool="read_execute_skill_file", skill_id=skill, file_path=path)
         assert lost["error_code"] == "SkillFileNotFound"

@@ -324,7 +324,7 @@ static void give_script(struct order *o, const struct embedded *f)
     int n;
 
     json_array_extend(argv, json_object_get(o->inputs, "args"));
-    list = record_dump(argv, true, NULL); /* a list of plain strings is one in Python, too */
+    list = record_dump(argv, false, NULL); /* a list of plain strings is one in Python, too */
     json_decref(argv);
     n = asprintf(&code, "import sys\nsys.argv = %s\n%.*s", list, (int)f->bytes.n, f->bytes.p);
     assert(n > 0);
