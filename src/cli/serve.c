@@ -212,11 +212,11 @@ static int build_doors(struct server *sv, struct err *e)
         return -1;
     rest_door_init(&sv->rest, sv->http);
     operator_door(&sv->operator, sv->http);
+    mcp.has_model = models_find(sv->models, "", (struct str){0}) != NULL;
     if (build_seeds(sv, &mcp, e) < 0)
         return -1;
     mcp.thinks = &tool_code_execution;
     mcp.thinks_ctx = sv->seeds.ubik.room;
-    mcp.has_model = models_find(sv->models, "", (struct str){0}) != NULL;
     sv->mcp = mcp_new(&mcp);
     mcp_follow(sv->mcp, sv->service);
     mcp_door_init(&sv->mcp_door, sv->mcp);
