@@ -146,7 +146,9 @@ def test_2_5_the_old_version_has_its_own_caller(talk):
     ([LOOKUP], {}, "allowed_callers"), ([tool("20250522"), LOOKUP], {}, "allowed_callers"),
     ([tool("20260120"), {**LOOKUP, "input_schema": {"type": "object", "properties": {"n": {"$ref": "#"}}}}], {}, "$ref"),
     ([tool("20260120"), {**LOOKUP, "input_schema": {"$ref": "#/$defs/a", "$defs": {
-        "a": {"properties": {"b": {"$ref": "#/$defs/b"}}}, "b": {"items": {"$ref": "#/$defs/a"}}}}}], {}, "$ref")])
+        "a": {"properties": {"b": {"$ref": "#/$defs/b"}}}, "b": {"items": {"$ref": "#/$defs/a"}}}}}], {}, "$ref"),
+    ([tool("20260120"), {**LOOKUP, "input_schema": {"$defs": {
+        f"n{i}": {"$ref": f"#/$defs/n{i + 1}"} for i in range(2000)}}}], {}, "$ref")])
 def test_2_5_what_does_not_go_together(talk, tools, more, wrong):
     assert wrong in refused(talk.ask_model(asked("1", tools=tools, **more)), 400)
 
