@@ -208,11 +208,14 @@ static void on_news(void *arg)
 static void look_at(struct entry *n, int64_t now)
 {
     int64_t alone_ms = (now - n->since_us) / 1000;
+    const struct message *m = turn_message(n->turn);
 
     for (struct reader *r = n->readers, *next; r; r = next) {
         next = r->next;
-        if ((now - r->put_us) / 1000 < SILENT_MS || !turn_message(n->turn)->stream || n->over)
+        if ((now - r->put_us) / 1000 < SILENT_MS || !m->stream || n->over)
             continue;
+        if (r->started && r->at < m->log.n)
+            continue; /* it reads slowly, and may be in the middle of an event */
         r->put_us = now;
         turn_greet(n->turn);
         if (r->started)
