@@ -231,6 +231,7 @@ def test_5_3_threads_are_refused(talk):
     answer_ = talk.ask_model(body([], thread={"type": "create"}))
     refused(answer_, 400, "thread_unsupported_request")
     assert answer_.json["error"]["details"]["unsupported"] is None
+    refused(talk.ask_model(body([], thread="continue")), 400, "thread_unsupported_request")
     assert talk.go([[{"text": "x"}]], thread=None)["stop_reason"] == "end_turn"
 
 
