@@ -1,4 +1,5 @@
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ tests = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(tests), str(tests / "serve"), str(tests / "anthropic")]
 
 import retort  # noqa: E402
+import silence  # noqa: E402
 from api import Api  # noqa: E402
 from server import Server  # noqa: E402
 from talk import Talk  # noqa: E402
@@ -35,6 +37,19 @@ def house():
         with Talk(one) as nobody:  # keys are read every few seconds; until then nobody needs one
             retort.wait_until(lambda: nobody.get("/v1/files").status == 401, "the keys", 20)
         yield one
+
+
+@pytest.fixture(scope="session")
+def silent(house, server):
+    with ThreadPoolExecutor() as threads:
+        yield silence.begin(threads, house, server)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def early(request):
+    """What takes long begins first, if a test wants it."""
+    if any("silent" in item.fixturenames for item in request.session.items):
+        request.getfixturevalue("silent")
 
 
 @pytest.fixture

@@ -108,10 +108,18 @@ def test_thinking_comes_back_as_it_was(talk, backend):
         assert [b["thinking"] for b in sent if b["type"] == "thinking"] == ["hm"]
 
 
-@pytest.mark.parametrize("fault, status", [("429", 429), ({"fault": "status", "status": 401}, 500)])
-def test_trouble(fault, status):
+@pytest.fixture(scope="module")
+def troubled():
+    faults = {"busy": "429", "closed": {"fault": "status", "status": 401}}
     with model_server() as models:
-        desk = models.desk(always=fault)
-        with Server("--model-url", desk.anthropic, "--model-api", "anthropic") as server, Talk(server) as talk:
-            refused = talk.ask_model(body([[{"text": "x"}]]))
-            assert refused.status == status, refused
+        config = "".join(f"[model {name}]\napi = anthropic\nurl = {models.desk(always=fault).anthropic}\n"
+                         for name, fault in faults.items())
+        with Server("--ready", "0", config=config) as server:
+            yield server
+
+
+@pytest.mark.parametrize("model, status", [("busy", 429), ("closed", 500)])
+def test_trouble(troubled, model, status):
+    with Talk(troubled) as talk:
+        refused = talk.ask_model(body([[{"text": "x"}]], model=model))
+        assert refused.status == status, refused

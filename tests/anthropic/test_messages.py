@@ -231,6 +231,7 @@ def test_5_3_threads_are_refused(talk):
     answer_ = talk.ask_model(body([], thread={"type": "create"}))
     refused(answer_, 400, "thread_unsupported_request")
     assert answer_.json["error"]["details"]["unsupported"] is None
+    refused(talk.ask_model(body([], thread="continue")), 400, "thread_unsupported_request")
     assert talk.go([[{"text": "x"}]], thread=None)["stop_reason"] == "end_turn"
 
 
@@ -464,21 +465,28 @@ def test_why_a_model_stopped(talk, stop, reason):
 
 
 def test_without_a_model():
-    with Server() as server, Talk(server) as talk:
+    with Server("--ready", "0") as server, Talk(server) as talk:
         message = refused(talk.ask_model(body([])), 400)
         assert message.startswith("NoModelConfigured: ") and "/v1/sessions" in message
 
 
-def test_capture_of_the_working_directory():
+@pytest.fixture(scope="module")
+def narrow():
+    """Little room, and the working directory is captured, too."""
+    with Server("--model-script", "-", "--anthropic-capture-cwd", "--tenant-files", "1K") as server:
+        yield server
+
+
+def test_capture_of_the_working_directory(narrow):
     """9.7: a switch of the operator's."""
-    with Server("--model-script", "-", "--anthropic-capture-cwd") as server, Talk(server) as talk:
+    with Talk(narrow) as talk:
         result = talk.bash("echo 1 > here.txt; mkdir d; echo 2 > d/there.txt")
         assert [f["filename"] for f in result["content"]] == ["here.txt"]
 
 
-def test_files_of_code_count_as_the_tenants():
+def test_files_of_code_count_as_the_tenants(narrow):
     """What has no room is said, and the rest of the result is there."""
-    with Server("--model-script", "-", "--tenant-files", "1K") as server, Talk(server) as talk:
+    with Talk(narrow) as talk:
         result = talk.bash('head -c 900 /dev/zero > "$OUTPUT_DIR/a"; head -c 900 /dev/zero > "$OUTPUT_DIR/b"; echo ok')
         assert [f["filename"] for f in result["content"]] == ["a"] and result["stdout"] == "ok\n"
         assert "1024 bytes" in result["stderr"]

@@ -1,14 +1,12 @@
 """Section 4: streams, event by event."""
 
-import http.client
 import json
 import socket
 import time
 
 import pytest
 
-from server import together
-from talk import Talk, body, kinds, rebuilt, results, tool
+from talk import body, kinds, rebuilt, results, tool
 
 
 def types(events):
@@ -59,54 +57,20 @@ def test_4_5_before_the_first_byte_it_is_an_http_error(talk):
     talk.client.close()
 
 
-def timed(server, key, request):
-    """The events of a stream that is silent for long, and the seconds before its head and between them."""
-    begun = time.monotonic()
-    with Talk(server, key) as talk, talk.begin(request) as events:
-        assert events.status == 200
-        times, found = [begun, time.monotonic()], []
-        for event in events:
-            times.append(time.monotonic())
-            found.append(event)
-    return found, [after - before for before, after in zip(times, times[1:])]
-
-
-@pytest.fixture(scope="module")
-def silent(house, server):
-    """All at a time: each takes more than the ten seconds that nothing may be silent for."""
-    return together(
-        lambda: timed(house, house.key, body([[{"sleep_ms": 11000}, {"fail": {"status": 503}}]])),
-        lambda: timed(server, None, body([[{"text": "x"}, {"bash": "sleep 11"}]])),
-        lambda: dawdled(server))
-
-
-def dawdled(server):
-    """All events of one who does not read for long while more waits for it than a connection holds."""
-    steps = [[{"bash": "head -c 100000 /dev/zero | tr '\\0' '\\1'"}] * 9, [{"sleep_ms": 10000}, {"text": "end"}]]
-    with Talk(server) as talk:
-        talk.client.connection = http.client.HTTPConnection("localhost", server.port)
-        talk.client.connection.sock = wire = socket.socket()
-        wire.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
-        wire.connect(("127.0.0.1", server.port))
-        events = talk.begin(body(steps))
-        time.sleep(8.5)
-        return list(events)
-
-
 def test_9_15_no_ping_stands_in_the_middle_of_an_event(silent):
-    message = rebuilt(silent[2])
+    message = rebuilt(silent[2].result())
     assert len(results(message)) == 9 and message["content"][-1]["text"] == "end"
 
 
 def test_4_5_after_it_it_is_an_event(silent):
     """Who has waited long sees the stream begin; then nothing but an event is left to say it with."""
-    found, pauses = silent[0]
+    found, pauses = silent[0].result()
     assert found[0]["type"] == "message_start" and found[-1]["type"] == "error" and max(pauses) < 10
     assert found[-1]["error"]["type"] == "overloaded_error" and found[-1]["request_id"].startswith("req_")
 
 
 def test_9_15_pings_while_a_command_runs(silent):
-    found, pauses = silent[1]
+    found, pauses = silent[1].result()
     assert {"type": "ping"} in found and max(pauses) < 10, pauses
 
 

@@ -54,23 +54,15 @@ static void on_answered(void *arg, const struct space_file *files, size_t count,
 /* Takes value. */
 static void put_answer(struct deed *c, const struct pending *p, json_t *value)
 {
-    AUTO_FREE char *text = record_dump(value, false, NULL);
+    char *text = record_dump(value, false, NULL);
     char path[sizeof(CALLS_FOLDER) + IDENT_CHARS + 2];
-    struct blob *blob;
-    struct err e = {0};
 
     json_decref(value);
+    assert(text); /* it is made of texts alone */
     snprintf(path, sizeof(path), CALLS_FOLDER "/%s", p->ident);
-    blob = service_blob_new(c->service, &c->caller, &e);
-    if (!blob || !text || blob_write(blob, str_of(text), &e) < 0) {
-        blob_free(blob);
-        log_warn("%s: an answer did not reach the code: %s", c->caller.request, e.text);
-        return;
-    }
     c->waits++;
     c->coming++;
-    service_space_put(c->service, &c->caller, str_of(c->session), str_of(path), blob, on_answered,
-                      c);
+    note_put(c->service, &c->caller, c->session, path, text, on_answered, c);
 }
 
 void deed_time_is_up(struct deed *c)

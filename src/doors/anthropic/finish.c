@@ -95,34 +95,29 @@ static void on_manifest(void *arg, const struct space_file *files, size_t count,
 }
 
 /* What the user has been given, where code finds it again: <job>/manifest.json. */
-static bool write_manifest(struct turn *r)
+static void write_manifest(struct turn *r)
 {
     char path[ID_MAX + 32], container[ID_MAX];
-    struct blob *blob;
-    struct err e;
+    char *text;
     json_t *v;
 
     container_of_session(r->session, container);
     v = json_pack("{s:s, s:s, s:O, s:O}", "job", r->message.id, "container", container, "calls",
                   r->log, "outputs", r->outputs);
-    AUTO_FREE char *text = json_dumps(v, JSON_INDENT(2));
+    text = json_dumps(v, JSON_INDENT(2));
     json_decref(v);
-    blob = service_blob_new(r->service, &r->caller, &e);
-    if (!text || !blob || blob_write(blob, str_of(text), &e) < 0) {
-        blob_free(blob);
-        return false;
-    }
+    assert(text); /* it is made of what was JSON before */
     snprintf(path, sizeof(path), "%s/manifest.json", r->message.id);
     r->waits++;
-    service_space_put(r->service, &r->caller, str_of(r->session), str_of(path), blob, on_manifest,
-                      r);
-    return true;
+    note_put(r->service, &r->caller, r->session, path, text, on_manifest, r);
 }
 
 void turn_finish(struct turn *r, const char *stop)
 {
     r->stop = stop;
-    if (json_array_size(r->outputs) == 0 || !write_manifest(r))
+    if (json_array_size(r->outputs) > 0)
+        write_manifest(r);
+    else
         finish_container(r);
 }
 

@@ -31,7 +31,7 @@ static void read_letter(void *arg)
         return;
     if (ask_read(&t->ask, body, &t->failed) < 0)
         return;
-    t->thread = json_is_object(json_object_get(body, "thread"));
+    t->thread = json_object_get(body, "thread") && !json_is_null(json_object_get(body, "thread"));
     if (t->thread)
         return;
     if (history_read(&t->history, json_object_get(body, "messages"), &t->failed) < 0)

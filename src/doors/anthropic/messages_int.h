@@ -255,6 +255,12 @@ void desk_read(struct desk *d, struct request *r, const uint8_t hash[32], struct
                struct history *h);
 void handle_messages(struct request *r);
 
+/* --- note.c: texts that we put into a workspace ourselves --- */
+
+/* Takes text. fn as of service_space_put(). */
+void note_put(struct service *sv, const struct caller *c, const char *session, const char *path,
+              char *text, space_fn *fn, void *arg);
+
 /* --- capture.c: what a call prints, and the files it leaves for the user --- */
 
 struct capture {
