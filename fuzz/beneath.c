@@ -2,7 +2,7 @@
  * Names that a guest chose, written below a folder of the host's that somebody
  * has filled with links: every byte lands inside of it or nowhere.
  *
- * links: src/cli/beneath.c src/base/text.c
+ * links: src/cli/beneath.c
  */
 #include "cli/cli_int.h"
 

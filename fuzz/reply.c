@@ -4,7 +4,7 @@
  * were allowed.
  *
  * links: src/agent/reply.c src/agent/python.c src/agent/values.c src/written/fences.c
- * src/written/json5.c
+ * links: src/written/json5.c
  */
 #include "agent/agent_int.h"
 

@@ -2,7 +2,7 @@
  * Guest output on a terminal: in whatever pieces it comes, what goes through is
  * text, newlines, tabs, carriage returns and colours, and nothing else.
  *
- * links: src/cli/term.c src/base/text.c
+ * links: src/cli/term.c
  */
 #include "cli/cli_int.h"
 

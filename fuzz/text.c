@@ -3,7 +3,7 @@
  * control characters, not longer than promised; and pictures, of which only the
  * head is read.
  *
- * links: src/cli/image.c src/base/text.c
+ * links: src/cli/image.c
  */
 #include "cli/cli_int.h"
 

@@ -387,7 +387,7 @@ typedef void file_open_fn(void *arg, int *fd, const struct file_row *file,
 /* Why there is no file, beside err.kind: in err.sys. */
 #define FILE_EXPIRED  ESTALE /* ERR_MISSING: its time is over */
 #define FILE_QUOTA    EDQUOT /* ERR_LIMIT: this tenant's files would take more than tenant_bytes */
-#define FILE_KNOWN_MS (7 * 86400 * INT64_C(1000)) /* so long it is known that one has expired */
+#define FILE_KNOWN_MS (INT64_C(7) * 86400 * 1000) /* so long it is known that one has expired */
 
 struct file_spec {
     struct str name;

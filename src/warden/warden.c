@@ -349,6 +349,17 @@ static void drop_rights(bool has_range)
         log_debug("warden: keeps its capabilities: %s", strerror(errno));
 }
 
+/* nohup, a script's job in the background: what they ignore would stay ignored across every exec,
+ * down to the code in a session. */
+static void forget_ignored_signals(void)
+{
+    struct sigaction now;
+
+    for (int number = 1; number < NSIG; number++)
+        if (sigaction(number, NULL, &now) == 0 && now.sa_handler == SIG_IGN)
+            signal(number, SIG_DFL);
+}
+
 static _Noreturn void warden_main(int server)
 {
     struct warden w = {.server = server, .epoll = epoll_create1(EPOLL_CLOEXEC)};
@@ -357,6 +368,7 @@ static _Noreturn void warden_main(int server)
 
     prctl(PR_SET_NAME, "retort-warden");
     prctl(PR_SET_DUMPABLE, 0);
+    forget_ignored_signals();
     signal(SIGINT, SIG_IGN); /* Ctrl-C is for the server; its end of the socket tells us */
     signal(SIGTERM, SIG_IGN);
     signal(SIGHUP, SIG_IGN);

@@ -138,6 +138,35 @@ def test_a5_autogen(wire):
     assert code == 1 and "ZeroDivisionError" in output
 
 
+def test_a5_langchain4j(wire):
+    # java.net.http asks every plain server for HTTP/2, and goes on without.
+    java = {"User-Agent": "langchain4j-azure-dynamic-sessions", "Connection": "Upgrade, HTTP2-Settings",
+            "Upgrade": "h2c", "HTTP2-Settings": "AAEAAEAAAAIAAAABAAMAAABkAAQBAAAAAAUAAEAA"}
+    wire.id += "%2Bof%40mine%3F"
+    query = f"?identifier={wire.id}&api-version={OLD}"
+
+    def use(code):
+        body = json.dumps({"properties": {"code": code, "codeInputType": "inline", "executionType": "synchronous"}})
+        answer = wire.send("POST", "/code/execute" + query, body.encode(), **java).expect(200).json
+        return {name: answer["properties"][name] for name in ("result", "stdout", "stderr")}
+
+    assert use("x = 20\nprint('hi')\nx * 2 + 2") == {"result": 42, "stdout": "hi\n", "stderr": ""}
+    assert use("x")["result"] == 20
+    image = use("import matplotlib.pyplot as plt; plt.plot([1, 2]); plt.show()")["result"]
+    assert image["type"] == "image" and image["base64_data"]
+
+    boundary = "----1731751200000"
+    part = (f'--{boundary}\r\nContent-Disposition: form-data; name="file"; filename="a b.csv"\r\n'
+            f"Content-Type: application/json\r\n\r\na,b\n1,2\n\r\n--{boundary}--\r\n").encode()
+    stored = wire.send("POST", "/files/upload" + query, part, f"multipart/form-data; boundary={boundary}", **java)
+    properties = stored.expect(200).json["value"][0]["properties"]
+    assert (properties["filename"], properties["size"]) == ("a b.csv", 8)
+    listed = wire.send("GET", "/files" + query, **java).expect(200).json["value"]
+    assert [f["properties"]["filename"] for f in listed] == ["a b.csv"]
+    assert wire.send("GET", "/files/content/a%20b.csv" + query, **java).expect(200).body == b"a,b\n1,2\n"
+    wire.send("GET", "/files/content/no.csv" + query, **java).expect(404)
+
+
 def test_a5_az_cli(wire):
     query = f"?identifier={wire.id}&api-version={NEW}"
     body = b'{"codeInputType":"Inline","executionType":"Synchronous","code":"print(7*9)","timeoutInSeconds":"60"}'

@@ -42,6 +42,17 @@ def test_link_resolves(page, target):
         assert fragment in anchors(file), f"{file.name} has no heading #{fragment}"
 
 
+def test_every_page_is_linked_from_the_readme():
+    linked = {(ROOT / t.partition("#")[0]).resolve() for p, t in (param.values for param in links())
+              if p.name == "README.md" and t.partition("#")[0]}
+    assert {p.name for p in (ROOT / "docs").glob("*.md") if p not in linked} == set()
+
+
+def test_every_room_is_described():
+    rooms = set(re.findall(r"^\| `src/(\w+)/`", (ROOT / "CONTRIBUTING.md").read_text(), re.M))
+    assert rooms == {p.name for p in (ROOT / "src").iterdir() if p.is_dir()}
+
+
 def dev_verbs():
     return set(re.findall(r"^verb_(\w+)\(\)", (ROOT / "dev").read_text(), re.M))
 

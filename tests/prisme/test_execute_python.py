@@ -2,7 +2,12 @@
 
 import io
 import json
+import os
+import secrets
+import signal
+import socket
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import retort
@@ -135,6 +140,26 @@ def test_p8_always_a_result(p):
     assert p("return 1")["result"] == 1
 
 
+@pytest.mark.parametrize(("whom", "code"), [("interpreter", "InterpreterDied"), ("init", "CodeSandboxUnreachable")])
+def test_p8_sandbox_killed_from_outside(p, server, whom, code):
+    mark = f"mark-{secrets.token_hex(8)}"
+    with ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(p, f"open('/workspace/{mark}', 'w').close()\nimport time\ntime.sleep(60)",
+                             error=True)
+        retort.wait_until(lambda: in_sandbox(server, mark), "the script")
+        interpreter = in_sandbox(server, mark)[-1]
+        init = int(retort.field(interpreter, "PPid")[0])
+        os.kill({"interpreter": interpreter, "init": init}[whom], signal.SIGKILL)
+        died = answer.result(30)["error"]
+    assert died["code"] == code and died["message"]
+    assert p("return 1")["result"] == 1
+
+
+def in_sandbox(server, mark):
+    """Processes whose workspace has this file, as far as we may look; a child after its parent."""
+    return [pid for pid in retort.below(server.pid) if os.path.exists(f"/proc/{pid}/root/workspace/{mark}")]
+
+
 def test_p20_stateless(p):
     p("x=1; open('f', 'w').write('1')")
     assert p("print(x)", error=True)["error"]["code"] == "NameError"
@@ -192,6 +217,24 @@ def test_p13_no_network(p, shelf):
     code = f"import urllib.request\nurllib.request.urlopen({shelf.url('/x')!r}, timeout=2)"
     assert p(code, error=True)["error"]["code"] == "URLError"
     assert len(shelf.asked) == asked
+
+
+@pytest.mark.parametrize("module", ["http.client", "urllib.request"])
+def test_p13_no_network_for_a_raw_socket(p, module):
+    """The list denies the module; a package that is allowed has it all the same."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.setblocking(False)
+        address = listener.getsockname()
+        code = f"import {module}\nsocket = {module}.socket\n"
+        refused = p(f"{code}socket.create_connection({address!r}, 2)", error=True)["error"]
+        assert refused["code"] == "ConnectionRefusedError"
+        outside = p(f"{code}s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
+                    "s.sendto(b'x', ('192.0.2.1', 53))", error=True)["error"]
+        assert outside["code"] == "OSError" and "unreachable" in outside["message"]
+        raw = p(f"{code}socket.socket(socket.AF_INET, socket.SOCK_RAW, 1)", error=True)["error"]
+        assert raw["code"] == "PermissionError"
+        with pytest.raises(BlockingIOError):
+            listener.accept()
 
 
 @pytest.mark.parametrize("code", [

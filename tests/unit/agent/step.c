@@ -78,11 +78,13 @@ static void calls(struct play *p, const char *name, const char *key, const char 
 
 static void planned(struct play *p, size_t steps)
 {
-    char text[256] = "{\"steps\": [\"s\"";
+    char text[256];
+    size_t n = 0;
 
-    for (size_t i = 1; i < steps; i++)
-        strcat(text, ", \"s\"");
-    strcat(text, "]}");
+    for (size_t i = 0; i < steps; i++)
+        n += (size_t)snprintf(text + n, sizeof(text) - n, "%s\"s\"", i ? ", " : "{\"steps\": [");
+    assert_true(n + 2 < sizeof(text));
+    snprintf(text + n, sizeof(text) - n, "]}");
     says(p, text);
     assert_true(json_is(json_object_get(p->r, "inner"), "state", "code"));
 }

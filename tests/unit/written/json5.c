@@ -1,6 +1,6 @@
 /* JSON5: what is read, and what is refused. */
-#include "written/written.h"
 #include "unit.h"
+#include "written/written.h"
 
 #include <stdlib.h>
 
