@@ -294,7 +294,7 @@ def test_replay(server, asked):
 def test_tampered(server, asked):
     client, session, call, more = asked
     state = more["requestState"]
-    for broken in (state[:-4], state + "AAAA", "A" + state[1:], "", state.swapcase()):
+    for broken in (state[:-4], state + "AAAA", ("B" if state[0] == "A" else "A") + state[1:], "", state.swapcase()):
         refused(client, {**call, **more, "requestState": broken})
     assert executions(server, session) == []
     assert approvals(server)[0]["state"] == "pending"

@@ -353,6 +353,25 @@ static void test_what_was_not_begun_is_run(void **state)
 }
 
 /* What is old is one line, so that a record has an end. */
+/* Failures count in a row, and the attempts of a step are its own. */
+static void test_a_success_ends_a_row_of_failures(void **state)
+{
+    struct play p;
+
+    (void)state;
+    begin_with(&p, (struct agent_budget){0}, false);
+    begun(&p, false);
+    planned(&p, 4);
+    run_round(&p, "a", "error", "1");
+    run_round(&p, "b", "error", "2");
+    assert_int_equal(json_num(inner(&p), "failures"), 2);
+    run_round(&p, "c", "ok", "3");
+    run_round(&p, "d", "error", "4");
+    assert_int_equal(json_num(inner(&p), "failures"), 1);
+    assert_int_equal(json_num(inner(&p), "attempts"), 1);
+    done(&p);
+}
+
 /* The house is full, and the code waits for its turn: nothing runs that could be waited for. */
 static void test_a_stop_while_the_house_is_full(void **state)
 {
@@ -407,6 +426,7 @@ int main(void)
         cmocka_unit_test(test_waiting_costs_no_time),
         cmocka_unit_test(test_a_record_is_all_there_is),
         cmocka_unit_test(test_what_was_not_begun_is_run),
+        cmocka_unit_test(test_a_success_ends_a_row_of_failures),
         cmocka_unit_test(test_a_stop_while_the_house_is_full),
         cmocka_unit_test(test_a_record_does_not_grow_for_ever),
     };
