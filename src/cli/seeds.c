@@ -1,6 +1,7 @@
 /* The doors that speak for other systems: made from the settings, each with an MCP room of its own
  * beside its routes. */
 #include "cli/serve_int.h"
+#include "doors/azure/azure.h"
 
 #include <fcntl.h>
 
@@ -69,12 +70,15 @@ static int build_prisme(struct seeds *d, const struct seeds_config *c, struct er
     return d->prisme.room ? 0 : err_wrap(e, "the settings for Prisme");
 }
 
-static struct mcp *mcp_of(const struct seeds_config *c, const struct face *face, const char *path)
+/* At the address that its system would have, and at the one that all have in common. */
+static struct mcp *mcp_of(const struct seeds_config *c, const struct face *face, const char *path,
+                          const char *also)
 {
     struct mcp_config config = c->mcp;
 
     config.face = face;
-    config.path = path;
+    config.paths[0] = path;
+    config.paths[1] = also;
     config.fixtures = false;
     return mcp_new(&config);
 }
@@ -109,10 +113,10 @@ int seeds_open(struct seeds *d, const struct seeds_config *c, struct err *e)
 {
     if (seeds_rooms(d, c, e) < 0)
         return -1;
-    d->qwen.mcp = mcp_of(c, qwen_face(d->qwen.room), "/qwen/mcp");
-    d->prisme.mcp = mcp_of(c, prisme_face(d->prisme.room), "/prisme/mcp");
-    d->ubik.mcp = mcp_of(c, ubik_face(d->ubik.room), "/ubik/mcp");
-    d->ubik.mcp_too = mcp_of(c, ubik_face(d->ubik.room), "/mcp/ubik");
+    d->qwen.mcp = mcp_of(c, qwen_face(d->qwen.room), "/qwen/mcp", "/mcp/qwen");
+    d->prisme.mcp = mcp_of(c, prisme_face(d->prisme.room), "/prisme/mcp", "/mcp/prisme");
+    d->ubik.mcp = mcp_of(c, ubik_face(d->ubik.room), "/ubik/mcp", "/mcp/ubik");
+    d->azure.mcp = mcp_of(c, azure_face(), "/mcp/azure", NULL); /* and one for each pool */
     return 0;
 }
 
@@ -129,10 +133,10 @@ void seeds_add(struct seeds *d, struct http *h)
     http_add(h, &d->prisme.mcp_door);
     ubik_door_init(&d->ubik.door, d->ubik.room);
     mcp_door_init(&d->ubik.mcp_door, d->ubik.mcp);
-    mcp_door_init(&d->ubik.mcp_door_too, d->ubik.mcp_too);
     http_add(h, &d->ubik.door);
     http_add(h, &d->ubik.mcp_door);
-    http_add(h, &d->ubik.mcp_door_too);
+    mcp_door_init(&d->azure.mcp_door, d->azure.mcp);
+    http_add(h, &d->azure.mcp_door);
 }
 
 void seeds_drain(struct seeds *d)
@@ -140,7 +144,7 @@ void seeds_drain(struct seeds *d)
     mcp_drain(d->qwen.mcp);
     mcp_drain(d->prisme.mcp);
     mcp_drain(d->ubik.mcp);
-    mcp_drain(d->ubik.mcp_too);
+    mcp_drain(d->azure.mcp);
 }
 
 void seeds_free_mcp(struct seeds *d)
@@ -148,7 +152,7 @@ void seeds_free_mcp(struct seeds *d)
     mcp_free(take_ptr(&d->qwen.mcp));
     mcp_free(take_ptr(&d->prisme.mcp));
     mcp_free(take_ptr(&d->ubik.mcp));
-    mcp_free(take_ptr(&d->ubik.mcp_too));
+    mcp_free(take_ptr(&d->azure.mcp));
 }
 
 void seeds_stop(struct seeds *d)

@@ -75,9 +75,13 @@ struct seeds {
     } prisme;
     struct {
         struct ubik *room;
-        struct mcp *mcp, *mcp_too; /* at both of its addresses */
-        struct door door, mcp_door, mcp_door_too;
+        struct mcp *mcp;
+        struct door door, mcp_door;
     } ubik;
+    struct {
+        struct mcp *mcp;
+        struct door mcp_door;
+    } azure; /* the first pool's; serve.c has the rest */
 };
 
 struct seeds_config {

@@ -45,6 +45,10 @@ def finish(answer):
     return {"tool": {"name": "finish", "input": {"answer": answer}}}
 
 
+def question(text):
+    return {"tool": {"name": "ask_user", "input": {"question": text}}}
+
+
 def simple(code, answer="done", *steps):
     """A plan, one piece of code, an answer."""
     return script(plan(*steps), python(code), finish(answer))

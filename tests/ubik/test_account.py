@@ -7,7 +7,7 @@ import time
 import urllib.parse
 
 import pytest
-from account import Account, House, serve, simple
+from account import Account, House, finish, plan, question, script, serve, simple
 
 
 def wait_document(ubik, id, *states):
@@ -378,6 +378,28 @@ def test_nothing_is_lost_in_a_restart():
         again = alice.code("import os; print(os.path.exists('b.csv'))",
                            sandbox_id=found["sandbox_id"])
         assert alice.printed(again) == "True"
+
+
+def test_a_server_that_ends_in_the_middle():
+    """What is under way, given code and all, does not keep it from ending well."""
+    with House() as house, house.account() as ubik:
+        orders = [ubik.order(simple("print(1, flush=True)\nimport time; time.sleep(30)")),
+                  ubik.order(tool="python_interpreter", code="import time; time.sleep(30)"),
+                  ubik.order(script(plan(), question("Which?"), finish("none")))]
+        for order in orders:
+            ubik.wait(order["execution_id"], "processing", "waiting_for_input")
+        house.server.process.send_signal(signal.SIGTERM)
+        time.sleep(0.3)
+        house.server.process.send_signal(signal.SIGTERM)
+        assert house.server.process.wait(60) in (0, 130)
+        house.server.start()
+        ubik.close()
+        played, given, waits = [order["execution_id"] for order in orders]
+        assert ubik.wait(played)["outputs"]["total_rounds"] == 1, "what ran is not run again"
+        assert ubik.wait(given)["outputs"]["status"] != "completed", "nobody has its code any more"
+        ubik.wait(waits, "waiting_for_input")
+        ubik.form(f"/tool-executions/{waits}/provide-input", ("input", None, b"none")).expect(202)
+        assert "question" not in ubik.wait(waits)
 
 
 @pytest.mark.parametrize("path", ["/nothing", "/tool-executions/none", "/documents/none",

@@ -4,7 +4,7 @@ import threading
 import time
 
 import pytest
-from account import Account, House, finish, parse, plan, python, script, simple
+from account import Account, House, finish, parse, plan, python, question, script, simple
 
 CODES = "print('one'); import time; time.sleep(0.3); print('two')"
 
@@ -138,6 +138,30 @@ def test_u25_timeout_fails_it(asking):
         found = ubik.wait(order["execution_id"])
         assert "\n42\n" not in found["outputs"]["logs"]
         assert found["outputs"]["status"] != "completed"
+
+
+@pytest.mark.parametrize("answer", [("input_data_json", None, b'{"text": "blue"}'),
+                                    ("input_data_json", None, b'"blue"'), ("input", None, b"blue")])
+def test_u25_a_question_of_the_model(ubik, answer):
+    order = ubik.order(script(plan(), question("Which colour?"), python("print('painted')"),
+                              finish("done")))
+    path = "/tool-executions/" + order["execution_id"]
+    found = ubik.wait(order["execution_id"], "waiting_for_input")
+    assert found["question"]["prompt"] == "Which colour?"
+    ubik.form(path + "/provide-input", answer).expect(202)
+    assert ubik.wait(order["execution_id"])["status"] == "completed"
+    asked = [d for n, _, d in ubik.events(path + "/stream") if n == "tool_input_required"]
+    assert asked[0]["state"] == "question" and asked[0]["prompt"] == "Which colour?"
+
+
+def test_u25_a_file_in_answer(ubik):
+    order = ubik.order(script(plan(), question("Where is the table?"),
+                              python("print(open('/home/uploaded_files/t.csv').read())"),
+                              finish("done")))
+    path = "/tool-executions/" + order["execution_id"]
+    ubik.wait(order["execution_id"], "waiting_for_input")
+    ubik.form(path + "/provide-input", ("file", "/tmp/t.csv", b"a,b")).expect(202)
+    assert ubik.printed(ubik.wait(order["execution_id"])["outputs"]) == "a,b"
 
 
 def test_u32_stop(ubik):

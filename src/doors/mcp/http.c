@@ -433,21 +433,26 @@ static const struct route routes[] = {
 /* The first rows of a face that is shown somewhere else. */
 #define FACE_ROUTES 3
 
-static const struct route *routes_at(struct mcp *m)
+static size_t routes_at(struct mcp *m)
 {
-    for (size_t i = 0; i < FACE_ROUTES; i++) {
-        m->routes[i] = routes[i];
-        m->routes[i].path = m->config.path;
-    }
-    return m->routes;
+    size_t n = 0;
+
+    for (size_t p = 0; p < COUNT(m->config.paths) && m->config.paths[p]; p++)
+        for (size_t i = 0; i < FACE_ROUTES; i++) {
+            m->routes[n] = routes[i];
+            m->routes[n++].path = m->config.paths[p];
+        }
+    return n;
 }
 
 void mcp_door_init(struct door *ret, struct mcp *m)
 {
+    size_t n = routes_at(m);
+
     m->challenge = oauth_challenge(m);
     *ret = (struct door){.name = "mcp",
-                         .routes = m->config.path ? routes_at(m) : routes,
-                         .route_count = m->config.path ? FACE_ROUTES : COUNT(routes),
+                         .routes = n > 0 ? m->routes : routes,
+                         .route_count = n > 0 ? n : COUNT(routes),
                          .ctx = m,
                          .challenge = m->challenge};
 }

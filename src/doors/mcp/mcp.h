@@ -36,7 +36,7 @@ struct mcp_config {
     const struct tool *thinks; /* beside our own: one that needs a model; or NULL; borrowed */
     void *thinks_ctx;          /* borrowed: what it works with */
     bool has_model;            /* it has one without asking the client for its own */
-    const char *path;          /* over HTTP: where; NULL: "/mcp"; borrowed */
+    const char *paths[2];      /* over HTTP: where; NULL, NULL: "/mcp"; borrowed */
 };
 
 struct mcp *mcp_new(const struct mcp_config *config);
@@ -46,7 +46,7 @@ void mcp_free(struct mcp *m); /* before the service; calls under way are dropped
 /* From now on subscribers hear what changes in the service. Done by itself when a call makes it. */
 void mcp_follow(struct mcp *m, struct service *sv);
 
-/* At its path; outlived by m. */
+/* At its paths; outlived by m. */
 void mcp_door_init(struct door *ret, struct mcp *m);
 /* Speaks on two fds, which stay the caller's, until in is at its end; then calls on_end. */
 void mcp_stdio(struct mcp *m, int in, int out, loop_fn *on_end, void *arg);

@@ -773,7 +773,7 @@ struct mcp {
     struct roll *roll;           /* owned by conversation.c */
     struct kept *kept;           /* owned: streams.c */
     char *challenge;             /* owned: of 401 over HTTP, or NULL */
-    struct route routes[3];      /* of config.path */
+    struct route routes[6];      /* of config.paths */
     char
         *tools_text[VERSION_COUNT][2]; /* owned: results of tools/list, or NULL; [1]: with thinks */
     struct service *followed;          /* borrowed: tells what changes; or NULL */

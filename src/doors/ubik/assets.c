@@ -90,7 +90,11 @@ static void on_end(void *arg, const json_t *record, const struct err *failed)
     struct follow *f = arg;
     struct str session = json_view(json_object_get(record, "sandbox_id"));
 
-    if (failed || !session.n || json_array_size(json_object_get(record, "files")) == 0) {
+    if (failed) { /* the server goes, and its model may still be asked: it stays until then */
+        agent_watch_free(take_ptr(&f->watch));
+        return;
+    }
+    if (!session.n || json_array_size(json_object_get(record, "files")) == 0) {
         follow_free(f);
         return;
     }

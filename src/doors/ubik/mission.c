@@ -302,9 +302,17 @@ static void on_end(void *arg, const json_t *record, const struct err *failed)
 {
     struct mission *e = arg;
 
-    (void)record, (void)failed;
+    (void)record;
     agent_watch_free(take_ptr(&e->watch));
-    look(e);
+    if (!failed || failed->kind == ERR_MISSING) { /* or it has never come to the agent */
+        look(e);
+        return;
+    }
+    /* The server goes. Its model may still be asked, so it stays until the agent is gone. */
+    e->unwanted = true;
+    if (e->c)
+        tool_refuse(detach(e), failed);
+    timer_clear(e->clock);
 }
 
 static void on_ordered(void *arg, const char *id, const struct err *failed)

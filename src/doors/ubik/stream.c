@@ -99,57 +99,13 @@ const char *event_of(const json_t *ev, json_t **ret)
 
 /* --- a reader --- */
 
-/* Held by its request, and by what is under way for it: either may end first. */
-struct reader {
-    struct request *r; /* borrowed; NULL: gone, or answered */
-    struct ubik *u;    /* borrowed */
-    struct who who;
-    struct agent_watch *watch; /* owned, or NULL */
-    uint64_t last;
-    unsigned holders;
-    bool looking; /* the execution is being looked for */
-    bool told_error;
-};
-
-static void let_go(void *arg)
+static void begin(struct reader *rd)
 {
-    struct reader *rd = arg;
-
-    if (--rd->holders == 0)
-        free(rd);
+    rd->last = rd->after;
 }
 
-static void on_gone(void *arg)
+static void tell(struct reader *rd, const json_t *ev)
 {
-    struct reader *rd = arg;
-
-    agent_watch_free(take_ptr(&rd->watch));
-    request_drop(take_ptr(&rd->r));
-    if (!rd->looking)
-        let_go(rd);
-}
-
-static void end(struct reader *rd)
-{
-    agent_watch_free(take_ptr(&rd->watch));
-    answer_stream_end(take_ptr(&rd->r));
-}
-
-/* One who does not read is let go, and can come back for the rest: r is NULL then. */
-static void say(struct reader *rd, const char *name, uint64_t id, json_t *data)
-{
-    struct buf b;
-
-    buf_init(&b, 64 * MiB);
-    event_put(&b, rd->u, name, id, data);
-    if (answer_stream_put(rd->r, buf_str(&b)) > WAITING_BYTES)
-        end(rd);
-    buf_done(&b);
-}
-
-static void on_event(void *arg, const json_t *ev)
-{
-    struct reader *rd = arg;
     json_t *data = NULL;
     const char *name = event_of(ev, &data);
 
@@ -157,13 +113,11 @@ static void on_event(void *arg, const json_t *ev)
     if (!name)
         return;
     rd->told_error |= strcmp(name, "error") == 0;
-    say(rd, name, rd->last, data);
-    if (!rd->r)
-        let_go(rd);
+    reader_say(rd, name, rd->last, data);
 }
 
 /* What has failed ends with "error", everything else with "tool_end". */
-static void say_end(struct reader *rd, const struct execution *x)
+static void tell_end(struct reader *rd, const struct execution *x)
 {
     AUTO_FREE char *base = base_url(rd->u, rd->r);
     json_t *outputs = outputs_of(x, base), *data, *error = json_object_get(outputs, "error");
@@ -173,47 +127,15 @@ static void say_end(struct reader *rd, const struct execution *x)
     if (failed && !rd->told_error) {
         data = json_pack("{s:O*, s:O*}", "message", json_object_get(error, "message"), "code",
                          json_object_get(error, "code"));
-        say(rd, "error", rd->last + 1, data);
+        reader_say(rd, "error", rd->last + 1, data);
     } else if (!failed) {
         data = json_deep_copy(outputs);
         json_object_set_new(data, "execution_id", json_string(x->id));
         json_object_set_new(data, "status", json_string(execution_status(x)));
         json_object_set(data, "outputs", outputs);
-        say(rd, "tool_end", rd->last + 1, data);
+        reader_say(rd, "tool_end", rd->last + 1, data);
     }
     json_decref(outputs);
-}
-
-static void on_over(void *arg, const struct execution *x, const struct err *failed)
-{
-    struct reader *rd = arg;
-
-    rd->looking = false;
-    if (rd->r && !failed)
-        say_end(rd, x);
-    if (rd->r)
-        end(rd);
-    let_go(rd);
-}
-
-static void look(struct reader *rd, execution_fn *fn)
-{
-    rd->looking = true;
-    execution_find(rd->u, request_service(rd->r), request_caller(rd->r), &rd->who,
-                   request_path(rd->r, "execution"), fn, rd);
-}
-
-static void on_end(void *arg, const json_t *record, const struct err *failed)
-{
-    struct reader *rd = arg;
-
-    (void)record;
-    if (!failed) {
-        look(rd, on_over);
-        return;
-    }
-    end(rd);
-    let_go(rd);
 }
 
 static uint64_t last_id(struct request *r)
@@ -224,40 +146,16 @@ static uint64_t last_id(struct request *r)
     return str_to_cstr(v, text, sizeof(text)) ? strtoull(text, NULL, 10) : 0;
 }
 
-static void on_found(void *arg, const struct execution *x, const struct err *failed)
-{
-    static const struct agent_watcher watcher = {on_event, on_end};
-    struct reader *rd = arg;
-    struct agent *a = NULL;
-    struct err e;
-
-    rd->looking = false;
-    if (!rd->r || failed) {
-        if (rd->r)
-            detail_err(take_ptr(&rd->r), failed, "Tool execution not found");
-        let_go(rd);
-        return;
-    }
-    answer_header(rd->r, "cache-control", "no-cache");
-    answer_stream(rd->r, 200, "text/event-stream", STR(": ping\n\n"));
-    rd->last = last_id(rd->r);
-    if (x->record)
-        a = ubik_agent(rd->u, &e);
-    if (a)
-        rd->watch = agent_watch(a, request_caller(rd->r), str_of(x->id), rd->last, &watcher, rd);
-    else
-        on_over(rd, x, NULL);
-}
-
 void handle_stream(struct request *r)
 {
-    struct reader *rd = mem_zalloc(sizeof(*rd));
+    static const struct voice voice = {"Tool execution not found", begin, tell, tell_end};
+    struct reader *rd = reader_new(r, &voice);
 
-    *rd = (struct reader){.r = r, .u = request_ctx(r), .holders = 1};
-    request_keep(r, let_go, rd);
-    if (!who_read(r, &rd->who))
+    if (!rd)
         return;
-    rd->holders++;
-    request_on_gone(r, on_gone, rd);
-    look(rd, on_found);
+    rd->after = last_id(r);
+    if (str_to_cstr(request_path(r, "execution"), rd->id, sizeof(rd->id)))
+        reader_follow(rd);
+    else
+        reader_refuse(rd, NULL, voice.missing);
 }

@@ -86,65 +86,16 @@ json_t *talk_text(const struct execution *x, const char *base)
     return v;
 }
 
-/* --- a reader; as in stream.c, held by its request and by what is under way --- */
+/* --- the frame --- */
 
-struct reader {
-    struct request *r; /* borrowed; NULL: gone, or answered */
-    struct ubik *u;    /* borrowed */
-    struct who who;
-    char session[UUID_MAX];
-    char task[ID_MAX];
-    struct agent_watch *watch; /* owned, or NULL */
-    uint64_t number;           /* of events */
-    unsigned holders;
-    bool looking;
-    bool chunks; /* what is printed is wanted, too */
-};
-
-static void let_go(void *arg)
-{
-    struct reader *rd = arg;
-
-    if (--rd->holders == 0)
-        free(rd);
-}
-
-static void on_gone(void *arg)
-{
-    struct reader *rd = arg;
-
-    agent_watch_free(take_ptr(&rd->watch));
-    request_drop(take_ptr(&rd->r));
-    if (!rd->looking)
-        let_go(rd);
-}
-
-static void end(struct reader *rd)
-{
-    agent_watch_free(take_ptr(&rd->watch));
-    answer_stream_end(take_ptr(&rd->r));
-}
-
-/* Takes data. Does nothing once the reader is let go. */
+/* Takes data. */
 static void say(struct reader *rd, const char *name, json_t *data)
 {
-    struct buf b;
-
-    if (!rd->r) {
-        json_decref(data);
-        return;
-    }
     json_object_set_new(data, "session_id", json_string(rd->session));
-    json_object_set_new(data, "task_id", json_string(rd->task));
+    json_object_set_new(data, "task_id", json_string(rd->id));
     json_object_set_new(data, "timestamp", time_json(clock_ms()));
-    buf_init(&b, 64 * MiB);
-    event_put(&b, rd->u, name, ++rd->number, data);
-    if (answer_stream_put(rd->r, buf_str(&b)) > WAITING_BYTES)
-        end(rd);
-    buf_done(&b);
+    reader_say(rd, name, ++rd->last, data);
 }
-
-/* --- the frame --- */
 
 static void say_step(struct reader *rd, const char *name, const char *text)
 {
@@ -160,9 +111,8 @@ static void say_begin(struct reader *rd)
     say_step(rd, "agent_step_started", "Code execution");
 }
 
-static void on_event(void *arg, const json_t *ev)
+static void tell(struct reader *rd, const json_t *ev)
 {
-    struct reader *rd = arg;
     json_t *data = NULL;
     const char *name = event_of(ev, &data);
 
@@ -181,10 +131,8 @@ static void on_event(void *arg, const json_t *ev)
         json_decref(data);
     else
         say(rd, name,
-            json_pack("{s:s, s:s, s:s, s:o}", "type", name, "tool_execution_id", rd->task,
+            json_pack("{s:s, s:s, s:s, s:o}", "type", name, "tool_execution_id", rd->id,
                       "tool_name", "code_execution", "data", data));
-    if (!rd->r)
-        let_go(rd);
 }
 
 static void say_result(struct reader *rd, const struct execution *x, json_t *outputs)
@@ -192,7 +140,7 @@ static void say_result(struct reader *rd, const struct execution *x, json_t *out
     AUTO_FREE char *base = base_url(rd->u, rd->r);
 
     say(rd, "tool_end",
-        json_pack("{s:s, s:s, s:s, s:O}", "type", "tool_end", "tool_execution_id", rd->task,
+        json_pack("{s:s, s:s, s:s, s:O}", "type", "tool_end", "tool_execution_id", rd->id,
                   "tool_name", "code_execution", "data", outputs));
     say_step(rd, "agent_step_completed", "Code execution");
     say(rd, "agent_progress",
@@ -203,7 +151,7 @@ static void say_result(struct reader *rd, const struct execution *x, json_t *out
     say(rd, "agent_response_update", json_pack("{s:o}", "content", talk_text(x, base)));
 }
 
-static void say_end(struct reader *rd, const struct execution *x)
+static void tell_end(struct reader *rd, const struct execution *x)
 {
     AUTO_FREE char *base = base_url(rd->u, rd->r);
     json_t *outputs = outputs_of(x, base), *error = json_object_get(outputs, "error");
@@ -220,63 +168,6 @@ static void say_end(struct reader *rd, const struct execution *x)
     json_decref(outputs);
 }
 
-static void on_over(void *arg, const struct execution *x, const struct err *failed)
-{
-    struct reader *rd = arg;
-
-    rd->looking = false;
-    if (rd->r && !failed)
-        say_end(rd, x);
-    if (rd->r)
-        end(rd);
-    let_go(rd);
-}
-
-static void look(struct reader *rd, execution_fn *fn)
-{
-    rd->looking = true;
-    execution_find(rd->u, request_service(rd->r), request_caller(rd->r), &rd->who, str_of(rd->task),
-                   fn, rd);
-}
-
-static void on_end(void *arg, const json_t *record, const struct err *failed)
-{
-    struct reader *rd = arg;
-
-    (void)record;
-    if (!failed) {
-        look(rd, on_over);
-        return;
-    }
-    end(rd);
-    let_go(rd);
-}
-
-static void on_execution(void *arg, const struct execution *x, const struct err *failed)
-{
-    static const struct agent_watcher watcher = {on_event, on_end};
-    struct reader *rd = arg;
-    struct agent *a = NULL;
-    struct err e;
-
-    rd->looking = false;
-    if (!rd->r || failed) {
-        if (rd->r)
-            detail_err(take_ptr(&rd->r), failed, "Task not found");
-        let_go(rd);
-        return;
-    }
-    answer_header(rd->r, "cache-control", "no-cache");
-    answer_stream(rd->r, 200, "text/event-stream", STR(": ping\n\n"));
-    say_begin(rd);
-    if (x->record)
-        a = ubik_agent(rd->u, &e);
-    if (a)
-        rd->watch = agent_watch(a, request_caller(rd->r), str_of(x->id), 0, &watcher, rd);
-    else
-        on_over(rd, x, NULL);
-}
-
 /* --- which task --- */
 
 /* The one that is named, if it is of this session; else the last. */
@@ -290,9 +181,9 @@ static bool take_task(struct reader *rd, const json_t *messages)
     {
         struct str task = json_view(json_object_get(m, "task"));
         if (!wanted.n || str_eq(wanted, task))
-            (void)!str_to_cstr(task, rd->task, sizeof(rd->task));
+            (void)!str_to_cstr(task, rd->id, sizeof(rd->id));
     }
-    return *rd->task;
+    return *rd->id;
 }
 
 static void on_session(void *arg, const struct item_row *item, const struct err *failed)
@@ -301,33 +192,24 @@ static void on_session(void *arg, const struct item_row *item, const struct err 
     bool theirs = item && who_owns(&rd->who, item->owner);
     json_t *body = theirs ? json_loads(item->body, 0, NULL) : NULL;
 
-    rd->looking = false;
     if (rd->r && theirs && take_task(rd, json_object_get(body, "messages"))) {
         snprintf(rd->session, sizeof(rd->session), "%s", item->id);
-        look(rd, on_execution);
+        reader_follow(rd);
     } else {
-        if (rd->r && failed)
-            detail_err(take_ptr(&rd->r), failed, "Agent session not found");
-        else if (rd->r)
-            detail(take_ptr(&rd->r), 404,
-                   theirs ? "There is no such task in this session" : "Agent session not found");
-        let_go(rd);
+        reader_refuse(rd, failed,
+                      theirs ? "There is no such task in this session" : "Agent session not found");
     }
     json_decref(body);
 }
 
 void handle_talk_stream(struct request *r)
 {
-    struct reader *rd = mem_zalloc(sizeof(*rd));
+    static const struct voice voice = {"Task not found", say_begin, tell, tell_end};
+    struct reader *rd = reader_new(r, &voice);
 
-    *rd = (struct reader){.r = r, .u = request_ctx(r), .holders = 1};
-    request_keep(r, let_go, rd);
-    if (!who_read(r, &rd->who))
+    if (!rd)
         return;
     rd->chunks = !str_is(request_query(r, "include_chunks"), "false");
-    rd->holders++;
-    rd->looking = true;
-    request_on_gone(r, on_gone, rd);
     service_item_get(request_service(r), request_caller(r), "agent session",
                      request_path(r, "session"), on_session, rd);
 }

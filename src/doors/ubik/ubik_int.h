@@ -173,6 +173,39 @@ void event_put(struct buf *b, const struct ubik *u, const char *name, uint64_t i
 /* An event of the agent's: its name, or NULL when it is none for clients; *ret is owned. */
 const char *event_of(const json_t *ev, json_t **ret);
 
+/* --- reader.c: one who reads such a stream --- */
+
+struct reader;
+struct voice {
+    const char *missing; /* what is said when there is no such execution */
+    void (*begin)(struct reader *rd);
+    void (*event)(struct reader *rd, const json_t *ev);
+    void (*end)(struct reader *rd, const struct execution *x);
+};
+struct reader {
+    struct request *r; /* borrowed; NULL: gone, or answered */
+    struct ubik *u;    /* borrowed */
+    struct who who;
+    const struct voice *voice;
+    char id[ID_MAX];           /* of the execution */
+    struct agent_watch *watch; /* owned, or NULL */
+    uint64_t after;            /* events up to this one it has already */
+    unsigned holders;
+    bool looking;  /* something is looked for */
+    uint64_t last; /* number of the last event; this and the rest are the voice's */
+    bool told_error;
+    char session[UUID_MAX];
+    bool chunks; /* what is printed is wanted, too */
+};
+/* NULL: answered. Then reader_follow() or reader_refuse(), now or later. */
+struct reader *reader_new(struct request *r, const struct voice *voice);
+void reader_follow(struct reader *rd); /* rd->id */
+/* failed NULL: 404 with these words. */
+void reader_refuse(struct reader *rd, const struct err *failed, const char *missing);
+/* Takes data. One who does not read is let go, and can come back for the rest: r is NULL then, and
+ * nothing is said any more. */
+void reader_say(struct reader *rd, const char *name, uint64_t id, json_t *data);
+
 /* --- assets.c: files that were made --- */
 
 struct follow;
