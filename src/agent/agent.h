@@ -78,6 +78,7 @@ struct agent_spec {
     bool own_only;     /* and no other is asked */
     bool can_answer;   /* somebody can be asked: agent_provide() */
     bool external;     /* asked for over MCP, as in struct approval_spec */
+    bool no_replan;    /* a step that has failed for the last time is the end of all of it */
     const struct agent_budget *budget; /* or NULL: the config's; at most that */
 };
 

@@ -3,10 +3,11 @@
  *
  * record --step()--> record, actions. What step() needs beside its event is in the record's
  * "inner" object, which no caller sees:
- *   state, caller, pool, input_dir, model, can_answer, external, gated, budget, facts, packages,
- *   inputs, known (paths that were there), plan_tries, step, attempts, failures, replanned, rounds
- *   (how many there may be), talk (exchanges with the model), runs (executions), seen (hashes of
- *   code and observation), nudges, malformed, lost, refusals, ...
+ *   state, caller, pool, input_dir, model, can_answer, external, no_replan, gated, budget, facts,
+ *   packages, inputs, known (paths that were there), plan_tries, step, attempts, failures,
+ *   replanned, rounds (how many there may be), talk (exchanges with the model), runs
+ *   (executions), seen (hashes of code and observation), nudges, malformed, lost, refusals, held
+ *   (a run waits for room), ...
  */
 #pragma once
 

@@ -13,8 +13,9 @@ struct scan {
     const char *p, *end;
     char open[DEPTH_MAX]; /* brackets */
     size_t depth;
-    bool does; /* it calls, assigns or imports */
-    bool word; /* the last token was a name, not a keyword */
+    bool does;   /* it calls, assigns or imports */
+    bool word;   /* the last token was a name, not a keyword ... */
+    bool string; /* ... or a string */
 };
 
 static bool is_word(char c)
@@ -58,19 +59,20 @@ static bool skip_string(struct scan *s)
     return false;
 }
 
-/* False: two names in a row. */
+/* False: two names in a row, or one after a string. */
 static bool take_word(struct scan *s)
 {
     struct str word = {s->p, 0};
-    bool keyword;
+    bool keyword, string = s->string;
 
+    s->string = false;
     while (s->p < s->end && is_word(*s->p))
         s->p++, word.n++;
     if (word.n <= 2 && s->p < s->end && (*s->p == '\'' || *s->p == '"'))
-        return !s->word; /* a prefix of a string */
+        return s->string = string, !s->word; /* a prefix of a string */
     keyword = is_keyword(word);
     s->does |= str_is(word, "import");
-    if (s->word && !keyword)
+    if ((s->word || string) && !keyword)
         return false;
     s->word = !keyword;
     return true;
@@ -86,7 +88,7 @@ static bool take_bracket(struct scan *s)
         if (s->depth == DEPTH_MAX)
             return false;
         s->open[s->depth++] = close[at - open];
-        s->word = false;
+        s->word = s->string = false;
     } else {
         if (s->depth == 0 || s->open[--s->depth] != *s->p)
             return false;
@@ -105,10 +107,11 @@ static bool take_sign(struct scan *s)
         return false;
     if (*s->p == '=' && after != '=' && !strchr("=!<>", before))
         s->does |= s->depth == 0;
-    /* A full stop at the end of a line, or before a blank, ends a sentence. */
-    if (*s->p == '.' && (after == '\0' || isspace((unsigned char)after)))
+    /* A full stop after a word, at the end of a line or before a blank, ends a sentence. */
+    if (*s->p == '.' && (after == '\0' || isspace((unsigned char)after)) &&
+        (before == ')' || (is_word(before) && !isdigit((unsigned char)before))))
         return false;
-    s->word = false;
+    s->word = s->string = false;
     s->p++;
     return true;
 }
@@ -119,6 +122,7 @@ static bool take(struct scan *s)
 
     if (c == '\n') {
         s->word = s->word && s->depth > 0;
+        s->string = s->string && s->depth > 0;
         return s->p++, true;
     }
     if (isspace((unsigned char)c))
@@ -133,6 +137,7 @@ static bool take(struct scan *s)
     if (c == '\'' || c == '"') {
         bool joins = s->word;
         s->word = false;
+        s->string = true;
         return !joins && skip_string(s);
     }
     if (strchr("()[]{}", c))

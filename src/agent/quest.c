@@ -56,12 +56,7 @@ struct quest *quest_new(struct agent *a, const struct caller *c, json_t *record,
 
 static void quest_free(struct quest *q)
 {
-    for (size_t i = 0; i < q->file_count; i++) {
-        free(q->files[i].path);
-        free(q->files[i].file_id);
-        free(q->files[i].url);
-        free(q->files[i].content);
-    }
+    given_files_done(q->files, q->file_count);
     quest_drop_figures(q);
     for (size_t i = 0; i < COUNT(q->console); i++)
         buf_done(&q->console[i]);

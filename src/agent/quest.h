@@ -87,6 +87,13 @@ void agent_drop(struct agent *a);
 /* What those hear who have asked too late: -1. */
 int agent_is_over(struct err *e);
 
+/* --- start.c --- */
+
+char *text_copy(struct str s); /* owned; empty: NULL */
+/* It is kept and compared as it is, or not at all. */
+bool text_is_word(struct str s);
+void given_files_done(struct given_file *files, size_t count);
+
 /* --- quest.c --- */
 
 struct quest *quest_new(struct agent *a, const struct caller *c, json_t *record, json_t *events);

@@ -286,6 +286,7 @@ void quest_run(struct quest *q)
                            sizeof(clearance.approval));
     }
     quest_drop_figures(q);
+    json_put_on(quest_inner(q), "held", false);
     q->job = service_execute(q->agent->config.service, &q->caller, &spec, &watcher, q);
 }
 

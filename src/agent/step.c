@@ -419,7 +419,7 @@ static void on_trouble(struct stepping *s)
 
 static void on_cancel(struct stepping *s)
 {
-    bool runs = json_is(s->in, "state", "run");
+    bool runs = json_is(s->in, "state", "run") && !json_on(s->in, "held");
 
     json_put_on(s->in, "stop", true);
     if (!runs) {
@@ -593,5 +593,6 @@ json_t *step_begin(const char *id, const struct agent_spec *spec, const struct a
     json_put_str(inner, "input_dir", spec->input_dir);
     json_put_str(inner, "model", spec->model);
     json_put_on(inner, "own_only", spec->own_only);
+    json_put_on(inner, "no_replan", spec->no_replan);
     return r;
 }

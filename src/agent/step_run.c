@@ -43,6 +43,7 @@ void step_run(struct stepping *s, const json_t *act)
     json_put_str(s->in, "code", code);
     json_object_del(s->in, "execution");
     json_put_num(s->in, "busy", 0);
+    json_put_on(s->in, "held", false);
     if (json_on(s->in, "gated")) {
         step_go(s, "gate");
         step_phase(s, "gate", title, json_string_value(json_object_get(act, "code")));
@@ -153,6 +154,7 @@ void on_unreachable(struct stepping *s)
                s->now_ms < json_num(s->in, "deadline_ms")) {
         json_t *again = json_pack("{s:O, s:I}", "do", json_object_get(s->in, "state"), "after_ms",
                                   (json_int_t)1000 << (tries - 1));
+        json_put_on(s->in, "held", json_is(s->in, "state", "run"));
         json_array_append_new(s->actions, again);
     } else {
         step_fail(s, "CodeSandboxUnreachable", json_str(s->ev, "message"));
@@ -305,7 +307,7 @@ static json_t *result_of(struct stepping *s, const json_t *seen, int64_t times)
 
 static void go_on(struct stepping *s, int64_t times)
 {
-    bool replanned = json_on(s->in, "replanned");
+    bool replanned = json_on(s->in, "replanned") || json_on(s->in, "no_replan");
 
     if (json_on(s->in, "stop"))
         step_end(s, "cancelled");

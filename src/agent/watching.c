@@ -90,6 +90,30 @@ void watches_end(struct quest *q, const struct err *failed)
     }
 }
 
+static size_t watch_count(const struct quest *q)
+{
+    size_t n = 0;
+
+    for (const struct agent_watch *w = q->watches; w; w = w->next)
+        n++;
+    return n;
+}
+
+/* With the reference of what was under way. */
+static void join(struct agent_watch *w, struct quest *q)
+{
+    if (watch_count(q) >= WATCHES_MAX) {
+        err_set(&w->failed, ERR_BUSY, "it is watched by as many as may watch it");
+        tell_end(w, NULL, &w->failed);
+    } else {
+        w->q = q;
+        w->next = q->watches;
+        q->watches = w;
+        tell_all(w, q->events, q->told);
+    }
+    watch_drop(w);
+}
+
 /* --- of those that have ended --- */
 
 static int read_row(struct db *db, void *arg, struct err *e)
@@ -104,10 +128,16 @@ static int read_row(struct db *db, void *arg, struct err *e)
 static void on_row(void *arg, const struct err *failed)
 {
     struct agent_watch *w = arg;
-    json_t *events = w->found && !failed ? json_loads(w->row.events, 0, NULL) : NULL;
-    json_t *record = w->found && !failed ? json_loads(w->row.record, 0, NULL) : NULL;
+    struct quest *q = w->freed ? NULL : quest_find(w->agent, w->tenant, str_of(w->id));
+    json_t *events, *record;
     struct err e;
 
+    if (q) { /* it was taken up after a restart, meanwhile */
+        join(w, q);
+        return;
+    }
+    events = w->found && !failed ? json_loads(w->row.events, 0, NULL) : NULL;
+    record = w->found && !failed ? json_loads(w->row.record, 0, NULL) : NULL;
     err_set(&e, ERR_MISSING, "there is no such execution");
     if (record)
         tell_all(w, events, json_array_size(events));
@@ -115,15 +145,6 @@ static void on_row(void *arg, const struct err *failed)
     json_decref(events);
     json_decref(record);
     watch_drop(w);
-}
-
-static size_t watch_count(const struct quest *q)
-{
-    size_t n = 0;
-
-    for (const struct agent_watch *w = q->watches; w; w = w->next)
-        n++;
-    return n;
 }
 
 static void on_begin(void *arg)
@@ -139,21 +160,10 @@ static void on_begin(void *arg)
         return;
     }
     q = quest_find(w->agent, w->tenant, str_of(w->id));
-    if (!q) {
+    if (q)
+        join(w, q);
+    else
         store_run(w->agent->config.store, read_row, on_row, w); /* with our reference */
-        return;
-    }
-    if (watch_count(q) >= WATCHES_MAX) {
-        err_set(&w->failed, ERR_BUSY, "it is watched by as many as may watch it");
-        tell_end(w, NULL, &w->failed);
-        watch_drop(w);
-        return;
-    }
-    w->q = q;
-    w->next = q->watches;
-    q->watches = w;
-    tell_all(w, q->events, q->told);
-    watch_drop(w);
 }
 
 struct agent_watch *agent_watch(struct agent *a, const struct caller *c, struct str id,

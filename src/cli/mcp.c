@@ -242,6 +242,11 @@ static void take_down(struct local *lo)
     fd_closep(&lo->lock); /* last: now another one may come */
 }
 
+static bool has_model(const struct local *lo)
+{
+    return models_find(lo->models, "local", (struct str){0}) != NULL;
+}
+
 /* What is shown, where it is not our own. */
 static const struct face *face_of(struct local *lo)
 {
@@ -265,7 +270,7 @@ static void live(struct local *lo, pid_t parent)
         .face = face_of(lo),
         .thinks = &tool_code_execution,
         .thinks_ctx = lo->seeds.ubik.room,
-        .has_model = models_find(lo->models, "local", (struct str){0}) != NULL,
+        .has_model = has_model(lo),
     };
 
     lo->mcp = mcp_new(&config);
@@ -283,7 +288,11 @@ static void live(struct local *lo, pid_t parent)
 static int build_seeds(struct local *lo, struct err *e)
 {
     const struct seeds_config config = {
-        .settings = lo->s, .mcp = {.loop = lo->loop}, .agent = the_agent, .agent_arg = lo};
+        .settings = lo->s,
+        .mcp = {.loop = lo->loop, .has_model = has_model(lo)},
+        .agent = the_agent,
+        .agent_arg = lo
+    };
 
     seeds_ubik(&lo->seeds, &config);
     return lo->s->tools == TOOLS_NATIVE ? 0 : seeds_rooms(&lo->seeds, &config, e);

@@ -83,7 +83,7 @@ static struct mcp *mcp_of(const struct seeds_config *c, const struct face *face,
     return mcp_new(&config);
 }
 
-void seeds_ubik(struct seeds *d, const struct seeds_config *c)
+static struct ubik_config ubik_config_of(const struct seeds_config *c)
 {
     struct ubik_config config = {
         .loop = c->mcp.loop,
@@ -97,13 +97,36 @@ void seeds_ubik(struct seeds *d, const struct seeds_config *c)
     };
 
     memcpy(config.secret, c->mcp.secret, sizeof(config.secret));
+    return config;
+}
+
+void seeds_ubik(struct seeds *d, const struct seeds_config *c)
+{
+    const struct ubik_config config = ubik_config_of(c);
+
     d->ubik.room = ubik_new(&config);
+}
+
+/* Requests in plain words, under Prisme's rules: its pool, its scripts, its time, two retries. */
+static void build_thinker(struct seeds *d, const struct seeds_config *c)
+{
+    struct ubik_config config = ubik_config_of(c);
+
+    config.pool = c->settings->prisme.pool;
+    prisme_env(d->prisme.room, d->prisme.env);
+    config.env = d->prisme.env;
+    config.env_count = PRISME_ENV;
+    config.run_ms = c->settings->prisme.timeout_ms;
+    config.no_replan = true;
+    d->prisme.thinker = ubik_new(&config);
+    prisme_think(d->prisme.room, &tool_code_execution, d->prisme.thinker, c->mcp.has_model);
 }
 
 int seeds_rooms(struct seeds *d, const struct seeds_config *c, struct err *e)
 {
     if (build_qwen(d, c, e) < 0 || build_prisme(d, c, e) < 0)
         return -1;
+    build_thinker(d, c);
     if (!d->ubik.room)
         seeds_ubik(d, c);
     return 0;
@@ -157,12 +180,14 @@ void seeds_free_mcp(struct seeds *d)
 
 void seeds_stop(struct seeds *d)
 {
+    ubik_stop(d->prisme.thinker);
     ubik_stop(d->ubik.room);
 }
 
 void seeds_free(struct seeds *d)
 {
     qwen_free(take_ptr(&d->qwen.room));
+    ubik_free(take_ptr(&d->prisme.thinker));
     prisme_free(take_ptr(&d->prisme.room));
     ubik_free(take_ptr(&d->ubik.room));
 }

@@ -182,6 +182,38 @@ static void build_anthropic(struct server *sv)
     http_add(sv->http, &sv->anthropic_door);
 }
 
+static bool has_pool(const struct server *sv, const char *name)
+{
+    struct pool_info info;
+
+    for (size_t i = 0; i < service_pool_count(sv->service); i++) {
+        service_pool_get(sv->service, i, &info);
+        if (strcmp(info.pool->name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Else it would show with the first request. */
+static int check_pools(const struct server *sv, struct err *e)
+{
+    const struct {
+        const char *option, *name;
+    } rows[] = {
+        {"qwen-pool",      sv->s->qwen.pool     },
+        {"prisme-pool",    sv->s->prisme.pool   },
+        {"anthropic-pool", sv->s->anthropic.pool},
+        {"ubik-pool",      sv->s->ubik.pool     },
+    };
+    char shown[NAME_SHOWN];
+
+    for (size_t i = 0; i < COUNT(rows); i++)
+        if (rows[i].name && !has_pool(sv, rows[i].name))
+            return err_set(e, ERR_CALLER, "--%s: there is no pool %s", rows[i].option,
+                           name_show(shown, str_of(rows[i].name)));
+    return 0;
+}
+
 static int build_doors(struct server *sv, struct err *e)
 {
     const struct serve_settings *s = &sv->s->serve;
@@ -205,18 +237,18 @@ static int build_doors(struct server *sv, struct err *e)
                              .public_url = s->public_url,
                              .oauth_servers = s->oauth_servers};
 
-    if (state_secret(sv->s->state, mcp.secret, sizeof(mcp.secret), e) < 0)
+    if (check_pools(sv, e) < 0 || state_secret(sv->s->state, mcp.secret, sizeof(mcp.secret), e) < 0)
         return -1;
     sv->http = http_new(sv->loop, &config, e);
     if (!sv->http)
         return -1;
     rest_door_init(&sv->rest, sv->http);
     operator_door(&sv->operator, sv->http);
+    mcp.has_model = models_find(sv->models, "", (struct str){0}) != NULL;
     if (build_seeds(sv, &mcp, e) < 0)
         return -1;
     mcp.thinks = &tool_code_execution;
     mcp.thinks_ctx = sv->seeds.ubik.room;
-    mcp.has_model = models_find(sv->models, "", (struct str){0}) != NULL;
     sv->mcp = mcp_new(&mcp);
     mcp_follow(sv->mcp, sv->service);
     mcp_door_init(&sv->mcp_door, sv->mcp);

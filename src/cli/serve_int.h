@@ -68,6 +68,8 @@ struct seeds {
     } qwen;
     struct {
         struct prisme *room;
+        struct ubik *thinker; /* of its tool that needs a model */
+        struct env_var env[PRISME_ENV];
         struct mcp *mcp;
         struct door door, mcp_door;
         char key[256]; /* signs the tokens of trusted sources */

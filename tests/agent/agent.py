@@ -80,7 +80,8 @@ class Loop:
 
 
 class Driver:
-    def __init__(self, store, **settings):
+    def __init__(self, store, first=(), **settings):
+        """first: commands that wait for it, before it is ready."""
         settings.setdefault("script", "-")
         settings.setdefault("ready", 2)
         self.process = subprocess.Popen(
@@ -89,6 +90,8 @@ class Driver:
         self.answers = queue.Queue()
         self.loops = {}
         self.lock = threading.Lock()
+        for command in first:
+            self.tell(**command)
         assert json.loads(self.process.stdout.readline()) == {"ready": True}
         self.reader = threading.Thread(target=self.read, daemon=True)
         self.reader.start()

@@ -8,12 +8,11 @@ from agent import Driver, finish, plan, python, script
 COUNTING = "with open('count', 'a') as f: f.write('x')\nprint(len(open('count').read()))"
 
 
-def restart(old, store, **settings):
+def restart(old, store, first=(), **settings):
+    """Whoever watched, watches again before what was under way is taken up."""
     old.kill()
-    driver = Driver(store, **settings)
-    for name in list(old.loops):
-        driver.tell(do="watch", id=name, after=0)
-    return driver
+    watches = [{"do": "watch", "id": name, "after": 0} for name in list(old.loops)]
+    return Driver(store, first=[*watches, *first], **settings)
 
 
 def test_l14_killed_while_it_waits_for_an_answer(tmp_path):
@@ -30,6 +29,23 @@ def test_l14_killed_while_it_waits_for_an_answer(tmp_path):
     assert record["status"] == "completed" and "STDOUT:\n1\n" in record["logs"]
     assert [e["code"] for e in driver.executions(record)] == [COUNTING]
     assert [e["seq"] for e in again.events] == list(range(1, len(again.events) + 1))
+    driver.close()
+
+
+def test_l14_answered_before_it_is_taken_up(tmp_path):
+    settings = {"approval": "always", "by": "either", "ready": 1}
+    driver = Driver(tmp_path / "store", **settings)
+    turns = script(plan(), python(COUNTING), finish("1 was counted"))
+    loops = [driver.start(turns, can_answer=True) for _ in range(2)]
+    for loop in loops:
+        loop.event(type="question")
+    driver = restart(driver, tmp_path / "store", **settings,
+                     first=[{"do": "provide", "id": loops[0].id, "text": "yes"},
+                            {"do": "cancel", "id": loops[1].id}])
+    answers = [driver.answers.get(timeout=60) for _ in loops]
+    assert not any("error" in a for a in answers), answers
+    assert driver.loop(loops[0].id).end()["status"] == "completed"
+    assert driver.loop(loops[1].id).end()["status"] == "cancelled"
     driver.close()
 
 

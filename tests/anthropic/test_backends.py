@@ -8,6 +8,7 @@ import retort
 from server import Server
 from talk import Talk, answer, body, kinds, results, said, tool
 
+KEY = "sk-of-the-operator"
 LOCAL = {"name": "local", "description": "d", "input_schema": {"type": "object"}}
 LOOKUP = {**LOCAL, "name": "lookup", "allowed_callers": ["code_execution_20260120"]}
 
@@ -21,10 +22,14 @@ def model_server():
 
 
 @pytest.fixture(scope="module", params=["anthropic", "openai"])
-def backend(request):
+def backend(request, tmp_path_factory):
+    key = tmp_path_factory.mktemp("keys") / "key"
+    key.write_text(KEY + "\n")
+    key.chmod(0o600)  # of whoever starts the server, which serves as somebody else when that is root
     with model_server() as models:
         desk = models.desk()
-        with Server("--model-url", getattr(desk, request.param), "--model-api", request.param) as server:
+        with Server("--model-url", getattr(desk, request.param), "--model-api", request.param,
+                    "--model-key-file", key) as server:
             server.api, server.desk = request.param, desk
             yield server
 
@@ -46,6 +51,15 @@ def test_a_turn_with_a_result(talk, backend):
     assert "hi" in str(last_sent(backend)["messages"][-1])
     described = str(last_sent(backend)["tools"])
     assert all(word in described for word in ("$INPUT_DIR", "$OUTPUT_DIR", "no network", "30 seconds"))
+
+
+def test_the_key_goes_to_the_endpoint_and_nowhere_else(talk, backend):
+    everywhere = "cat /proc/*/environ /proc/*/cmdline 2>/dev/null | tr '\\0' '\\n'; env"
+    message = talk.go([[{"bash": everywhere}, {"python": "import os; print(os.environ)"}], [{"text": "x"}]], tools=[tool("20260120")])
+    sent = backend.desk.requests[-1]
+    assert KEY in (sent["headers"].get("x-api-key"), sent["headers"].get("authorization", "").removeprefix("Bearer "))
+    assert KEY not in str(sent["body"]) and KEY not in str(message) and KEY not in backend.log(1 << 20)
+    assert all(KEY.encode() not in path.read_bytes() for path in backend.state.rglob("*") if path.is_file())
 
 
 def test_text_streams_as_it_comes(talk):

@@ -146,7 +146,9 @@ def test_2_5_the_old_version_has_its_own_caller(talk):
     ([LOOKUP], {}, "allowed_callers"), ([tool("20250522"), LOOKUP], {}, "allowed_callers"),
     ([tool("20260120"), {**LOOKUP, "input_schema": {"type": "object", "properties": {"n": {"$ref": "#"}}}}], {}, "$ref"),
     ([tool("20260120"), {**LOOKUP, "input_schema": {"$ref": "#/$defs/a", "$defs": {
-        "a": {"properties": {"b": {"$ref": "#/$defs/b"}}}, "b": {"items": {"$ref": "#/$defs/a"}}}}}], {}, "$ref")])
+        "a": {"properties": {"b": {"$ref": "#/$defs/b"}}}, "b": {"items": {"$ref": "#/$defs/a"}}}}}], {}, "$ref"),
+    ([tool("20260120"), {**LOOKUP, "input_schema": {"$defs": {
+        f"n{i}": {"$ref": f"#/$defs/n{i + 1}"} for i in range(2000)}}}], {}, "$ref")])
 def test_2_5_what_does_not_go_together(talk, tools, more, wrong):
     assert wrong in refused(talk.ask_model(asked("1", tools=tools, **more)), 400)
 
@@ -179,13 +181,40 @@ def test_7_code_that_says_it_waits_and_does_not(talk):
     code = ('from retort_guest.link import link\n'
             'from retort_guest.wire import MSG_DISPLAY, TAG_DATA, TAG_FLAGS, TAG_MIME\n'
             'import json\n'
-            'data = json.dumps({"calls": [{"id": "0" * 24, "name": "lookup", "input": {}}]}).encode()\n'
+            'data = json.dumps({"calls": [{"id": "0" * 24, "name": "lookup", "input": "{}"}]}).encode()\n'
             'link.ask(MSG_DISPLAY, [(TAG_MIME, b"application/vnd.retort.calls+json"), (TAG_DATA, data), (TAG_FLAGS, 0)])\n'
             'while True: pass\n')
     request = asked(code)
     first = talk.message(request)
     second = talk.message(go_on(request, first, "x"))
     assert "detection_timeout" in results(second)[0]["stderr"]
+
+
+def test_7_more_calls_than_wait_at_a_time(talk):
+    request = asked("import asyncio\nprint(sum(map(int, await asyncio.gather(*[lookup({'i': i}) for i in range(300)]))))")
+    first = talk.message(request)
+    request = go_on(request, first, "1")
+    second = talk.message(request)
+    third = talk.message(go_on(request, second, "1"))
+    assert [kinds(m).count("tool_use") for m in (first, second, third)] == [256, 44, 0]
+    assert results(third)[0]["stdout"] == "300\n"
+
+
+@pytest.mark.parametrize("value", ["'a\\0b'", "'\\ud800'", "float('nan')", "10 ** 40", "'x' * 2000000"])
+def test_7_arguments_that_cannot_be_sent(talk, value):
+    """The code is told, at once: nobody would ever answer it."""
+    message = talk.message(asked(f"try:\n await lookup({{'v': {value}}})\nexcept ValueError as e: print('no')"))
+    assert message["stop_reason"] == "end_turn" and results(message)[0]["stdout"] == "no\n"
+
+
+def test_7_answers_that_nobody_reads_do_not_stay(talk):
+    """The code has given up meanwhile, or has ended in another way."""
+    request = asked("import asyncio\ncall = asyncio.ensure_future(lookup({}))\nawait asyncio.sleep(0.3)\ncall.cancel()\n"
+                    "await asyncio.sleep(0.6)")
+    first = talk.message(request)
+    time.sleep(0.4)
+    message = talk.message(go_on(request, first, "1"))
+    assert talk.bash("ls -A .calls", container=message["container"]["id"])["stdout"] == ""
 
 
 def test_7_variables_stay(talk):

@@ -98,6 +98,14 @@ def test_2_3_an_upload_is_put_there_once(talk):
     assert results(again)[0]["stdout"] == "1\n2\n"
 
 
+def test_2_3_the_longest_name_twice(talk):
+    names = ["n" * 251 + ".csv", "é" * 125 + ".csv", "." + "x" * 254]
+    files = [talk.upload(name, data) for name in names for data in (b"1", b"2")]
+    uploads = [{"type": "container_upload", "file_id": f["id"]} for f in files]
+    [result] = results(talk.go([[{"bash": "cat $INPUT_DIR/* $INPUT_DIR/.x*; ls -A $INPUT_DIR | wc -l"}]], *uploads))
+    assert sorted(result["stdout"]) == sorted("1212126\n"), result
+
+
 def test_2_3_a_file_that_is_not_there(talk, stranger):
     assert "file_01missing" in refused(talk.ask_model(body([], {"type": "container_upload",
                                                                 "file_id": "file_01missing"})), 404)
@@ -372,6 +380,24 @@ def test_9_11_an_unanswered_call_bricks_nothing(talk):
                  [{"role": "user", "content": "never mind"}, {"role": "assistant", "content": "ok"}]):
         message = talk.message({**body([]), "messages": [user([]), orphan, *more, user([[{"bash": "echo on"}]])]})
         assert [r["stdout"] for r in results(message)] == ["on\n"]
+
+
+@pytest.mark.parametrize("ids, wrong", [(["x" * 94 + "é"], "id of more than"),
+                                        ([f"srvtoolu_{i}" for i in range(65)], "more than 64")])
+def test_calls_that_are_put_off_have_ids_and_a_number_of_ours(talk, ids, wrong):
+    uses = [{"type": "server_tool_use", "id": i, "name": "bash_code_execution", "input": {"command": "true"}} for i in ids]
+    request = body([[{"text": "x"}]])
+    request["messages"].append({"role": "assistant", "content": uses})
+    assert wrong in refused(talk.ask_model(request), 400)
+    request["messages"].append({"role": "user", "content": "never mind"})
+    talk.message(request)  # nobody wants them done
+
+
+def test_9_12_what_code_prints_can_be_sent_back(talk):
+    """Whatever bytes it prints: clients put what they got into their next request."""
+    message = talk.go([[{"bash": "printf 'a\\0b\\377'; printf 'c\\0' >&2"}]])
+    assert results(message)[0]["stdout"] == "a\ufffdb\ufffd" and results(message)[0]["stderr"] == "c\ufffd"
+    talk.message({**body([]), "messages": [user([]), said(message), user([[{"text": "on"}]])]})
 
 
 def test_9_12_results_of_nothing_are_nothing(talk):

@@ -3,9 +3,11 @@
 import json
 import socket
 import time
+from contextlib import ExitStack
 
+import retort
 from server import together
-from talk import body, results, tool
+from talk import Talk, body, results, tool
 
 
 def begin(house, key, request, retries=None):
@@ -80,6 +82,28 @@ def test_a_retry_of_another_body_or_key_is_a_question_of_its_own(talk, stranger)
     assert talk.message({**request, "max_tokens": 7}, **{"x-stainless-retry-count": "1"})["id"] != first["id"]
     assert stranger.message(request, **{"x-stainless-retry-count": "1"})["id"] != first["id"]
     assert talk.message(request, **{"x-stainless-retry-count": "1"})["id"] == first["id"]
+
+
+def test_one_tenant_leaves_room_for_another(talk, stranger, house):
+    """However many messages it sends, and has kept: the other's is still there for a retry."""
+    mine = body([[{"text": "mine"}]], tools=[])
+    first = talk.message(mine)
+
+    def send(name):
+        with Talk(house, house.other_key) as one:
+            return {one.ask_model(body([[{"text": f"{name} {i}"}]], tools=[])).status for i in range(550)}
+
+    assert together(*[lambda name=name: send(name) for name in "abcd"]) == [{200}] * 4
+    assert talk.message(mine, **{"x-stainless-retry-count": "1"})["id"] == first["id"]
+
+
+def test_one_tenant_does_not_take_all_places(talk, stranger, house):
+    """Those of messages under way: it gets as many as are left for the others."""
+    with ExitStack() as stack:
+        for i in range(1100):
+            stack.enter_context(begin(house, house.other_key, body([[{"sleep_ms": 2500}, {"text": str(i)}]], tools=[])))
+        retort.wait_until(lambda: stranger.ask_model(body([[{"text": "x"}]], tools=[])).status == 529, "no place", 2)
+        assert talk.go([[{"text": "x"}]], tools=[])["stop_reason"] == "end_turn"
 
 
 def test_what_failed_is_tried_again(talk):

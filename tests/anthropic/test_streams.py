@@ -1,5 +1,6 @@
 """Section 4: streams, event by event."""
 
+import http.client
 import json
 import socket
 import time
@@ -7,7 +8,7 @@ import time
 import pytest
 
 from server import together
-from talk import Talk, body, kinds, results, tool
+from talk import Talk, body, kinds, rebuilt, results, tool
 
 
 def types(events):
@@ -72,10 +73,29 @@ def timed(server, key, request):
 
 @pytest.fixture(scope="module")
 def silent(house, server):
-    """Both at a time: each takes more than the ten seconds that nothing may be silent for."""
+    """All at a time: each takes more than the ten seconds that nothing may be silent for."""
     return together(
         lambda: timed(house, house.key, body([[{"sleep_ms": 11000}, {"fail": {"status": 503}}]])),
-        lambda: timed(server, None, body([[{"text": "x"}, {"bash": "sleep 11"}]])))
+        lambda: timed(server, None, body([[{"text": "x"}, {"bash": "sleep 11"}]])),
+        lambda: dawdled(server))
+
+
+def dawdled(server):
+    """All events of one who does not read for long while more waits for it than a connection holds."""
+    steps = [[{"bash": "head -c 100000 /dev/zero | tr '\\0' '\\1'"}] * 9, [{"sleep_ms": 10000}, {"text": "end"}]]
+    with Talk(server) as talk:
+        talk.client.connection = http.client.HTTPConnection("localhost", server.port)
+        talk.client.connection.sock = wire = socket.socket()
+        wire.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
+        wire.connect(("127.0.0.1", server.port))
+        events = talk.begin(body(steps))
+        time.sleep(8.5)
+        return list(events)
+
+
+def test_9_15_no_ping_stands_in_the_middle_of_an_event(silent):
+    message = rebuilt(silent[2])
+    assert len(results(message)) == 9 and message["content"][-1]["text"] == "end"
 
 
 def test_4_5_after_it_it_is_an_event(silent):
@@ -106,6 +126,13 @@ def test_a_reader_that_does_not_read(talk, house):
             piece = slow.recv(1 << 18)
             assert piece
             got = got[-64:] + piece
+
+
+def test_what_is_long_as_json_pauses_in_time(talk):
+    """Control characters are six bytes each there."""
+    flood = "head -c 250000 /dev/zero | tr '\\0' '\\1' | tee /dev/stderr"
+    _, message = talk.stream(body([[{"bash": flood}] * 9]))
+    assert message["stop_reason"] == "pause_turn" and 2 <= len(results(message)) < 9
 
 
 @pytest.mark.parametrize("text", ["ü" * 1000, 'quote " and \\ and \n', "\U0001F600"])

@@ -71,6 +71,11 @@ def test_state_that_cannot_be(place):
     assert "state directory" in refused("--state", place / "file/below", "--listen", "127.0.0.1:0")
 
 
+@pytest.mark.parametrize("option", ["--qwen-pool", "--prisme-pool", "--anthropic-pool", "--ubik-pool"])
+def test_a_pool_that_is_not_there(place, option):
+    assert f"{option}: there is no pool nope" in refused("--state", place / "s", "--listen", "127.0.0.1:0", option, "nope")
+
+
 def test_two_addresses(place):
     with Server("--listen", f"unix:{place}/s.sock", "--listen", "[::1]:0", "--socket-mode", "0640") as s:
         assert len(s.addresses) == 3

@@ -3,9 +3,10 @@
 import json
 
 import pytest
-from client import Legacy, Modern, text_of
+from client import Legacy, Modern, RpcError, text_of
 
-FLAGS = ["--prisme-activation", "user_first", "--approval", "always_ask", "--approval-by", "approver"]
+FLAGS = ["--prisme-activation", "user_first", "--approval", "always_ask", "--approval-by", "approver",
+         "--model-script", "-"]
 BLOCKED = {"result": None, "logs": [], "duration": 0, "blocked": "user_first"}
 CHOICE = {"tool_choice": "execute_python"}
 
@@ -32,6 +33,11 @@ def test_p29_the_tool_is_a_stub(agent):
     tool, = listed(agent)["tools"]
     assert tool["name"] == "execute_python" and tool["inputSchema"] == {"type": "object"}
     assert tool["description"].startswith("Disabled")
+
+
+def test_p29_a_tool_that_thinks_is_no_way_around(agent):
+    with pytest.raises(RpcError, match="code_execution"):
+        agent.call("code_execution", request="x")
 
 
 def test_p29_summoned_it_is_whole(agent):

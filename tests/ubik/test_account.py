@@ -3,6 +3,7 @@
 import json
 import re
 import signal
+import sqlite3
 import time
 import urllib.parse
 
@@ -97,6 +98,28 @@ def test_u26_refusals(ubik):
     assert bad.json["detail"][0]["loc"] == ["body", "api_metadata"]
     ubik.form("/documents", *[("files", f"{i}", b"x") for i in range(33)]).expect(400)
     ubik.form("/documents", ("files", "", b"x")).expect(400)
+
+
+def test_u26_an_account_has_so_many(house):
+    def change(*sql):
+        with sqlite3.connect(house.server.state / "retort.db", timeout=10) as db:
+            db.execute(*sql)
+        db.close()
+
+    with house.account(key=house.other) as full:
+        first = full.upload("a.txt", b"x")
+        session = full.post("/agent-sessions", {}).expect(201).json["id"]
+        for one in (first["id"], session):
+            change("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9999)"
+                   " INSERT INTO items SELECT 'more-' || i, tenant, kind, owner, parent, hash, size,"
+                   " created_ms, updated_ms, expires_ms, body FROM items, n WHERE id = ?", [one])
+        for part in (("files", "b.txt", b"x"), ("urls", None, b"http://127.0.0.1:1/x")):
+            assert "at most 10000" in full.form("/documents", part).expect(413).json["detail"]
+        full.post("/agent-sessions", {}).expect(413)
+        full.get("/agent-sessions/" + session).expect(200)
+        full.delete("/documents/" + first["id"]).expect(204)
+        full.upload("b.txt", b"x")
+        change("DELETE FROM items WHERE id LIKE 'more-%'")
 
 
 def test_u26_by_url(ubik, shelf):
@@ -241,6 +264,10 @@ def test_u30_skill_file(ubik):
     bad = ubik.run(tool="read_execute_skill_file", skill_id="code-interpreter",
                    file_path="scripts/profile_table.py", args=["it's \"none\".csv"])
     assert bad["status"] == "error" and bad["action"] == "executed"
+    other = ubik.run(tool="read_execute_skill_file", skill_id="code-interpreter",
+                     file_path="scripts/profile_table.py", args=["😀é.csv"],
+                     document_ids=[ubik.upload("😀é.csv", b"n\n1\n")["id"]])
+    assert other["status"] == "success" and "😀é.csv: 1 row" in other["stdout"], other
     for skill, path in (("code-interpreter", "none.md"), ("..", "SKILL.md"), ("none", "SKILL.md")):
         lost = ubik.fail(tool="read_execute_skill_file", skill_id=skill, file_path=path)
         assert lost["error_code"] == "SkillFileNotFound"

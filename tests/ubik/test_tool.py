@@ -193,6 +193,14 @@ def test_u13_same_names_and_resume(ubik):
     assert ubik.printed(again) == "mine", "what the code wrote is not written over"
 
 
+def test_u13_long_names_of_many_bytes(ubik):
+    name = "x" + 80 * "表" + ".csv"
+    ids = [ubik.upload(name, data)["id"] for data in (b"x\n1\n", b"x\n2\n")]
+    found = ubik.run(simple("import glob\nprint(len(glob.glob('/home/uploaded_files/*')))"),
+                     document_ids=ids)
+    assert ubik.printed(found) == "2"
+
+
 def test_u14_undelivered_documents_are_invisible(ubik):
     ubik.upload("hidden.csv", b"x\n")
     one = ubik.upload("shown.csv", b"x\n")

@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #define CALLS_MIME  "application/vnd.retort.calls+json"
-#define CALLS_BYTES (1 * MiB) /* of calls shown together */
+#define CALLS_BYTES (4 * MiB) /* of calls shown together: JSON in JSON */
 #define PENDING_MAX 256
 #define STANDS_MS   1800000 /* of one deed in all, as its code has no other limit meanwhile */
 #define PARKED_MAX  1024
@@ -29,6 +29,13 @@ static void stand(struct deed *c, bool stands)
     job_stop_clock(c->job, stands);
 }
 
+/* Its time goes on when it has nothing to wait for: of many answers, the last has come. */
+static void go_on(struct deed *c)
+{
+    if (c->pending_count == 0 && c->coming == 0)
+        stand(c, false);
+}
+
 /* --- answers --- */
 
 static void on_answered(void *arg, const struct space_file *files, size_t count,
@@ -39,7 +46,9 @@ static void on_answered(void *arg, const struct space_file *files, size_t count,
     (void)files, (void)count;
     if (failed && failed->kind != ERR_MISSING)
         log_warn("%s: an answer did not reach the code: %s", c->caller.request, failed->text);
-    (void)!deed_is_gone(c);
+    c->coming--;
+    if (!deed_is_gone(c))
+        go_on(c);
 }
 
 /* Takes value. */
@@ -59,6 +68,7 @@ static void put_answer(struct deed *c, const struct pending *p, json_t *value)
         return;
     }
     c->waits++;
+    c->coming++;
     service_space_put(c->service, &c->caller, str_of(c->session), str_of(path), blob, on_answered,
                       c);
 }
@@ -72,7 +82,7 @@ void deed_time_is_up(struct deed *c)
     for (size_t i = 0; i < c->pending_count; i++)
         put_answer(c, &c->pending[i], json_pack("{s:s, s:s}", "error", "timeout", "text", text));
     c->pending_count = 0;
-    stand(c, false);
+    go_on(c);
 }
 
 static json_t *answer_of(const json_t *result)
@@ -114,16 +124,32 @@ static bool is_callable(const struct deed *c, const char *name)
     return false;
 }
 
+/* Python writes some JSON that nobody else reads: numbers without end, half characters. */
+static void refuse_call(struct deed *c, const char *ident)
+{
+    struct pending p;
+
+    memcpy(p.ident, ident, sizeof(p.ident));
+    put_answer(c, &p,
+               json_pack("{s:s, s:s}", "error", "invalid", "text",
+                         "the arguments hold what JSON cannot say, or a NUL"));
+}
+
 static void take_call(struct deed *c, const json_t *shown)
 {
     const char *ident = json_string_value(json_object_get(shown, "id"));
     const char *name = json_string_value(json_object_get(shown, "name"));
-    json_t *input = json_object_get(shown, "input");
+    struct str text = json_view(json_object_get(shown, "input"));
+    json_t *input;
     struct pending *p;
 
-    if (!is_ident(ident) || !is_callable(c, name) || !json_is_object(input) ||
-        c->pending_count == PENDING_MAX)
+    if (!is_ident(ident) || !is_callable(c, name) || !text.p || c->pending_count == PENDING_MAX)
         return; /* code that makes up what our own would never say */
+    input = json_loadb(text.p, text.n, 0, NULL);
+    if (!json_is_object(input)) {
+        json_decref(input);
+        return refuse_call(c, ident);
+    }
     if (!c->pending)
         c->pending = mem_zalloc(PENDING_MAX * sizeof(*c->pending));
     p = &c->pending[c->pending_count++];
@@ -131,6 +157,7 @@ static void take_call(struct deed *c, const json_t *shown)
     tool_id_make(p->id, "toolu_", c->session);
     json_array_append_new(c->fresh,
                           json_pack("{s:s, s:s, s:O}", "id", p->id, "name", name, "input", input));
+    json_decref(input);
 }
 
 bool deed_takes_calls(struct deed *c, const struct event *ev)
@@ -233,16 +260,16 @@ bool deed_resume(struct deed *c, const json_t *answers, const struct deed_watche
     c->watched = true;
     for (size_t i = 0; i < c->pending_count; i++) {
         const json_t *answer = json_object_get(answers, c->pending[i].id);
-        if (answer)
-            put_answer(c, &c->pending[i], answer_of(answer));
-        else
+        if (!answer)
             c->pending[left++] = c->pending[i];
+        else if (c->job) /* else its code has ended meanwhile */
+            put_answer(c, &c->pending[i], answer_of(answer));
     }
     c->pending_count = left;
     if (left == 0) {
         if (c->job)
             timer_clear(c->timer);
-        stand(c, false);
+        go_on(c);
     }
     if (c->content || json_array_size(c->fresh) > 0)
         deed_tell(c);

@@ -4,6 +4,7 @@
 #include "doors/anthropic/anthropic.h"
 
 #define MESSAGES_BODY_MAX (32 * MiB) /* of a question to the model, or of one to be counted */
+#define BODY_SMALL        (64 * KiB) /* longer ones are read on another thread */
 
 struct deed;
 struct desk;

@@ -9,6 +9,7 @@
 
 #define TOKENS_MAX  1000000000
 #define SCHEMA_DEEP 64
+#define REFS_DEEP   1024 /* definitions within definitions */
 
 static const char *text_of(const json_t *v, const char *name)
 {
@@ -58,22 +59,24 @@ static bool is_recursive(const json_t *v, unsigned depth)
 }
 
 /* "#/$defs/node" within the definition of node, by whichever way. */
-static bool refers(const json_t *v, const json_t *defs, const char *to, unsigned *left)
+static bool refers(const json_t *v, const json_t *defs, const char *to, unsigned depth,
+                   unsigned *left)
 {
     const char *name, *ref = text_of(v, "$ref");
     json_t *one;
     size_t i;
 
-    if (*left == 0)
-        return true; /* whatever takes so long is none that we want */
+    if (*left == 0 || depth > REFS_DEEP)
+        return true; /* whatever takes so long, or goes so deep, is none that we want */
     --*left;
     if (ref && (strncmp(ref, "#/$defs/", 8) == 0 || strncmp(ref, "#/definitions/", 14) == 0)) {
         ref = strrchr(ref, '/') + 1;
-        if (strcmp(ref, to) == 0 || refers(json_object_get(defs, ref), defs, to, left))
+        if (strcmp(ref, to) == 0 || refers(json_object_get(defs, ref), defs, to, depth + 1, left))
             return true;
     }
-    json_array_foreach((json_t *)v, i, one) if (refers(one, defs, to, left)) return true;
-    json_object_foreach((json_t *)v, name, one) if (refers(one, defs, to, left)) return true;
+    json_array_foreach((json_t *)v, i, one) if (refers(one, defs, to, depth + 1, left)) return true;
+    json_object_foreach((json_t *)v, name,
+                        one) if (refers(one, defs, to, depth + 1, left)) return true;
     return false;
 }
 
@@ -89,7 +92,7 @@ static bool schema_is_recursive(const json_t *schema)
     for (size_t i = 0; i < COUNT(where); i++) {
         const json_t *defs = json_object_get(schema, where[i]);
         json_object_foreach((json_t *)defs, name,
-                            one) if (refers(one, defs, name, &left)) return true;
+                            one) if (refers(one, defs, name, 0, &left)) return true;
     }
     return false;
 }

@@ -29,11 +29,21 @@ void capture_done(struct capture *c)
 
 /* --- what it says --- */
 
+/* A NUL becomes U+FFFD: JSON can say it, but clients send back what they got, and neither they nor
+ * models can be relied on to read it. */
 static void put(struct buf *b, struct str text)
 {
     struct err e;
 
-    (void)!buf_put(b, text, &e);
+    while (text.n > 0) {
+        size_t n = strnlen(text.p, text.n);
+
+        (void)!buf_put(b, (struct str){text.p, n}, &e);
+        if (n == text.n)
+            break;
+        (void)!buf_put(b, STR("\xef\xbf\xbd"), &e);
+        text = (struct str){text.p + n + 1, text.n - n - 1};
+    }
 }
 
 static void put_line(struct buf *b, struct str text)

@@ -17,7 +17,7 @@
 #define SILENT_MS    5000   /* then a ping: with a tick, well below ten seconds */
 #define ALONE_MS     30000  /* a turn without a reader goes on for so long */
 #define KEPT_MS      600000 /* and its message for so long */
-#define ENTRIES_MAX  2048
+#define ENTRIES_MAX  2048   /* a tenant has at most as many as are left for the others */
 #define KEPT_MAX     256
 #define KEPT_BYTES   (64 * MiB)
 #define WAITING_HIGH (256 * KiB) /* bytes that a slow reader has not taken yet */
@@ -32,10 +32,18 @@ struct reader {
     int64_t put_us;
 };
 
+/* What a tenant has here; while it has anything. */
+struct share {
+    struct share *next;
+    char tenant[64];
+    size_t count, kept, kept_bytes;
+};
+
 struct entry {
     struct entry *next;
-    struct desk *desk; /* borrowed */
-    char tenant[64], key[ID_MAX];
+    struct desk *desk;   /* borrowed */
+    struct share *share; /* borrowed */
+    char key[ID_MAX];
     uint8_t hash[32];
     struct turn *turn;      /* owned */
     struct reader *readers; /* owned */
@@ -47,6 +55,7 @@ struct entry {
 struct desk {
     struct anthropic *anthropic; /* borrowed */
     struct entry *entries;
+    struct share *shares; /* owned */
     size_t count, kept, kept_bytes;
     struct timer *tick; /* owned */
     bool closed;
@@ -56,6 +65,51 @@ static const struct turn_failure closing = {
     .status = 529, .code = CODE_INVALID, .text = "The server is shutting down.", .retry_s = 5};
 static const struct turn_failure full = {
     .status = 529, .code = CODE_INVALID, .text = "Too many messages are under way.", .retry_s = 5};
+
+/* --- shares --- */
+
+/* Makes one where there is none. */
+static struct share *share_of(struct desk *d, const char *tenant)
+{
+    struct share *s = d->shares;
+
+    while (s && strcmp(s->tenant, tenant) != 0)
+        s = s->next;
+    if (s)
+        return s;
+    s = mem_zalloc(sizeof(*s));
+    snprintf(s->tenant, sizeof(s->tenant), "%s", tenant);
+    s->next = d->shares;
+    d->shares = s;
+    return s;
+}
+
+static void share_drop(struct desk *d, struct share *s)
+{
+    struct share **at = &d->shares;
+
+    if (s->count > 0)
+        return;
+    while (*at != s)
+        at = &(*at)->next;
+    *at = s->next;
+    free(s);
+}
+
+static void keep(struct entry *n)
+{
+    n->over = true;
+    n->since_us = time_mono_us();
+    n->desk->kept++;
+    n->share->kept++;
+}
+
+static void weigh(struct entry *n)
+{
+    n->bytes = turn_settle(n->turn) + 1;
+    n->desk->kept_bytes += n->bytes;
+    n->share->kept_bytes += n->bytes;
+}
 
 static void entry_free(struct entry *n)
 {
@@ -67,12 +121,41 @@ static void entry_free(struct entry *n)
         at = &(*at)->next;
     *at = n->next;
     d->count--;
+    n->share->count--;
     if (n->over) {
         d->kept--;
         d->kept_bytes -= n->bytes;
+        n->share->kept--;
+        n->share->kept_bytes -= n->bytes;
     }
+    share_drop(d, n->share);
     turn_leave(n->turn);
     free(n);
+}
+
+/* Of the tenant that keeps the most, the oldest that nobody reads. False: there is none. */
+static bool shed(struct desk *d)
+{
+    struct entry *oldest = NULL;
+    size_t most = 0;
+
+    for (struct entry *n = d->entries; n; n = n->next) {
+        size_t weight = n->share->kept_bytes + n->share->kept * (KEPT_BYTES / KEPT_MAX);
+        if (!n->over || n->readers || weight < most)
+            continue;
+        if (!oldest || weight > most || n->since_us < oldest->since_us)
+            oldest = n;
+        most = weight;
+    }
+    if (oldest)
+        entry_free(oldest);
+    return oldest != NULL;
+}
+
+static void trim(struct desk *d)
+{
+    while ((d->kept > KEPT_MAX || d->kept_bytes > KEPT_BYTES) && shed(d))
+        ;
 }
 
 /* --- answers --- */
@@ -177,42 +260,30 @@ static void pump(struct reader *r)
 
 /* --- turns --- */
 
-static void shed(struct desk *d)
-{
-    struct entry *oldest = NULL;
-
-    for (struct entry *n = d->entries; n; n = n->next)
-        if (n->over && !n->readers && (!oldest || n->since_us < oldest->since_us))
-            oldest = n;
-    if (oldest)
-        entry_free(oldest);
-}
-
 /* It may be from inside of the turn, so what frees it comes later: with the tick. */
 static void on_news(void *arg)
 {
     struct entry *n = arg;
-    struct desk *d = n->desk;
 
     for (struct reader *r = n->readers, *next; r; r = next) {
         next = r->next;
         pump(r);
     }
-    if (!turn_is_over(n->turn) || n->over)
-        return;
-    n->over = true;
-    n->since_us = time_mono_us();
-    d->kept++;
+    if (turn_is_over(n->turn) && !n->over)
+        keep(n);
 }
 
 static void look_at(struct entry *n, int64_t now)
 {
     int64_t alone_ms = (now - n->since_us) / 1000;
+    const struct message *m = turn_message(n->turn);
 
     for (struct reader *r = n->readers, *next; r; r = next) {
         next = r->next;
-        if ((now - r->put_us) / 1000 < SILENT_MS || !turn_message(n->turn)->stream || n->over)
+        if ((now - r->put_us) / 1000 < SILENT_MS || !m->stream || n->over)
             continue;
+        if (r->started && r->at < m->log.n)
+            continue; /* it reads slowly, and may be in the middle of an event */
         r->put_us = now;
         turn_greet(n->turn);
         if (r->started)
@@ -233,17 +304,11 @@ static void on_tick(void *arg)
 
     for (struct entry *n = d->entries, *next; n; n = next) {
         next = n->next;
-        if (n->over && n->bytes == 0 && !n->readers) {
-            n->bytes = turn_settle(n->turn) + 1;
-            d->kept_bytes += n->bytes;
-        }
+        if (n->over && n->bytes == 0 && !n->readers)
+            weigh(n);
         look_at(n, now);
     }
-    for (size_t before = d->count + 1;
-         (d->kept > KEPT_MAX || d->kept_bytes > KEPT_BYTES) && d->count < before;) {
-        before = d->count;
-        shed(d);
-    }
+    trim(d);
     if (d->entries)
         timer_set(d->tick, TICK_MS);
 }
@@ -275,8 +340,9 @@ static void attach(struct entry *n, struct request *request)
 static struct entry *find(struct desk *d, const struct caller *c, const uint8_t hash[32])
 {
     for (struct entry *n = d->entries; n; n = n->next)
-        if (memcmp(n->hash, hash, sizeof(n->hash)) == 0 && strcmp(n->tenant, c->tenant) == 0 &&
-            strcmp(n->key, c->key) == 0 && !turn_failure(n->turn))
+        if (memcmp(n->hash, hash, sizeof(n->hash)) == 0 &&
+            strcmp(n->share->tenant, c->tenant) == 0 && strcmp(n->key, c->key) == 0 &&
+            !turn_failure(n->turn))
             return n;
     return NULL;
 }
@@ -294,21 +360,26 @@ void desk_read(struct desk *d, struct request *r, const uint8_t hash[32], struct
     const struct caller *c = request_caller(r);
     const struct turn_spec spec = {d->anthropic, request_service(r), c};
     struct entry *n = find(d, c, hash);
+    struct share *share;
 
     if (n && is_wanted(n, request_header(r, "x-stainless-retry-count"))) {
         attach(n, r);
         return;
     }
-    if (d->closed || d->anthropic->draining || d->count >= ENTRIES_MAX) {
-        answer_failure(r, d->count >= ENTRIES_MAX ? &full : &closing);
-        return;
+    if (d->closed || d->anthropic->draining)
+        return answer_failure(r, &closing);
+    trim(d);
+    share = share_of(d, c->tenant);
+    if (share->count >= ENTRIES_MAX - d->count) {
+        share_drop(d, share);
+        return answer_failure(r, &full);
     }
     n = mem_zalloc(sizeof(*n));
-    *n = (struct entry){.desk = d, .next = d->entries};
+    *n = (struct entry){.desk = d, .share = share, .next = d->entries};
     d->entries = n;
+    share->count++;
     if (d->count++ == 0)
         timer_set(d->tick, TICK_MS);
-    snprintf(n->tenant, sizeof(n->tenant), "%s", c->tenant);
     snprintf(n->key, sizeof(n->key), "%s", c->key);
     memcpy(n->hash, hash, sizeof(n->hash));
     n->turn = turn_start(&spec, ask, h, on_news, n);

@@ -53,6 +53,15 @@ void turn_set_container(struct turn *r, const struct session_row *row)
         json_object_set(r->message.container, "skills", (json_t *)r->ask.skills);
 }
 
+static void end_message(struct turn *r)
+{
+    message_end(&r->message, r->stop);
+    if (!r->message.full)
+        return end(r);
+    r->failure.final = true; /* code has run, and would again */
+    turn_fail(r, 500, NULL, "The answer is longer than a message can be.");
+}
+
 static void on_session_now(void *arg, const struct session_info *info, const struct err *failed)
 {
     struct turn *r = arg;
@@ -61,18 +70,14 @@ static void on_session_now(void *arg, const struct session_info *info, const str
         return;
     if (!failed)
         turn_set_container(r, info->row);
-    message_end(&r->message, r->stop);
-    end(r);
+    end_message(r);
 }
 
 /* Its deadline moves with each use, so it is asked for at the end. */
 static void finish_container(struct turn *r)
 {
-    if (!*r->session) {
-        message_end(&r->message, r->stop);
-        end(r);
-        return;
-    }
+    if (!*r->session)
+        return end_message(r);
     r->waits++;
     service_session_get(r->service, &r->caller, str_of(r->session), on_session_now, r);
 }

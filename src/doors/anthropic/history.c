@@ -443,13 +443,27 @@ static bool goes_on(const struct reading *g, const struct known *k)
     return client || json_array_size(r->rest) == 0;
 }
 
-static void sort_open(struct reading *g)
+/* One that is to be done now has its id in the answer, and is one of a reply of ours. */
+static int check_open(const struct reading *g, const struct known *k)
+{
+    if (strlen(k->id) >= TOOL_ID_MAX)
+        return err_set(g->e, ERR_CALLER,
+                       "messages.%zu: a tool use without a result has an id of more than %d bytes",
+                       k->message, TOOL_ID_MAX - 1);
+    if (g->h->waiting_count == REPLY_CALLS)
+        return err_set(g->e, ERR_CALLER,
+                       "messages.%zu: more than %d tool uses of code execution have no result",
+                       k->message, REPLY_CALLS);
+    return 0;
+}
+
+static int sort_open(struct reading *g)
 {
     struct history *h = g->h;
     /* The last reply's calls stand together: one look at them is enough for all. */
     bool decided = false, on = false;
 
-    h->waiting = mem_zalloc((g->known_count + 1) * sizeof(*h->waiting));
+    h->waiting = mem_zalloc(REPLY_CALLS * sizeof(*h->waiting));
     for (size_t i = 0; i < g->known_count; i++) {
         struct known *k = &g->known[i];
 
@@ -465,6 +479,8 @@ static void sort_open(struct reading *g)
             json_decref(lost);
             continue;
         }
+        if (check_open(g, k) < 0)
+            return -1;
         struct waiting *w = &h->waiting[h->waiting_count++];
         *w = (struct waiting){.id = k->id,
                               .sub = (enum sub)k->sub,
@@ -473,6 +489,7 @@ static void sort_open(struct reading *g)
         memcpy(w->inner, k->inner, sizeof(w->inner));
         h->pending_code |= w->answers != NULL;
     }
+    return 0;
 }
 
 static void add_message(json_t *messages, const char *role, json_t *parts)
@@ -527,10 +544,9 @@ int history_read(struct history *h, const json_t *messages, struct err *e)
     buf_init(&h->system, MESSAGES_BODY_MAX);
     begin_reply(&g); /* before the first there is only what the user says */
     rc = each_message(&g, messages);
-    if (rc == 0) {
-        sort_open(&g);
+    rc = rc == 0 ? sort_open(&g) : rc;
+    if (rc == 0)
         write_down(&g);
-    }
     reading_done(&g);
     return rc;
 }

@@ -12,7 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define ID_SHOWN 6 /* characters of an id that tell two files of one name apart */
+#define ID_SHOWN  6  /* characters of an id that tell two files of one name apart */
+#define END_SHOWN 32 /* of ".csv" */
 
 struct upload_file {
     const char *id; /* borrowed from the uploads */
@@ -118,19 +119,34 @@ static int look(const struct lodging *g, const struct upload_file *f,
     return 0;
 }
 
+/* "a.csv" with another id: "a-1x2y3z.csv", cut where it would be too long for a name. */
+static void name_apart(struct upload_file *f)
+{
+    const char *dot = strrchr(f->name, '.');
+    size_t n = strlen(f->id), all = strlen(f->name);
+    const char *id = f->id + (n > ID_SHOWN ? n - ID_SHOWN : 0);
+    struct str stem = {f->name, dot && dot != f->name ? (size_t)(dot - f->name) : all};
+    struct str end = {f->name + stem.n, all - stem.n};
+
+    if (end.n > END_SHOWN)
+        end.n = 0;
+    if (stem.n + 1 + strlen(id) + end.n > FILE_NAME_MAX) {
+        stem.n = FILE_NAME_MAX - 1 - strlen(id) - end.n;
+        stem.n -= utf8_torn(stem);
+    }
+    snprintf(f->path, sizeof(f->path), INPUT_DIR "/%.*s-%s%.*s", (int)stem.n, stem.p, id,
+             (int)end.n, end.p);
+}
+
 static void choose_path(const struct lodging *g, struct upload_file *f,
                         const struct space_file *files, size_t count)
 {
-    const char *dot = strrchr(f->name, '.');
-    size_t stem = dot && dot != f->name ? (size_t)(dot - f->name) : strlen(f->name);
-    size_t n = strlen(f->id);
     int found;
 
     snprintf(f->path, sizeof(f->path), INPUT_DIR "/%s", f->name);
     found = look(g, f, files, count);
     if (found < 0) {
-        snprintf(f->path, sizeof(f->path), INPUT_DIR "/%.*s-%s%s", (int)stem, f->name,
-                 f->id + (n > ID_SHOWN ? n - ID_SHOWN : 0), f->name + stem);
+        name_apart(f);
         found = look(g, f, files, count);
     }
     f->there = found != 0;

@@ -17,7 +17,7 @@ void message_init(struct message *m, const char *model, bool stream)
 {
     *m = (struct message){.model = mem_strdup(model), .stream = stream, .content = json_array()};
     id_make(m->id, "msg_");
-    buf_init(&m->log, 4 * MESSAGE_BYTES); /* a text is longer as JSON */
+    buf_init(&m->log, LOG_BYTES);
     buf_init(&m->text, MESSAGE_BYTES);
 }
 
@@ -75,7 +75,7 @@ json_t *message_value(const struct message *m)
 static void put_event(struct message *m, const char *name, json_t *data)
 {
     AUTO_FREE char *text = NULL;
-    size_t n = 0;
+    size_t n = 0, before = m->log.n;
     struct err e;
 
     if (m->stream && !m->full) {
@@ -83,8 +83,10 @@ static void put_event(struct message *m, const char *name, json_t *data)
         text = record_dump(data, false, &n);
         if (!text || buf_printf(&m->log, &e, "event: %s\ndata: ", name) < 0 ||
             buf_put(&m->log, (struct str){text, n}, &e) < 0 ||
-            buf_put(&m->log, STR("\n\n"), &e) < 0)
+            buf_put(&m->log, STR("\n\n"), &e) < 0) {
             m->full = true;
+            m->log.n = before; /* no half of an event */
+        }
     }
     json_decref(data);
 }

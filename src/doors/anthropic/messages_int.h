@@ -26,8 +26,8 @@
 #define OUTPUT_SHOWN  (256 * KiB) /* of stdout, and of stderr, in a result */
 #define MODEL_SHOWN   (48 * KiB)  /* the same, as the model reads it */
 #define OUTPUTS_MAX   100         /* files of one call */
-#define BODY_SMALL    (64 * KiB)  /* longer ones are read on another thread */
 #define MESSAGE_BYTES (4 * MiB)   /* of one message: it pauses there */
+#define LOG_BYTES     (16 * MiB)  /* of its events: with half of them, too, as a block may follow */
 #define INPUT_DIR     "input"     /* in the workspace */
 
 /* --- tools.c: what is offered to the model, by the version a client asks for --- */
@@ -147,7 +147,8 @@ struct message {
     json_t *container; /* owned, or NULL */
     struct buf text;   /* of the block that grows, ... */
     bool growing;      /* ... while there is one */
-    bool begun, ended, full;
+    bool begun, ended;
+    bool full; /* a part of it is lost, and so is all */
     const char *stop; /* static: why it has ended */
     json_t *approval; /* owned, or NULL: what it waits for */
     uint64_t input_tokens, output_tokens, runs;

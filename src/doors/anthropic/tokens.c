@@ -7,6 +7,8 @@
 
 #include "doors/values/values.h"
 
+#include <stdlib.h>
+
 #define BYTES_A_TOKEN 4
 #define IMAGE_TOKENS  1600 /* the most that one of their images takes */
 
@@ -42,21 +44,49 @@ uint64_t tokens_of(const json_t *v)
 /* What a model is shown of a request. */
 static const char *const parts[] = {"system", "messages", "tools"};
 
+struct count {
+    struct request *request; /* borrowed: until it is answered */
+    uint64_t sum;
+    struct err failed;
+};
+
+/* On any thread: touches nothing but this and the bytes of the request. */
+static void count(void *arg)
+{
+    struct count *c = arg;
+    json_t *body = NULL;
+
+    if (json_read_any(request_body(c->request), &body, &c->failed) < 0)
+        return;
+    if (json_array_size(json_object_get(body, "messages")) == 0)
+        err_set(&c->failed, ERR_CALLER, "messages: at least one message is required");
+    for (size_t i = 0; i < COUNT(parts); i++)
+        c->sum += tokens_of(json_object_get(body, parts[i]));
+    json_decref(body);
+}
+
+static void tell(void *arg)
+{
+    struct count *c = arg;
+
+    if (c->failed.kind)
+        answer_fail(c->request, 400, CODE_INVALID, NULL, "%s", c->failed.text);
+    else
+        answer_json(
+            c->request, 200,
+            json_pack("{s:I, s:n}", "input_tokens", (json_int_t)c->sum, "context_management"));
+    free(c);
+}
+
 void handle_count_tokens(struct request *r)
 {
-    json_t *body = NULL;
-    uint64_t sum = 0;
-    struct err e;
+    struct count *c = mem_zalloc(sizeof(*c));
 
-    if (json_read_any(request_body(r), &body, &e) < 0)
-        return answer_fail(r, 400, CODE_INVALID, NULL, "%s", e.text);
-    if (json_array_size(json_object_get(body, "messages")) == 0) {
-        answer_fail(r, 400, CODE_INVALID, NULL, "messages: at least one message is required");
-    } else {
-        for (size_t i = 0; i < COUNT(parts); i++)
-            sum += tokens_of(json_object_get(body, parts[i]));
-        answer_json(r, 200,
-                    json_pack("{s:I, s:n}", "input_tokens", (json_int_t)sum, "context_management"));
+    c->request = r;
+    if (request_body(r).n > BODY_SMALL) {
+        service_work(request_service(r), count, tell, c);
+        return;
     }
-    json_decref(body);
+    count(c);
+    tell(c);
 }

@@ -221,6 +221,12 @@ static bool has_time(const struct turn *r)
     return (uint64_t)(time_mono_us() - r->begun_us) / 1000 < r->anthropic->config.wall_ms;
 }
 
+/* Text of some kinds is six times as long in an event. */
+static bool is_long(const struct turn *r)
+{
+    return r->bytes > MESSAGE_BYTES || r->message.log.n > LOG_BYTES / 2;
+}
+
 /* The next call, or the model. */
 static void work(struct turn *r)
 {
@@ -233,7 +239,7 @@ static void work(struct turn *r)
         return;
     }
     t = &r->due[r->due_at];
-    if (r->bytes > MESSAGE_BYTES || (r->due_at > 0 && !has_time(r))) {
+    if (is_long(r) || (r->due_at > 0 && !has_time(r))) {
         turn_finish(r, "pause_turn");
     } else if (t->broken) {
         bad = content_error(t->sub, "invalid_tool_input");
@@ -418,8 +424,8 @@ static void ask_model(struct turn *r)
     json_t *tools;
 
     history_close(&r->history);
-    if (r->turns > 0 && (r->turns >= r->anthropic->config.turns || !has_time(r) ||
-                         r->bytes > MESSAGE_BYTES || r->anthropic->draining)) {
+    if (r->turns > 0 && (r->turns >= r->anthropic->config.turns || !has_time(r) || is_long(r) ||
+                         r->anthropic->draining)) {
         turn_finish(r, "pause_turn");
         return;
     }

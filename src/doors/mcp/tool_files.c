@@ -183,7 +183,7 @@ static void write_bytes(struct file_call *f)
     if (!f->blob) {
         refuse(f, &f->failed);
     } else if (arg_text(f->c, "text").n + arg_text(f->c, "base64").n > LARGE) {
-        loop_work(f->c->mcp->config.loop, fill, on_filled, f);
+        service_work(f->sv, fill, on_filled, f);
     } else {
         fill(f);
         on_filled(f);

@@ -76,3 +76,18 @@ const struct face *prisme_face(struct prisme *p)
 {
     return &p->face;
 }
+
+void prisme_think(struct prisme *p, const struct tool *tool, void *ctx, bool has_model)
+{
+    if (p->config.user_first)
+        return;
+    p->face.thinks = tool;
+    p->face.ctx = ctx;
+    p->face.has_model = has_model;
+}
+
+void prisme_env(const struct prisme *p, struct env_var ret[PRISME_ENV])
+{
+    ret[0] = (struct env_var){STR("RETORT_PROFILE"), STR("prisme")};
+    ret[1] = (struct env_var){STR("RETORT_IMPORTS"), str_of(p->imports)};
+}

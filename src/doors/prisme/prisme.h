@@ -8,7 +8,8 @@
  *
  * prisme_new(), then prisme_door_init() and http_add() for plain HTTP; prisme_face() is
  * what an mcp room of its own shows. script.c has a script run, value.c tells what came
- * of it, trust.c who may come in without a key.
+ * of it, trust.c who may come in without a key. prisme_think() adds a tool that needs a
+ * model to that face.
  */
 #pragma once
 
@@ -16,6 +17,7 @@
 
 struct prisme;
 struct face;
+struct tool;
 
 /* What scripts may import unless the operator says otherwise. openpyxl is there because Excel files
  * are promised, and pandas reads them by it. */
@@ -46,5 +48,11 @@ struct prisme *prisme_new(const struct prisme_config *config, struct err *e);
 void prisme_free(struct prisme *p); /* after the last request and call; NULL is none */
 void prisme_door_init(struct door *ret, struct prisme *p);
 const struct face *prisme_face(struct prisme *p); /* outlived by p */
+/* Beside execute_python: one that needs a model, ours or the client's. Before the face is shown;
+ * ctx is the face's. Not where a user has to ask for tools first: it would be a way around. */
+void prisme_think(struct prisme *p, const struct tool *tool, void *ctx, bool has_model);
+/* What makes a session's cells scripts as they are here, with what they may import. */
+#define PRISME_ENV 2
+void prisme_env(const struct prisme *p, struct env_var ret[PRISME_ENV]); /* outlived by p */
 /* A door at which the same callers are known: that of its mcp room. */
 void prisme_door_trust(struct door *d, struct prisme *p);

@@ -174,10 +174,7 @@ static size_t fill_files(const struct script *s, struct file_input *ret)
 static void execute(struct script *s)
 {
     static const struct exec_watcher watcher = {on_queued, on_event, on_end};
-    const struct env_var env[] = {
-        {STR("RETORT_PROFILE"), STR("prisme")             },
-        {STR("RETORT_IMPORTS"), str_of(s->prisme->imports)},
-    };
+    struct env_var env[PRISME_ENV];
     struct file_input files[FILES_MAX + 1];
     const struct exec_spec spec = {
         .pool = str_of(s->prisme->config.pool),
@@ -191,6 +188,7 @@ static void execute(struct script *s)
         .clearance = &s->clearance,
     };
 
+    prisme_env(s->prisme, env);
     s->job = service_execute(s->service, &s->caller, &spec, &watcher, s);
 }
 

@@ -70,7 +70,7 @@ static void add_file(struct finding *f, const json_t *body)
 
     snprintf(other, sizeof(other), "%s", name ? name : "document");
     for (size_t n = 2; json_object_get(f->names, other); n++)
-        snprintf(other, sizeof(other), "%zu_%.240s", n, name);
+        snprintf(other, sizeof(other), "%zu_%.*s", n, (int)text_head(str_of(name), 240), name);
     json_object_set_new(f->names, other, json_true());
     json_array_append_new(f->files, json_pack("{s:s, s:O}", "name", other, "file_id",
                                               json_object_get(body, "file_id")));

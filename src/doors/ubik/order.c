@@ -151,8 +151,10 @@ static void start(struct order *o)
     struct file_input files[2 * DOCUMENTS_MAX];
     char paths[DOCUMENTS_MAX][NAME_BYTES + 32];
     const json_t *rounds = json_object_get(o->inputs, "max_rounds");
+    const uint64_t wanted_ms = json_ms(json_object_get(o->inputs, "timeout"));
+    const uint64_t most_ms = o->u->config.run_ms;
     const struct agent_budget budget = {
-        .run_ms = json_ms(json_object_get(o->inputs, "timeout")),
+        .run_ms = most_ms && (!wanted_ms || wanted_ms > most_ms) ? most_ms : wanted_ms,
         .rounds = rounds ? (uint64_t)json_integer_value(rounds) : 0,
     };
     const bool words = o->tool->kind == WORK_REQUEST;
@@ -171,6 +173,7 @@ static void start(struct order *o)
         .own_only = o->own_is_ours,
         .external = strcmp(o->caller.door, "mcp") == 0,
         .can_answer = o->can_answer,
+        .no_replan = o->u->config.no_replan,
         .budget = &budget,
     };
     struct err e;
@@ -321,7 +324,7 @@ static void give_script(struct order *o, const struct embedded *f)
     int n;
 
     json_array_extend(argv, json_object_get(o->inputs, "args"));
-    list = record_dump(argv, true, NULL); /* a list of plain strings is one in Python, too */
+    list = record_dump(argv, false, NULL); /* a list of plain strings is one in Python, too */
     json_decref(argv);
     n = asprintf(&code, "import sys\nsys.argv = %s\n%.*s", list, (int)f->bytes.n, f->bytes.p);
     assert(n > 0);

@@ -30,7 +30,7 @@ static void pictures_free(struct pictures *p)
     free(p);
 }
 
-static void next(struct pictures *p);
+static void next(void *arg);
 
 static void read_bytes(void *arg)
 {
@@ -68,26 +68,18 @@ static void on_open(void *arg, int *fd, const struct space_file *file, const str
     loop_work(p->loop, read_bytes, on_bytes, p);
 }
 
-static void done(struct pictures *p)
+static void next(void *arg)
 {
+    struct pictures *p = arg;
+    json_t *path = p->fn ? json_array_get(p->paths, p->at++) : NULL;
+
+    if (path) {
+        service_space_open(p->sv, &p->caller, json_view(p->session), json_view(path), on_open, p);
+        return;
+    }
     if (p->fn)
         p->fn(p->arg, p->items);
     pictures_free(p);
-}
-
-static void next(struct pictures *p)
-{
-    json_t *path = p->fn ? json_array_get(p->paths, p->at++) : NULL;
-
-    if (path)
-        service_space_open(p->sv, &p->caller, json_view(p->session), json_view(path), on_open, p);
-    else
-        done(p);
-}
-
-static void on_begin(void *arg)
-{
-    next(arg);
 }
 
 struct pictures *pictures_start(struct loop *l, struct service *sv, const struct caller *c,
@@ -112,7 +104,7 @@ struct pictures *pictures_start(struct loop *l, struct service *sv, const struct
         if (image && json_array_size(p->paths) < PICTURES_MAX)
             json_array_append(p->paths, json_object_get(file, "path"));
     }
-    loop_later(l, on_begin, p);
+    loop_later(l, next, p); /* not from here: it may be the end of p */
     return p;
 }
 

@@ -70,8 +70,11 @@ void sandbox_make(struct ubik *u, struct service *sv, const struct caller *c, st
     l->arg = arg;
     sandbox_id_make(l->sandbox);
     snprintf(name, sizeof(name), PREFIX "%s", l->sandbox);
-    const struct session_spec spec = {
-        .pool = str_of(u->config.pool), .name = str_of(name), .metadata = metadata};
+    const struct session_spec spec = {.pool = str_of(u->config.pool),
+                                      .name = str_of(name),
+                                      .metadata = metadata,
+                                      .env = u->config.env,
+                                      .env_count = u->config.env_count};
     service_session_create(sv, c, &spec, on_made, l);
     json_decref(metadata);
 }

@@ -60,7 +60,7 @@ static void put(struct talk *t, done_fn *fn)
                                  .expires_ms = keep_ms ? clock_ms() + (int64_t)keep_ms : 0,
                                  .body = text};
 
-    service_item_put(request_service(t->r), request_caller(t->r), &row, fn, t);
+    service_item_put_up_to(request_service(t->r), request_caller(t->r), &row, KEPT_MAX, fn, t);
 }
 
 static struct talk *talk_new(struct request *r)

@@ -26,7 +26,11 @@ struct ubik_config {
     /* The agent, made when the first request needs it. NULL with *e when it cannot be made. */
     struct agent *(*agent)(void *arg, struct err *e);
     void *arg;
-    const char *pool;                  /* NULL: the first; borrowed, as are the rest */
+    const char *pool;          /* NULL: the first; borrowed, as are the rest */
+    const struct env_var *env; /* of its sandboxes */
+    size_t env_count;
+    uint64_t run_ms;                   /* of one run at most; 0: the agent's */
+    bool no_replan;                    /* as in struct agent_spec */
     const char *public_url;            /* how clients reach us; NULL: as this one did, ... */
     const char *address;               /* ... or, where that cannot be told, so; or NULL */
     uint64_t event_bytes;              /* of one event of a stream: a longer one comes in pieces */

@@ -315,6 +315,28 @@ static void go_on(struct uploading *u)
                         on_file, u);
 }
 
+static void on_room(void *arg, const struct item_row *items, size_t count, uint64_t total,
+                    const struct err *failed)
+{
+    struct uploading *u = arg;
+
+    (void)items, (void)count;
+    if (failed)
+        detail_err(u->r, failed, NULL);
+    else if (total >= KEPT_MAX)
+        detail(u->r, 413, "An account has at most %d documents: delete some first.", KEPT_MAX);
+    else
+        go_on(u);
+}
+
+/* Those that come at the same time may be a few more. */
+static void find_room(struct uploading *u)
+{
+    const struct item_filter all = {.kind = "document", .view = ITEMS_ALL, .owner = ""};
+
+    service_item_list(request_service(u->r), request_caller(u->r), &all, on_room, u);
+}
+
 static struct uploading *begin(struct request *r, const struct who *w, const char *parent)
 {
     struct uploading *u = mem_zalloc(sizeof(*u));
@@ -340,7 +362,7 @@ void upload_one(struct request *r, const struct who *w, const char *session)
         return;
     json_array_clear(u->urls);
     if (files == 1)
-        go_on(u);
+        find_room(u);
     else
         invalid(r, "body", "file", files == 0, "one file, and no more");
 }
@@ -361,5 +383,5 @@ void handle_document_post(struct request *r)
     else if (files + json_array_size(u->urls) > DOCUMENTS_MAX)
         detail(r, 400, "At most %d documents can be sent at a time.", DOCUMENTS_MAX);
     else
-        go_on(u);
+        find_room(u);
 }

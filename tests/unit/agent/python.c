@@ -16,6 +16,18 @@ static void test_code(void **state)
         "with open('x') as f: s = f.read()",
         "assert x == 1, 'two words'\nprint(x)",
         "x = (1 +\n     2)",
+        "x: int = 3",
+        "n = 5.\nm = .5",
+        "x = ...",
+        "from . import x",
+        "a = 'x' 'y' b'z'",
+        "print('a' if b else 'c' 'd')",
+        "('a'\n 'b').join(x)",
+        "@wraps\nasync def f() -> int:\n    await g()",
+        "print(f'{x!r:>{w}}', end='')  # don't",
+        "'''What it's for.'''\nx = '''two\nlines'''",
+        "print('a\\\nb')",
+        "try:\n    f()\nexcept (A, B) as e:\n    raise",
     };
 
     (void)state;
@@ -40,6 +52,16 @@ static void test_prose(void **state)
         "s = 'open",
         "Result: good",
         "1. Load the data",
+        "x = 'the' value",
+        "print 'two' words",
+        "I ran f(x).",
+        "See https://x.y/z (it's there).",
+        "x = 1\n\nThat was it",
+        "print(1) print(2)",
+        "print(1)?",
+        "x = $y",
+        "OK!",
+        "Yes (I think)",
     };
 
     (void)state;

@@ -353,6 +353,26 @@ static void test_what_was_not_begun_is_run(void **state)
 }
 
 /* What is old is one line, so that a record has an end. */
+/* The house is full, and the code waits for its turn: nothing runs that could be waited for. */
+static void test_a_stop_while_the_house_is_full(void **state)
+{
+    struct play p;
+
+    (void)state;
+    begin_with(&p, (struct agent_budget){0}, false);
+    begun(&p, false);
+    planned(&p, 1);
+    calls(&p, "run_python", "code", "print(1)");
+    assert_string_equal(todo(&p), "run");
+    happens(&p, json_pack("{s:s, s:b, s:s}", "type", "unreachable", "busy", 1, "message", "full"));
+    assert_string_equal(todo(&p), "run");
+    assert_int_equal(json_num(last_action(&p), "after_ms"), 1000);
+    happens(&p, json_pack("{s:s, s:b}", "type", "cancel", "hard", 0));
+    assert_true(json_is(p.r, "status", "cancelled"));
+    assert_string_equal(todo(&p), "end");
+    done(&p);
+}
+
 static void test_a_record_does_not_grow_for_ever(void **state)
 {
     struct play p;
@@ -387,6 +407,7 @@ int main(void)
         cmocka_unit_test(test_waiting_costs_no_time),
         cmocka_unit_test(test_a_record_is_all_there_is),
         cmocka_unit_test(test_what_was_not_begun_is_run),
+        cmocka_unit_test(test_a_stop_while_the_house_is_full),
         cmocka_unit_test(test_a_record_does_not_grow_for_ever),
     };
 

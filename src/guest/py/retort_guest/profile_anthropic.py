@@ -2,8 +2,9 @@
 
 A call is shown to the server as a display of a type of its own; the cell then waits for a file
 with the answer, which the server puts where RETORT_TOOLS says. Calls that are made together, as
-by asyncio.gather(), are shown together, as the client answers all that it has seen at once. The
-server sees to it that an answer comes: if not the client's, then that time is up.
+by asyncio.gather(), are shown together, as the client answers all that it has seen at once; of
+very many the rest when these are answered. The server sees to it that an answer comes: if not the
+client's, then that time is up, or that the arguments are none that can be sent.
 """
 
 import asyncio
@@ -17,8 +18,10 @@ _MIME = b"application/vnd.retort.calls+json"
 _SOON = 0.005   # between two looks for an answer, ...
 _LATER = 0.1    # ... at the end
 _SLOWER = 1.2
+_SHOWN = 256        # calls that wait at a time, ...
+_BYTES = 1 << 20    # ... and bytes of their arguments that are shown at a time
 
-_RAISES = {"timeout": TimeoutError}
+_RAISES = {"timeout": TimeoutError, "invalid": ValueError}
 
 
 def _spelled(name):
@@ -34,9 +37,12 @@ class _Calls:
         self._folder = folder
         self._fresh = []    # not shown yet
         self._waiting = {}  # futures by the name of their answer
+        self._shown = set() # those names that the server knows
         self._pause = _SOON
 
     def make(self, name, arguments):
+        if len(arguments) > _BYTES:
+            raise ValueError("the arguments of %s() are %d bytes, and %d can be sent" % (name, len(arguments), _BYTES))
         ident = os.urandom(12).hex()
         future = self._loop.create_future()
         self._fresh.append({"id": ident, "name": name, "input": arguments})
@@ -49,14 +55,25 @@ class _Calls:
             self._loop.call_later(self._pause, self._look)
         return future
 
+    def _take(self):
+        """Those that can be shown now."""
+        size, taken = 0, []
+        self._fresh = [call for call in self._fresh if not self._waiting[call["id"]].done()]
+        while self._fresh and len(self._shown) < _SHOWN and size + len(self._fresh[0]["input"]) <= _BYTES:
+            taken.append(self._fresh.pop(0))
+            size += len(taken[-1]["input"])
+            self._shown.add(taken[-1]["id"])
+        return taken
+
     def _show(self):
-        fresh, self._fresh = self._fresh, []
-        data = json.dumps({"calls": fresh}).encode()
-        link.ask(MSG_DISPLAY, [(TAG_MIME, _MIME), (TAG_DATA, data), (TAG_FLAGS, 0)])
+        calls = self._take()
+        if calls:
+            data = json.dumps({"calls": calls}).encode()
+            link.ask(MSG_DISPLAY, [(TAG_MIME, _MIME), (TAG_DATA, data), (TAG_FLAGS, 0)])
 
     def _look(self):
         for ident in [i for i, future in self._waiting.items() if future.done()]:
-            del self._waiting[ident]  # cancelled
+            self._forget(ident)  # cancelled
         for ident in list(self._waiting):
             path = os.path.join(self._folder, ident)
             try:
@@ -65,11 +82,18 @@ class _Calls:
                 os.unlink(path)
             except (OSError, ValueError):
                 continue
-            self._settle(self._waiting.pop(ident), answer)
+            self._settle(self._forget(ident), answer)
             self._pause = _SOON
+        if not self._shown:
+            self._show()
         if self._waiting:
             self._pause = min(self._pause * _SLOWER, _LATER)
             self._loop.call_later(self._pause, self._look)
+
+    def _forget(self, ident):
+        self._shown.discard(ident)
+        self._fresh = [call for call in self._fresh if call["id"] != ident]
+        return self._waiting.pop(ident)
 
     @staticmethod
     def _settle(future, answer):
@@ -98,9 +122,19 @@ class Profile:
         self._mine = {_spelled(name): self._function(name) for name in self._names}
         shell.user_ns.update(self._mine)
         self._calls = None  # what an earlier cell has left unanswered nobody will answer
+        self._clear()
 
     def after(self, shell, status):
         self._names = ()
+        self._clear()
+
+    def _clear(self):
+        """Removes answers that nobody has waited for."""
+        try:
+            for name in os.listdir(self._folder) if self._folder else ():
+                os.unlink(os.path.join(self._folder, name))
+        except OSError:
+            pass
 
     def _function(self, name):
         async def call(arguments=None, /, **named):
@@ -111,7 +145,7 @@ class Profile:
             loop = asyncio.get_running_loop()
             if self._calls is None or self._calls._loop is not loop:
                 self._calls = _Calls(loop, self._folder)
-            return await self._calls.make(name, json.loads(json.dumps(arguments)))
+            return await self._calls.make(name, json.dumps(arguments))
 
         call.__name__ = call.__qualname__ = _spelled(name)
         call.__doc__ = "Calls a tool of the client: one dict in, text out."
