@@ -47,13 +47,14 @@ def libraries(program):
 
 def licences(files, place):
     """What Debian says of each package that a library is from."""
-    for file in files:
-        # dpkg knows a file below /lib or /usr/lib, whichever the package was made with.
-        names = {str(file), str(file.resolve()), str(file.resolve()).removeprefix("/usr"), f"/usr{file}"}
-        owner = subprocess.run(["dpkg", "-S", *sorted(names)], capture_output=True, text=True).stdout
-        package = owner.split(":")[0]
+    # dpkg knows a file below /lib or /usr/lib, whichever the package was made with. It reads its whole
+    # database each time, so it is asked once.
+    names = {name for file in files for real in [str(file.resolve())]
+             for name in (str(file), f"/usr{file}", real, real.removeprefix("/usr"))}
+    owners = subprocess.run(["dpkg", "-S", *sorted(names)], capture_output=True, text=True).stdout
+    for package in {line.split(":")[0] for line in owners.splitlines()}:
         text = Path("/usr/share/doc") / package / "copyright"
-        if package and text.exists():
+        if text.exists():
             shutil.copyfile(text, place / f"{package}.txt")
 
 

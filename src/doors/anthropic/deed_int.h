@@ -36,7 +36,7 @@ struct deed {
     struct capture capture;
     struct pending *pending; /* owned */
     size_t pending_count;
-    size_t coming; /* answers on their way to the code */
+    size_t coming;               /* answers on their way to the code */
     json_t *fresh;               /* owned: calls that nobody has been told of */
     int64_t stands_us, stood_us; /* since when its time stands still, or 0; how long before */
     json_t *content;             /* owned: when it is over */

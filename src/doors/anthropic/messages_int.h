@@ -148,7 +148,7 @@ struct message {
     struct buf text;   /* of the block that grows, ... */
     bool growing;      /* ... while there is one */
     bool begun, ended;
-    bool full; /* a part of it is lost, and so is all */
+    bool full;        /* a part of it is lost, and so is all */
     const char *stop; /* static: why it has ended */
     json_t *approval; /* owned, or NULL: what it waits for */
     uint64_t input_tokens, output_tokens, runs;
