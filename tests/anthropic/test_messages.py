@@ -350,12 +350,14 @@ def test_7_a_command_of_any_length(talk):
 
 
 def test_seed_the_manifest_lists_what_was_made(talk):
-    first = talk.go([[{"bash": 'echo 1 > "$OUTPUT_DIR/a.txt"; exit 2'}], [{"bash": 'echo 2 > "$OUTPUT_DIR/b.txt"'}]])
+    first = talk.go([[{"bash": 'echo 1 > "$OUTPUT_DIR/a.txt"; printf "%4000s" é >&2; exit 2'}],
+                     [{"bash": 'echo 2 > "$OUTPUT_DIR/b.txt"'}]])
     container = first["container"]["id"]
     text = talk.bash(f"cat {first['id']}/manifest.json", container=container)["stdout"]
     manifest = json.loads(text)
     assert (manifest["job"], manifest["container"]) == (first["id"], container)
     assert [c["return_code"] for c in manifest["calls"]] == [2, 0]
+    assert [c.get("stderr") for c in manifest["calls"]] == [" " * 2046 + "é", None]
     assert [(f["name"], f["size"], f["mime"], f["sha256"]) for f in manifest["outputs"]] == [
         (n, 2, "text/plain", hashlib.sha256(d).hexdigest()) for n, d in (("a.txt", b"1\n"), ("b.txt", b"2\n"))]
     assert [f["path"] for f in manifest["outputs"]] == [f"{first['id']}/1/a.txt", f"{first['id']}/2/b.txt"]

@@ -14,6 +14,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define LOG_STDERR (2 * KiB) /* of one call, in the manifest */
+
 static void ask_model(struct turn *r);
 static void work(struct turn *r);
 
@@ -106,15 +108,26 @@ static void put_block(struct turn *r, json_t *block)
     message_block(&r->message, block);
 }
 
+/* The end of it, which says what went wrong; NULL when there is none. */
+static json_t *stderr_end(const json_t *content)
+{
+    struct str s = json_view(json_object_get(content, "stderr"));
+
+    for (; s.n > LOG_STDERR || (s.n > 0 && ((unsigned char)*s.p & 0xc0) == 0x80); s.p++)
+        s.n--;
+    return s.n > 0 ? json_stringn(s.p, s.n) : NULL;
+}
+
 /* For the manifest: what was run, and how it ended. */
 static void log_call(struct turn *r, const struct due *t, const json_t *content)
 {
     json_t *code = json_object_get(content, "return_code");
     json_t *error = json_object_get(content, "error_code");
 
-    json_array_append_new(r->log, json_pack("{s:s, s:s, s:O, s:O*, s:O*}", "id", t->id, "tool",
-                                            sub_tools[t->sub].name, "input", t->input,
-                                            "return_code", code, "error_code", error));
+    json_array_append_new(r->log,
+                          json_pack("{s:s, s:s, s:O, s:O*, s:O*, s:o*}", "id", t->id, "tool",
+                                    sub_tools[t->sub].name, "input", t->input, "return_code", code,
+                                    "error_code", error, "stderr", stderr_end(content)));
 }
 
 /* content, images: borrowed; text: for the model in place of the content's, or NULL. */
