@@ -291,8 +291,7 @@ static bool get_steps(struct job *j, json_t *list)
     size_t i;
 
     json_object_set_new(j->answer, "steps", per_step);
-    json_array_foreach(list, i, row)
-    {
+    json_array_foreach(list, i, row) {
         struct str code = get_str(row, "code"), status = get_str(row, "status");
         bool command = json_is_true(json_object_get(row, "command"));
         if (i == STEPS_MAX || !code.p)

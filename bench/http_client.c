@@ -300,8 +300,7 @@ static bool get_steps(json_t *list, json_t *per_step)
     json_t *row;
     size_t i;
 
-    json_array_foreach(list, i, row)
-    {
+    json_array_foreach(list, i, row) {
         struct step *s = &job.steps[i];
         const char *body = json_string_value(json_object_get(row, "body"));
         const char *headers = json_string_value(json_object_get(row, "headers"));

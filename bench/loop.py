@@ -27,9 +27,11 @@ LONG, SHORT = 12, 2
 
 
 def measure(report, args):
-    sys.path.append(str(ROOT / "tests" / "agent"))
+    for place in ("tests", "tests/agent"):
+        sys.path.append(str(ROOT / place))
     os.environ["RETORT_BIN"] = str(args.build / "retort")
-    from agent import Driver, finish, plan, python
+    from agent import Driver
+    from support.script import finish, plan, python
 
     def loop(driver, rounds, **more):
         begun = time.perf_counter()

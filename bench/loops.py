@@ -89,11 +89,11 @@ def main():
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
     args = parser.parse_args()
 
-    for place in ("tests/agent", "tests/model"):
+    for place in ("tests", "tests/agent"):
         sys.path.append(str(ROOT / place))
     os.environ["RETORT_BIN"] = str(args.build / "retort")
     from agent import Driver
-    from server import ModelServer
+    from support.model_server import ModelServer
 
     wrong, looks = [], []
     with tempfile.TemporaryDirectory(prefix="retort-soak-") as place, ModelServer() as server:

@@ -379,10 +379,9 @@ def show(report, facts):
 @contextlib.contextmanager
 def serving(args):
     """A server with the flags of a bench, and bench-http to load it with."""
-    for place in ("tests", "tests/serve"):
-        sys.path.append(str(ROOT / place))
+    sys.path.append(str(ROOT / "tests"))
     os.environ["RETORT_BIN"] = str(args.build / "retort")
-    from server import Server
+    from support.server import Server
 
     with Server(*FLAGS, "--python", sys.executable, small=False) as server:
         load = Load(args.build, server.port)

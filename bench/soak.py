@@ -242,10 +242,9 @@ def main():
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
     parser.add_argument("--out", type=pathlib.Path, help="the JSON file (BUILD/soak.json)")
     args = parser.parse_args()
-    for place in ("tests", "tests/serve"):
-        sys.path.append(str(ROOT / place))
+    sys.path.append(str(ROOT / "tests"))
     os.environ["RETORT_BIN"] = str(args.build / "retort")
-    from server import Server
+    from support.server import Server
 
     with Server(*FLAGS, small=False) as server:
         soak = Soak(server)

@@ -5,8 +5,8 @@
  * and of all that an execution printed, what was told and what was left out make
  * the sum that its outcome gives.
  *
- * links: src/engine/ending.c src/engine/engine.c src/engine/event.c src/engine/guest.c
- * links: src/engine/heard.c src/engine/limits.c
+ * links: src/engine/exec_end.c src/engine/engine.c src/engine/event.c src/engine/guest.c
+ * links: src/engine/guest_messages.c src/engine/limits.c
  * links: src/engine/outcome.c src/engine/output.c src/engine/pool.c src/engine/session.c
  * links: src/engine/scan.c src/engine/stream.c src/engine/tree.c
  * links: src/engine/verdict.c
@@ -352,7 +352,7 @@ static void script_body(struct buf *ret)
 
     if (count & 0x80) {
         struct str raw = feed_text(&run.feed, count & 0x7f);
-        EXPECT(buf_put(ret, raw, &e) == 0);
+        EXPECT(buf_put(ret, raw) == 0);
         return;
     }
     for (unsigned i = 0; i < count % 8; i++) {

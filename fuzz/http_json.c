@@ -43,8 +43,7 @@ static void promised(const json_t *v)
     EXPECT(!one || json_string_length(one) <= 3);
     one = json_object_get(v, "list");
     EXPECT(json_array_size(one) <= 2);
-    json_array_foreach(one, i, item)
-    {
+    json_array_foreach(one, i, item) {
         EXPECT(json_is_string(json_object_get(item, "path")));
     }
 }
@@ -66,7 +65,7 @@ static void body(struct str text)
 
 static void query(struct str text)
 {
-    struct pair pairs[QUERY_MAX];
+    struct http_pair pairs[QUERY_MAX];
     const char *param = "";
     size_t count;
     struct err e;

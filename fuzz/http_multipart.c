@@ -15,7 +15,7 @@ static void put(struct buf *b, struct str s)
     struct err e;
 
     touch(s);
-    EXPECT(buf_put(b, s, &e) == 0);
+    EXPECT(buf_put(b, s) == 0);
 }
 
 static int on_part(void *arg, const struct part *p, struct err *e)

@@ -15,7 +15,7 @@ static const char *const patterns[] = {
 
 static void match(struct str path)
 {
-    struct pair params[PARAMS_MAX];
+    struct http_pair params[PARAMS_MAX];
     size_t count;
     struct err e;
 
@@ -40,7 +40,7 @@ static void match(struct str path)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct str path, query;
-    struct pair pairs[QUERY_MAX];
+    struct http_pair pairs[QUERY_MAX];
     size_t count;
     struct err e;
 

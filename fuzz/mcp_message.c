@@ -3,10 +3,10 @@
  * that repeat parts of it, the id of the last event. What passes has the shape that the
  * rest relies on; a header that was decoded lies in its room.
  *
- * links: src/doors/mcp/header.c src/doors/mcp/message.c src/doors/http/check.c
- * links: src/doors/http/route.c src/doors/values/values.c
+ * links: src/doors/mcp/message.c src/doors/http/check.c src/doors/http/route.c
+ * links: src/doors/values/values.c
  */
-#include "doors/mcp/mcp_int.h"
+#include "doors/mcp/transport.h"
 
 #include "support/fuzz.h"
 
@@ -29,7 +29,7 @@ static struct str same(void *arg, const char *name)
 static void header(struct str value)
 {
     char *room = malloc(value.n + 1);
-    struct str trimmed = header_trim(value), said;
+    struct str trimmed = str_trim(value), said;
 
     EXPECT(trimmed.n <= value.n);
     if (header_decode(value, room, &said)) {

@@ -3,18 +3,13 @@
  * Whatever passes, roles take turns, each call has exactly one result or waits for it, and
  * no id is longer than an endpoint takes.
  *
- * links: src/doors/anthropic/ask.c src/doors/anthropic/blocks.c src/doors/anthropic/history.c
+ * links: src/doors/anthropic/request_params.c src/doors/anthropic/history.c
  * links: src/doors/anthropic/tools.c src/doors/values/values.c src/engine/limits.c
  * links: src/engine/outcome.c src/record/dump.c src/record/record.c src/store/id.c
  */
 #include "doors/anthropic/messages_int.h"
 
 #include "support/fuzz.h"
-
-static const char *text_of(const json_t *v, const char *name)
-{
-    return json_string_value(json_object_get(v, name));
-}
 
 static void count(json_t *open, const char *id, int by)
 {
@@ -29,8 +24,7 @@ static void look_at_parts(const json_t *message, json_t *open, bool model)
     const json_t *part;
     size_t i;
 
-    json_array_foreach(json_object_get(message, "parts"), i, part)
-    {
+    json_array_foreach(json_object_get(message, "parts"), i, part) {
         const char *type = text_of(part, "type");
 
         EXPECT(type);
@@ -56,18 +50,18 @@ static void look_at(struct history *h)
     const char *id, *before = "";
     size_t i;
 
-    for (i = 0; i < h->waiting_count; i++)
-        history_answer(h, h->waiting[i].inner, text, NULL);
+    for (i = 0; i < h->pending_count; i++)
+        history_answer(h, h->pending[i].model_call_id, text, NULL);
     history_close(h);
-    json_array_foreach(h->messages, i, message)
-    {
+    json_array_foreach(h->messages, i, message) {
         const char *role = text_of(message, "role");
 
         EXPECT(strcmp(role, before) != 0);
         before = role;
         look_at_parts(message, open, strcmp(role, "assistant") == 0);
     }
-    json_object_foreach(open, id, left) EXPECT(json_integer_value(left) == 0);
+    json_object_foreach(open, id, left)
+        EXPECT(json_integer_value(left) == 0);
     json_decref(open);
     json_decref(text);
 }
@@ -75,19 +69,19 @@ static void look_at(struct history *h)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     json_t *body = json_loadb((const char *)data, size, JSON_REJECT_DUPLICATES, NULL);
-    struct ask ask = {0};
+    struct request_params params = {0};
     struct history h = {0};
     struct err e = {0};
 
     if (!body)
         return 0;
-    if (ask_read(&ask, body, &e) == 0) {
-        EXPECT(ask.model && json_array_size(ask.callable) <= CALLABLE_MAX);
+    if (request_params_read(&params, body, &e) == 0) {
+        EXPECT(params.model && json_array_size(params.callable) <= CALLABLE_MAX);
         if (history_read(&h, json_object_get(body, "messages"), &e) == 0)
             look_at(&h);
     }
     EXPECT(e.kind == ERR_NONE || (e.kind == ERR_CALLER && *e.text));
     history_done(&h);
-    ask_done(&ask);
+    request_params_done(&params);
     return 0;
 }

@@ -2,7 +2,7 @@
  * What an endpoint says when it gives no reply: a stranger's body becomes one short line
  * without the key, whatever it is.
  *
- * links: src/model/trouble.c src/model/parts.c
+ * links: src/model/endpoint_error.c src/model/parts.c
  */
 #include "model/model_int.h"
 
@@ -16,10 +16,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct feed f = {data, size};
     int status = 300 + (int)feed_num(&f, 1);
     bool tools = feed_byte(&f) & 1;
-    struct plaint p;
+    struct endpoint_error p;
     struct model_failure failed = {.status = status};
 
-    plaint_of_body(&p, feed_text(&f, size));
+    endpoint_error_of_body(&p, feed_text(&f, size));
     EXPECT(p.text && p.words);
     failed.trouble = trouble_of(status, &p, tools);
     EXPECT(failed.trouble != MODEL_NO_TOOLS || tools);
@@ -29,6 +29,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (const char *c = failed.err.text; *c; c++)
         EXPECT((unsigned char)*c >= ' ' && *c != 0x7f);
     EXPECT(str_utf8_len(str_of(failed.err.text)) == strlen(failed.err.text));
-    plaint_done(&p);
+    endpoint_error_done(&p);
     return 0;
 }

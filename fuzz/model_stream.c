@@ -28,7 +28,7 @@ static void on_text(void *arg, size_t part, struct str piece)
 
     EXPECT(part < PART_MAX && piece.n > 0);
     EXPECT(str_utf8_len(piece) == piece.n);
-    EXPECT(buf_put(&h->heard[part], piece, &e) == 0);
+    EXPECT(buf_put(&h->heard[part], piece) == 0);
 }
 
 static int on_event(void *arg, struct str data)
@@ -81,7 +81,7 @@ static void send_back(json_t *parts)
 static json_t *read_stream(const struct adapter *ad, struct str bytes, size_t piece)
 {
     struct hearing *h = mem_zalloc(sizeof(*h));
-    struct sse s;
+    struct sse_reader s;
     json_t *parts = NULL, *part;
     enum model_stop stop;
     struct err e = {0};
@@ -103,8 +103,7 @@ static json_t *read_stream(const struct adapter *ad, struct str bytes, size_t pi
     if (!h->nonsense && e.kind == ERR_NONE) {
         parts = draft_parts(&h->draft, &stop);
         send_back(parts);
-        json_array_foreach(parts, i, part)
-        {
+        json_array_foreach(parts, i, part) {
             check_part(part, &h->heard[i]);
             json_object_del(part, "id");
         }

@@ -3,8 +3,8 @@
  * with what is missing counted, and never more than the budget allows. One cell of
  * one session, whose kernel prints and shows what the input says.
  *
- * links: src/engine/ending.c src/engine/engine.c src/engine/event.c src/engine/guest.c
- * links: src/engine/heard.c src/engine/limits.c
+ * links: src/engine/exec_end.c src/engine/engine.c src/engine/event.c src/engine/guest.c
+ * links: src/engine/guest_messages.c src/engine/limits.c
  * links: src/engine/outcome.c src/engine/output.c src/engine/pool.c src/engine/session.c
  * links: src/engine/scan.c src/engine/stream.c src/engine/tree.c
  * links: src/engine/verdict.c

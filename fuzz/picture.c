@@ -4,7 +4,7 @@
  *
  * links: src/doors/mcp/picture.c
  */
-#include "doors/mcp/mcp_int.h"
+#include "doors/mcp/execution.h"
 
 #include "support/fuzz.h"
 

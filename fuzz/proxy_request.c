@@ -23,17 +23,17 @@ static void check_lines(struct str s)
     EXPECT(request_head_len(s) == s.n);
 }
 
-static void check_again(const struct request *r, const struct buf *out)
+static void check_again(const struct egress_request *r, const struct buf *out)
 {
     const char *path = memchr(out->p, ' ', out->n);
-    struct request second;
+    struct egress_request second;
     struct buf full, twice;
     struct err e;
 
     buf_init(&full, 128 * KiB);
     buf_init(&twice, 128 * KiB);
-    EXPECT(buf_printf(&full, &e, "%s http://%s:%u", r->method, r->host_text, r->port) == 0);
-    EXPECT(buf_put(&full, (struct str){path + 1, out->n - (size_t)(path + 1 - out->p)}, &e) == 0);
+    EXPECT(buf_printf(&full, "%s http://%s:%u", r->method, r->host_text, r->port) == 0);
+    EXPECT(buf_put(&full, (struct str){path + 1, out->n - (size_t)(path + 1 - out->p)}) == 0);
     if (request_parse(buf_str(&full), &second, &twice, &e) == 0) {
         EXPECT(second.body == r->body && second.length == r->length && second.port == r->port);
         EXPECT(strcmp(second.host_text, r->host_text) == 0);
@@ -45,7 +45,7 @@ static void check_again(const struct request *r, const struct buf *out)
     buf_done(&twice);
 }
 
-static void check_body(const struct request *r, struct str rest)
+static void check_body(const struct egress_request *r, struct str rest)
 {
     struct body whole, pieces;
     size_t n, sum = 0;
@@ -63,7 +63,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct str s = {(const char *)data, size};
     size_t head = request_head_len(s);
-    struct request r;
+    struct egress_request r;
     struct buf out;
     struct err e;
 

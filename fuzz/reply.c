@@ -3,8 +3,8 @@
  * act, its code and answers are text of a bounded length, and a plan has as many steps as
  * were allowed.
  *
- * links: src/agent/reply.c src/agent/python.c src/agent/values.c src/written/fences.c
- * links: src/written/json5.c
+ * links: src/agent/reply.c src/agent/python.c src/agent/values.c src/lenient/fences.c
+ * links: src/lenient/json5.c
  */
 #include "agent/agent_int.h"
 

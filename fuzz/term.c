@@ -16,7 +16,7 @@ void outbox_put(struct outbox *o, struct term *to, struct str s)
 
     (void)o;
     (void)to;
-    EXPECT(buf_put(&shown, s, &e) == 0);
+    EXPECT(buf_put(&shown, s) == 0);
 }
 
 /* Length of what stands at the start of s, or 0 for what must not be there. */

@@ -65,8 +65,7 @@ static void look_at_hunk(struct str before, struct str after)
     EXPECT(json_is_array(json_object_get(v, "lines"))); /* inputs are short */
     while (from-- > 0)
         EXPECT(str_eq(text_cut_line(&a), text_cut_line(&b)));
-    json_array_foreach(json_object_get(v, "lines"), i, line)
-    {
+    json_array_foreach(json_object_get(v, "lines"), i, line) {
         struct str text = {json_string_value(line) + 1, json_string_length(line) - 1};
         char mark = text.p[-1];
         if (mark == '\\')

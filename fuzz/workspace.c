@@ -100,13 +100,21 @@ static void on_file(void *arg, const struct event *ev)
         get(ev->file.path);
 }
 
-static void scan(struct tree *tree)
+static void look(struct tree *tree, struct told *told)
 {
     struct limits limits = {.artifact_count = 1000, .artifact_bytes = 4};
+    struct look *k = look_new(tree);
+
+    look_walk(k, &(struct space){trees.inside, geteuid()});
+    tree_tell(tree, k, &limits, on_file, told);
+}
+
+static void scan(struct tree *tree)
+{
     struct told told = {0}, again = {0};
 
-    tree_scan(tree, trees.inside, geteuid(), &limits, on_file, &told);
-    tree_scan(tree, trees.inside, geteuid(), &limits, on_file, &again);
+    look(tree, &told);
+    look(tree, &again);
     EXPECT(again.count == 0);
 }
 

@@ -1,15 +1,14 @@
 /*
- * agent: a request in plain words becomes an answer that code has computed. Plan,
- * code, gate, run, observe, until it is finished or a budget is spent.
+ * agent: answers a request in plain words with the help of a language model that writes code.
+ * Plan, code, approval, execution, observation, until an answer or the end of a budget.
  *
- * Touches: the service, models, the store for its own records. Never touches: HTTP or
- * any other wire format, the sandbox; a door turns bytes into these calls.
+ * Touches: the service, models, its own records in the store. Never touches: HTTP or any
+ * other wire format, the sandbox. A door turns bytes into these calls.
  *
- * agent_new(), agent_start(); then poll with agent_get(), or agent_watch(). One loop has
- * one record, which says all there is to know: step() in step.c takes it from one state
- * to the next and has no other memory, and it is in the store before a model is asked or
- * code runs. So a restart, a client that polls, one that comes back and one that watches
- * all see the same.
+ * agent_new(), agent_start(); then poll with agent_get(), or agent_watch(). Each run has one
+ * record with everything that is known of it. step() in step.c takes the record from one
+ * state to the next; the record is in the store before a model is asked or code runs. So a
+ * restarted server, a client that polls and a client that watches all see the same.
  *
  * The record, as agent_get() shows it:
  *   {"id": "toolu_...", "tool", "owner", "status", "request", "context", "sandbox_id",
@@ -17,13 +16,13 @@
  *    "size", "image": bool}], "answer", "usage": {"input_tokens", "output_tokens", "calls"},
  *    "error": null | {"code", "message"}, "question": null | {"prompt", "approval"?,
  *    "expires_ms"}, "created_ms", "started_ms", "ended_ms"}
- * status: pending, running, waiting_for_input, then one of completed, incomplete, failed,
+ * status: pending, running, waiting_for_input; then completed, incomplete, failed or
  * cancelled.
  *
- * An event: {"seq": 1..., "at_ms", "type", ...} with type "phase" (phase: plan, code, gate,
- * run, observe, final; message; step?, round?, code?), "console" (stream, text), "question"
- * (as above), "end" (status) and "error" (code, message), which comes before an end that is
- * failed. Watchers hear of a step when it is in the store, so none is taken back.
+ * An event: {"seq": 1..., "at_ms", "type", ...}. Types: "phase" (phase: plan, code, gate, run,
+ * observe, final; message; step?, round?, code?), "console" (stream, text), "question" (as
+ * above), "error" (code, message), "end" (status). Watchers hear of a step when it is stored,
+ * so no event is taken back.
  */
 #pragma once
 
@@ -32,17 +31,17 @@
 
 struct agent;
 
-/* Each 0 stands for the default beside it. Checked before each call of a model. */
+/* 0: the default beside it. Checked before each call of a model. */
 struct agent_budget {
     uint64_t plan_steps;  /* 6 */
     uint64_t rounds;      /* at most 20; else twice the steps, at least 4 */
     uint64_t attempts;    /* of one step: 3 */
-    uint64_t run_ms;      /* of one run: 60 s */
-    uint64_t wall_ms;     /* of everything: 600 s */
+    uint64_t run_ms;      /* of one execution: 60 s */
+    uint64_t wall_ms;     /* of the run: 600 s */
     uint64_t model_ms;    /* of one call of a model: 120 s */
     uint64_t input_chars; /* of one call of a model: 400,000 */
-    uint64_t tokens;      /* of everything: 2,000,000 */
-    uint64_t wait_ms;     /* for somebody's answer: 300 s */
+    uint64_t tokens;      /* of the run: 2,000,000 */
+    uint64_t wait_ms;     /* for a person's answer: 300 s */
 };
 
 struct agent_config {
@@ -51,48 +50,45 @@ struct agent_config {
     struct store *store;
     struct models *models;
     struct agent_budget budget;
-    uint64_t tenant_loops; /* that go on at a time; 0: 256 */
-    uint64_t record_ms;    /* a loop is kept for so long after its end; 0: for ever */
+    uint64_t tenant_loops; /* runs of one tenant at a time; 0: 256 */
+    uint64_t record_ms;    /* how long a run is kept after its end; 0: for ever */
 };
 
 struct agent *agent_new(const struct agent_config *config);
-/* What a dead process left goes on: after this. A run that was under way is not done again. */
+/* Resumes the runs that an earlier process left. Code that was running is not run again. */
 void agent_resume(struct agent *a);
-/* Nothing new is begun (ERR_BUSY); what is under way rests after what runs now, and goes on after a
- * restart. Watchers hear ERR_BUSY. Before service_drain(). */
+/* Nothing new begins (ERR_BUSY). Runs pause after their current execution, and resume after a
+ * restart. Watchers hear ERR_BUSY. Call before service_drain(). */
 void agent_drain(struct agent *a);
 void agent_free(struct agent *a); /* before the service; NULL is none */
 
 struct agent_spec {
-    struct str tool;  /* on record: "code_execution" */
+    struct str tool;  /* the tool's name on record: "code_execution" */
     struct str owner; /* the end user of the tenant, or empty */
     struct str request, context;
-    struct str sandbox;             /* a session of the caller's, or empty: a new one ... */
-    struct str pool;                /* ... of this pool; empty: the first */
-    struct str input_dir;           /* where a model is told to look for files; empty: in the cwd */
-    const struct file_input *files; /* put first, by their paths in the workspace */
+    struct str sandbox;   /* a session of the caller; empty: a new one ... */
+    struct str pool;      /* ... of this pool; empty: the first */
+    struct str input_dir; /* where the model is told to look for files; empty: in the cwd */
+    const struct file_input *files; /* put into the workspace first; each has a path */
     size_t file_count;
-    struct str model;  /* that the request named, or empty */
-    struct model *own; /* the client's own, asked when no other is configured; or NULL. Until the
-                          end, or agent_forget_model() */
-    bool own_only;     /* and no other is asked */
-    bool can_answer;   /* somebody can be asked: agent_provide() */
-    bool external;     /* asked for over MCP, as in struct approval_spec */
-    bool no_replan;    /* a step that has failed for the last time is the end of all of it */
-    const struct agent_budget *budget; /* or NULL: the config's; at most that */
+    struct str model;  /* the model that the request named, or empty */
+    struct model *own; /* the client's own, asked when no other is configured; or NULL. Outlives
+                          the run */
+    bool own_only;     /* no model but the client's own is asked */
+    bool can_answer;   /* the user can be asked, and answers with agent_provide() */
+    bool external;     /* asked for over MCP, as in struct approval_ask */
+    bool no_replan;    /* the run ends when a step has failed for the last time */
+    const struct agent_budget *budget; /* or NULL; at most the config's */
 };
 
-/* The client's own model is gone: what asks it fails, and nothing asks it again. */
-void agent_forget_model(struct agent *a, struct model *own);
-
-/* The record, borrowed: a new reference to keep it; never changed. */
+/* The record is borrowed and never changed; json_incref() keeps it. */
 typedef void agent_fn(void *arg, const json_t *record, const struct err *failed);
 
-/* fn once it is in the store, with status pending. ERR_MISSING: the sandbox is not the caller's.
- * ERR_CONFLICT with text "NoModelConfigured: ...": there is no model to ask. */
+/* Calls fn once the record is stored, with status pending. ERR_MISSING: the sandbox is not the
+ * caller's. ERR_CONFLICT with text "NoModelConfigured: ...": there is no model to ask. */
 void agent_start(struct agent *a, const struct caller *c, const struct agent_spec *spec,
                  agent_fn *fn, void *arg);
-/* owner NULL: whoever's of the tenant. */
+/* owner NULL: any run of the tenant. */
 void agent_get(struct agent *a, const struct caller *c, struct str id, const struct str *owner,
                agent_fn *fn, void *arg);
 /* Newest first. */
@@ -100,16 +96,17 @@ typedef void agent_list_fn(void *arg, json_t *const *records, size_t count, bool
                            const struct err *failed);
 void agent_list(struct agent *a, const struct caller *c, const struct str *owner, struct page page,
                 agent_list_fn *fn, void *arg);
-/* An answer to the question it waits with, as text; an approval: {"approve": bool, "reason"} as
- * JSON text or "yes"/"no". ERR_CONFLICT: it does not wait. */
+/* Answers the question of the record: with text, or, for an approval, with "yes", "no" or
+ * {"approve": bool, "reason"}. ERR_CONFLICT: the run does not wait for an answer. */
 void agent_provide(struct agent *a, const struct caller *c, struct str id, struct str text,
                    agent_fn *fn, void *arg);
-/* hard: what runs is interrupted, and all is over within two seconds; else after what runs now. */
+/* hard: the execution is interrupted, and the run ends within two seconds. Else the run ends after
+ * its current execution. */
 void agent_cancel(struct agent *a, const struct caller *c, struct str id, bool hard, agent_fn *fn,
                   void *arg);
 
-/* Every event after `after`, those that were and those that come; on_end after the last, or with
- * an error. Freed by the watcher, also after on_end. */
+/* Tells every event with a seq above `after`, past and future; then on_end, with the record or an
+ * error. The watcher frees the watch, also after on_end. */
 struct agent_watch;
 struct agent_watcher {
     void (*on_event)(void *arg, const json_t *event);

@@ -1,100 +1,11 @@
 /*
- * The beginning: a sandbox, the files that were given, and the facts that a model is told.
- * Each step ends in a callback that begins the next.
+ * Prepares a run: a sandbox, the given files, and the facts that the model is told about
+ * both. Each step ends in a callback that starts the next.
  */
-#include "agent/quest.h"
-#include "loop/loop.h"
-
-#include <stdlib.h>
-#include <unistd.h>
+#include "agent/agent_run.h"
 
 #define TRIES_MAX 4
 #define FACTS_MAX (16 * KiB)
-
-static void fail(struct quest *q, const char *code, const struct err *why)
-{
-    json_t *ev = json_pack("{s:s, s:s}", "type", "failed", "code", code);
-
-    json_put_str(ev, "message", str_of(why->text));
-    quest_event(q, ev);
-}
-
-/* --- bytes into the workspace --- */
-
-struct placing {
-    struct quest *q; /* held */
-    struct blob *blob;
-    char *path;       /* owned */
-    struct str bytes; /* borrowed */
-    int fd;           /* owned, or -1 */
-    placed_fn *fn;
-    struct err failed;
-};
-
-static void place_end(struct placing *p, const struct space_file *file, const struct err *failed)
-{
-    p->fn(p->q, file, failed);
-    fd_closep(&p->fd);
-    free(p->path);
-    free(p);
-}
-
-static void on_put(void *arg, const struct space_file *files, size_t count,
-                   const struct err *failed)
-{
-    struct placing *p = arg;
-
-    if (!failed && count == 0)
-        err_set(&p->failed, ERR_HOST, "nothing was put");
-    place_end(p, failed ? NULL : files, failed ? failed : count == 0 ? &p->failed : NULL);
-}
-
-static void write_bytes(void *arg)
-{
-    struct placing *p = arg;
-    int rc = p->fd >= 0 ? blob_write_fd(p->blob, p->fd, &p->failed)
-                        : blob_write(p->blob, p->bytes, &p->failed);
-
-    if (rc < 0)
-        blob_free(take_ptr(&p->blob));
-}
-
-static void on_written(void *arg)
-{
-    struct placing *p = arg;
-    struct quest *q = p->q;
-
-    if (q->closed && p->blob) {
-        blob_free(take_ptr(&p->blob));
-        err_set(&p->failed, ERR_CONFLICT, "the loop has ended");
-    }
-    if (!p->blob) {
-        place_end(p, NULL, &p->failed);
-        return;
-    }
-    service_space_put(q->agent->config.service, &q->caller, json_str(q->record, "sandbox_id"),
-                      str_of(p->path), p->blob, on_put, p);
-}
-
-static void on_no_blob(void *arg)
-{
-    struct placing *p = arg;
-
-    place_end(p, NULL, &p->failed);
-}
-
-void quest_place(struct quest *q, struct str path, struct str bytes, int fd, placed_fn *fn)
-{
-    struct placing *p = mem_zalloc(sizeof(*p));
-
-    *p = (struct placing){
-        .q = quest_hold(q), .path = mem_strndup(path), .bytes = bytes, .fd = fd, .fn = fn};
-    p->blob = service_blob_new(q->agent->config.service, &q->caller, &p->failed);
-    if (p->blob)
-        loop_work(q->agent->config.loop, write_bytes, on_written, p);
-    else
-        loop_later(q->agent->config.loop, on_no_blob, p);
-}
 
 /* --- the facts --- */
 
@@ -103,47 +14,42 @@ static json_t *names_of(json_t *packages)
     json_t *names = json_array(), *version;
     const char *name;
 
-    json_object_foreach(packages, name, version) json_array_append_new(names, json_string(name));
+    json_object_foreach(packages, name, version)
+        json_array_append_new(names, json_string(name));
     return names;
 }
 
-static bool is_given(const struct quest *q, struct str path)
+static bool is_given(const struct agent_run *run, struct str path)
 {
-    for (size_t i = 0; i < q->file_count; i++)
-        if (q->files[i].path && str_is(path, q->files[i].path))
+    const json_t *given;
+    size_t i;
+
+    json_array_foreach(run->record.given, i, given) {
+        if (str_eq(path, json_str(given, "path")))
             return true;
+    }
     return false;
 }
 
-static struct str base_of(struct str path)
-{
-    const char *slash = path.n ? memrchr(path.p, '/', path.n) : NULL;
-
-    return slash ? (struct str){slash + 1, path.n - (size_t)(slash + 1 - path.p)} : path;
-}
-
-/* A file may lie under two names; it is one. */
+/* A given file may have two paths: the model is told of it once. */
 static void add_input(json_t *inputs, const struct space_file *f)
 {
-    struct str name = base_of(f->path);
+    struct str name = str_base(f->path, "/");
     const json_t *v;
-    json_t *input;
     size_t i;
 
-    json_array_foreach(inputs, i, v)
-    {
+    json_array_foreach(inputs, i, v) {
         if (str_eq(json_str(v, "name"), name))
             return;
     }
-    input = json_pack("{s:I, s:s}", "size", (json_int_t)f->size, "mime", f->mime);
-    json_put_str(input, "name", name);
-    json_array_append_new(inputs, input);
+    json_array_append_new(inputs, json_pack("{s:I, s:s, s:o}", "size", (json_int_t)f->size, "mime",
+                                            f->mime, "name", text_value(name)));
 }
 
-static void find_pool(struct quest *q, struct pool_info *ret)
+static void find_pool(struct agent_run *run, struct pool_info *ret)
 {
-    struct service *sv = q->agent->config.service;
-    struct str name = json_str(quest_inner(q), "pool");
+    struct service *sv = run->agent->config.service;
+    struct str name = json_text(run->record.pool);
 
     for (size_t i = service_pool_count(sv); i > 0; i--) {
         service_pool_get(sv, i - 1, ret);
@@ -155,162 +61,120 @@ static void find_pool(struct quest *q, struct pool_info *ret)
 static void on_list(void *arg, const struct space_file *files, size_t count,
                     const struct err *failed)
 {
-    struct quest *q = arg;
-    json_t *ev, *inputs, *known;
+    struct agent_run *run = arg;
+    struct run_record *r = &run->record;
     struct pool_info pool = {0};
-    struct model *m;
-    struct buf facts;
+    const struct model *m;
+    AUTO(buf_done) struct buf facts = BUF(FACTS_MAX);
 
-    if (quest_back(q))
+    if (run_release(run))
         return;
-    if (failed) {
-        fail(q, "CodeSandboxUnreachable", failed);
-        return;
-    }
-    inputs = json_array();
-    known = json_array();
+    if (failed)
+        return run_fail(run, "CodeSandboxUnreachable", failed->text);
+    json_put(&r->inputs, json_array());
+    json_put(&r->known, json_array());
     for (size_t i = 0; i < count && i < KNOWN_MAX; i++) {
-        json_t *path = json_stringn(files[i].path.n ? files[i].path.p : "", files[i].path.n);
-        json_array_append_new(known, path ? path : json_string(""));
-        if (is_given(q, files[i].path))
-            add_input(inputs, &files[i]);
+        json_array_append_new(r->known, text_value(files[i].path));
+        if (is_given(run, files[i].path))
+            add_input(r->inputs, &files[i]);
     }
-    find_pool(q, &pool);
-    m = quest_model(q);
-    json_object_set(quest_inner(q), "inputs", inputs);
-    buf_init(&facts, FACTS_MAX);
-    prompt_facts(&facts, &pool, quest_inner(q));
-    ev = json_pack("{s:s, s:O, s:o, s:o, s:o, s:b, s:b, s:b}", "type", "begun", "sandbox",
-                   json_object_get(quest_inner(q), "session"), "inputs", inputs, "known", known,
-                   "packages", names_of(pool.packages), "gated",
-                   service_asks(q->agent->config.service), "network",
-                   pool.pool->egress != EGRESS_NONE, "text_mode", m && m->text_only);
-    json_put_str(ev, "facts", buf_str(&facts));
-    buf_done(&facts);
-    quest_event(q, ev);
+    find_pool(run, &pool);
+    prompt_facts(&facts, &pool, r);
+    m = run_model(run);
+    r->text_mode = m && m->text_only;
+    r->network = pool.pool->egress != EGRESS_NONE;
+    json_put(&r->facts, text_value(buf_str(&facts)));
+    json_put(&r->packages, names_of(pool.packages));
+    run_event(run, json_pack("{s:s, s:O}", "type", "begun", "sandbox", r->session));
 }
 
 /* --- the files --- */
 
-static void place_next(struct quest *q);
+static void place_next(struct agent_run *run);
 
-static void placed(struct quest *q, const struct space_file *file, const struct err *failed)
+static void on_placed(void *arg, const struct space_file *files, size_t count,
+                      const struct err *failed)
 {
-    struct given_file *g = &q->files[q->file_at];
+    struct agent_run *run = arg;
+    json_t *given = json_array_get(run->record.given, run->file_at);
+    static const char *const names[] = {"path", "url", "file_id"};
     struct err e;
 
+    if (run_release(run))
+        return;
     if (failed) {
+        const char *name = "";
+        for (size_t i = 0; i < COUNT(names); i++)
+            name = json_str(given, names[i]).p ? json_str(given, names[i]).p : name;
         e = *failed;
-        err_wrap(&e, "the input %s",
-                 g->file_id && *g->file_id ? g->file_id
-                 : g->url && *g->url       ? g->url
-                 : g->path                 ? g->path
-                                           : "");
-        fail(q, "InputFailed", &e);
+        err_wrap(&e, "the input %s", name);
+        run_fail(run, "InputFailed", e.text);
         return;
     }
-    free(g->path); /* as it is kept */
-    g->path = mem_strndup(file->path);
-    free(take_ptr(&g->content));
-    q->file_at++;
-    place_next(q);
+    assert(count == 1);
+    json_put_str(given, "path", files->path); /* as the service has cleaned it */
+    run->file_at++;
+    place_next(run);
 }
 
-static void on_placed(void *arg, const struct space_file *file, const struct err *failed)
+static void place_next(struct agent_run *run)
 {
-    struct quest *q = arg;
+    const json_t *given = json_array_get(run->record.given, run->file_at);
+    struct str path = json_str(given, "path"), id = json_str(given, "file_id");
+    struct str url = json_str(given, "url"), session = json_text(run->record.sandbox_id);
+    char *bytes = given ? take_ptr(&run->contents[run->file_at].p) : NULL;
+    struct service *sv = run->agent->config.service;
 
-    if (!quest_back(q))
-        placed(q, file, failed);
-}
-
-static void on_fetched(void *arg, const struct space_file *files, size_t count,
-                       const struct err *failed)
-{
-    struct quest *q = arg;
-    struct err e;
-
-    if (quest_back(q))
-        return;
-    err_set(&e, ERR_HOST, "nothing was put");
-    placed(q, files, failed ? failed : count == 0 ? &e : NULL);
-}
-
-static void on_opened(void *arg, int *fd, const struct file_row *file, const struct err *failed)
-{
-    struct quest *q = arg;
-    struct given_file *g = &q->files[q->file_at];
-
-    if (quest_back(q))
-        return;
-    if (failed) {
-        placed(q, NULL, failed);
-        return;
-    }
-    quest_place(q, str_of(g->path && *g->path ? g->path : file->name), (struct str){0}, take_fd(fd),
-                on_placed);
-}
-
-static void place_next(struct quest *q)
-{
-    const struct given_file *g = &q->files[q->file_at];
-    struct service *sv = q->agent->config.service;
-
-    if (q->file_at >= q->file_count)
-        service_space_list(sv, &q->caller, json_str(q->record, "sandbox_id"), on_list,
-                           quest_hold(q));
-    else if (g->file_id)
-        service_file_open(sv, &q->caller, str_of(g->file_id), on_opened, quest_hold(q));
-    else if (g->url)
-        service_space_fetch(sv, &q->caller, json_str(q->record, "sandbox_id"), str_of(g->path),
-                            str_of(g->url), on_fetched, quest_hold(q));
+    if (given && !id.n && !url.n && !bytes)
+        return run_fail(run, "InputFailed",
+                        "the server was restarted before the files were in place");
+    run_hold(run);
+    if (!given)
+        service_space_list(sv, run->caller, session, on_list, run);
+    else if (id.n)
+        service_space_take(sv, run->caller, session, path, id, on_placed, run);
+    else if (url.n)
+        service_space_fetch(sv, run->caller, session, path, url, on_placed, run);
     else
-        quest_place(q, str_of(g->path), (struct str){g->content, g->n}, -1, on_placed);
+        service_space_write(sv, run->caller, session, path, bytes, run->contents[run->file_at].n,
+                            on_placed, run);
 }
 
 /* --- the sandbox --- */
 
 static void on_session(void *arg, const struct session_info *info, const struct err *failed)
 {
-    struct quest *q = arg;
+    struct agent_run *run = arg;
 
-    if (quest_back(q))
+    if (run_release(run))
         return;
-    if (failed && failed->kind == ERR_BUSY && q->begin_tries < TRIES_MAX) {
-        quest_wait(q, 1000u << q->begin_tries++, json_pack("{s:s}", "do", "begin"));
-        return;
-    }
-    if (failed) {
-        fail(q, failed->kind == ERR_MISSING ? "SandboxGone" : "CodeSandboxUnreachable", failed);
+    if (failed && failed->kind == ERR_BUSY && run->begin_tries < TRIES_MAX) {
+        run_wait(run, 1000u << run->begin_tries++, json_pack("{s:s}", "do", "begin"));
         return;
     }
-    json_object_set_new(q->record, "sandbox_id", json_string(info->row->id));
-    json_object_set_new(quest_inner(q), "session", json_string(info->row->id));
-    json_object_set_new(quest_inner(q), "pool", json_string(info->row->pool));
-    place_next(q);
+    if (failed)
+        return run_fail(run, failed->kind == ERR_MISSING ? "SandboxGone" : "CodeSandboxUnreachable",
+                        failed->text);
+    json_put(&run->record.sandbox_id, json_string(info->row->id));
+    json_put(&run->record.session, json_string(info->row->id));
+    json_put(&run->record.pool, json_string(info->row->pool));
+    place_next(run);
 }
 
-void quest_begin(struct quest *q)
+void run_begin(struct agent_run *run)
 {
-    struct service *sv = q->agent->config.service;
-    const json_t *inner = quest_inner(q);
-    struct str session = json_str(inner, "session");
+    struct service *sv = run->agent->config.service;
+    const struct run_record *r = &run->record;
+    struct str session = json_text(r->session);
     json_t *metadata;
 
-    if (json_on(inner, "inputs_lost")) {
-        struct err e;
-        err_set(&e, ERR_CONFLICT, "the server was restarted before the files were in place");
-        fail(q, "InputFailed", &e);
-        return;
-    }
-    if (session.n > 0) {
-        service_session_get(sv, &q->caller, session, on_session, quest_hold(q));
-        return;
-    }
-    metadata = json_pack("{s:O}", AGENT_OWNER, json_object_get(q->record, "owner"));
-    service_session_create(
-        sv, &q->caller,
-        &(struct session_spec){.pool = json_str(inner, "pool"), .metadata = metadata}, on_session,
-        quest_hold(q));
+    if (r->state != RUN_BEGIN)
+        return; /* cancelled meanwhile */
+    if (session.n > 0)
+        return service_session_get(sv, run->caller, session, on_session, run_hold(run));
+    metadata = json_pack("{s:O}", AGENT_OWNER, r->owner);
+    service_session_create(sv, run->caller,
+                           &(struct session_spec){.pool = json_text(r->pool), .metadata = metadata},
+                           on_session, run_hold(run));
     json_decref(metadata);
 }

@@ -1,8 +1,7 @@
 /*
- * Whether an answer may be one. A run stands behind it, and the last one went well or the
- * answer says that it did not; every file it names is there; its numbers are among what
- * was printed. Each objection is made once: a model that insists has its way, and the
- * record says that the answer is incomplete where that is so.
+ * Checks a model's answer: code has run; the last execution went well, or the answer admits
+ * that it failed; the files it names exist; its numbers were printed. Each objection is made
+ * once. A model that insists has its way, and the record calls the answer incomplete.
  */
 #include "agent/agent_int.h"
 
@@ -16,36 +15,24 @@
 
 /* --- files --- */
 
-static struct str base_of(struct str path)
-{
-    const char *slash = path.n ? memrchr(path.p, '/', path.n) : NULL;
-
-    return slash ? (struct str){slash + 1, path.n - (size_t)(slash + 1 - path.p)} : path;
-}
-
 static bool has_name(const json_t *list, const char *key, struct str name)
 {
     const json_t *v;
     size_t i;
 
-    json_array_foreach(list, i, v)
-    {
-        struct str path =
-            key ? json_str(v, key) : (struct str){json_string_value(v), json_string_length(v)};
-        if (str_eq(base_of(path), base_of(name)))
+    json_array_foreach(list, i, v) {
+        struct str path = key ? json_str(v, key) : json_text(v);
+        if (str_eq(str_base(path, "/"), str_base(name, "/")))
             return true;
     }
     return false;
 }
 
-/* Made by this loop, given to it, or there before. */
-static bool is_there(const json_t *record, struct str name)
+/* Whether the file was made by this run, given to it, or there before. */
+static bool is_there(const struct run_record *r, struct str name)
 {
-    const json_t *inner = json_object_get(record, "inner");
-
-    return has_name(json_object_get(record, "files"), "path", name) ||
-           has_name(json_object_get(inner, "inputs"), "name", name) ||
-           has_name(json_object_get(inner, "known"), NULL, name);
+    return has_name(r->files, "path", name) || has_name(r->inputs, "name", name) ||
+           has_name(r->known, NULL, name);
 }
 
 static bool is_name_char(char c)
@@ -53,7 +40,7 @@ static bool is_name_char(char c)
     return isalnum((unsigned char)c) || (unsigned char)c >= 0x80 || (c && strchr("_-./", c));
 }
 
-/* The next word of text that is a file's name by its suffix; false: there is none. */
+/* Finds the next word of text with the suffix of a file; false: no more. */
 static bool next_name(struct str *text, struct str *ret)
 {
     static const char *const suffixes[] = {".png", ".jpg", ".jpeg",    ".svg",  ".gif", ".pdf",
@@ -72,7 +59,7 @@ static bool next_name(struct str *text, struct str *ret)
             size_t n = strlen(suffixes[i]);
             if (word.n > n && word.n < 200 &&
                 strncasecmp(word.p + word.n - n, suffixes[i], n) == 0 &&
-                !(word.n > 2 && word.p[0] == '/' && word.p[1] == '/')) { /* of a URL */
+                !(word.n > 2 && word.p[0] == '/' && word.p[1] == '/')) { /* part of a URL */
                 *ret = word;
                 return true;
             }
@@ -81,27 +68,26 @@ static bool next_name(struct str *text, struct str *ret)
     return false;
 }
 
-static bool missing_file(const json_t *record, const json_t *act, struct str *ret)
+static bool missing_file(const struct run_record *r, const json_t *act, struct str *ret)
 {
     struct str text = json_str(act, "answer");
     const json_t *v;
     size_t i;
 
-    json_array_foreach(json_object_get(act, "files"), i, v)
-    {
-        *ret = (struct str){json_string_value(v), json_string_length(v)};
-        if (ret->n > 0 && i < NAMES_MAX && !is_there(record, *ret))
+    json_array_foreach(json_object_get(act, "files"), i, v) {
+        *ret = json_text(v);
+        if (ret->n > 0 && i < NAMES_MAX && !is_there(r, *ret))
             return true;
     }
     for (i = 0; i < NAMES_MAX && next_name(&text, ret); i++)
-        if (!is_there(record, *ret))
+        if (!is_there(r, *ret))
             return true;
     return false;
 }
 
 /* --- numbers --- */
 
-/* 1,234.50 as 1234.50: digits, a point between them. At least two digits. */
+/* Finds the next number of at least two digits, without commas: 1,234.50 as 1234.50. */
 static bool next_number(struct str *text, char *ret, size_t size)
 {
     while (text->n > 0) {
@@ -122,7 +108,7 @@ static bool next_number(struct str *text, char *ret, size_t size)
         }
         ret[n] = '\0';
         in_word = i > 0 && i < text->n && (isalpha((unsigned char)text->p[i]) || text->p[i] == '_');
-        if (i == 0) /* a word and its digits are a name */
+        if (i == 0) /* a word with digits in it is a name */
             while (i < text->n && (isalpha((unsigned char)text->p[i]) || text->p[i] == '_'))
                 for (i++; i < text->n && isdigit((unsigned char)text->p[i]);)
                     i++;
@@ -133,11 +119,9 @@ static bool next_number(struct str *text, char *ret, size_t size)
     return false;
 }
 
-static bool is_seen(const json_t *record, const char *number)
+static bool is_seen(const struct run_record *r, const char *number)
 {
-    const json_t *inner = json_object_get(record, "inner");
-    struct str seen[] = {json_str(inner, "seen_digits"), json_str(record, "request"),
-                         json_str(record, "context")};
+    struct str seen[] = {json_text(r->seen_digits), json_text(r->request), json_text(r->context)};
 
     for (size_t i = 0; i < COUNT(seen); i++)
         if (seen[i].n && memmem(seen[i].p, seen[i].n, number, strlen(number)))
@@ -145,12 +129,12 @@ static bool is_seen(const json_t *record, const char *number)
     return false;
 }
 
-static bool unseen_number(const json_t *record, const json_t *act, char *ret, size_t size)
+static bool unseen_number(const struct run_record *r, const json_t *act, char *ret, size_t size)
 {
     struct str text = json_str(act, "answer");
 
     for (size_t i = 0; i < NUMBERS_MAX && next_number(&text, ret, size); i++)
-        if (!is_seen(record, ret))
+        if (!is_seen(r, ret))
             return true;
     return false;
 }
@@ -172,40 +156,39 @@ static bool owns_up(struct str answer)
 
 /* --- all of it --- */
 
-static bool first_time(json_t *inner, const char *what)
+static bool first_time(bool *said)
 {
-    bool before = json_on(inner, what);
+    bool before = *said;
 
-    json_put_on(inner, what, true);
+    *said = true;
     return !before;
 }
 
-json_t *finish_objection(json_t *record, const json_t *act)
+json_t *finish_objection(struct run_record *r, const json_t *act)
 {
-    json_t *inner = json_object_get(record, "inner");
     struct str answer = json_str(act, "answer"), file;
     char number[64], shown[NAME_SHOWN], why[WHY_MAX];
 
-    if (json_num(inner, "good_runs") == 0 && !owns_up(answer)) {
-        if (first_time(inner, "said_no_run"))
+    if (r->good_runs == 0 && !owns_up(answer)) {
+        if (first_time(&r->said_no_run))
             return json_string("Nothing has run well yet, so nothing stands behind this answer. "
                                "Compute it with code first, or say in the answer that it failed.");
-        json_put_on(inner, "unproven", true);
-    } else if (json_on(inner, "last_failed") && !owns_up(answer)) {
-        if (first_time(inner, "said_failed"))
+        r->unproven = true;
+    } else if (r->last_failed && !owns_up(answer)) {
+        if (first_time(&r->said_failed))
             return json_string(
                 "The last run failed. Correct it, or say in the answer what failed.");
-        json_put_on(inner, "unproven", true);
+        r->unproven = true;
     }
-    if (missing_file(record, act, &file)) {
+    if (missing_file(r, act, &file)) {
         name_show(shown, file);
         snprintf(why, sizeof(why),
                  "There is no file %s. Make it, or correct the name, or leave it out.", shown);
-        if (first_time(inner, "said_no_file"))
+        if (first_time(&r->said_no_file))
             return json_string(why);
-        json_put_on(inner, "unproven", true);
+        r->unproven = true;
     }
-    if (unseen_number(record, act, number, sizeof(number)) && first_time(inner, "said_number")) {
+    if (unseen_number(r, act, number, sizeof(number)) && first_time(&r->said_number)) {
         snprintf(why, sizeof(why),
                  "No run has printed %s. Check the numbers of the answer against what was printed; "
                  "if they are right, finish again.",

@@ -1,7 +1,6 @@
 /*
- * Whether a text can be Python. Models answer in prose and in bare code, and nobody marks
- * which; two words side by side outside of strings and brackets are never Python unless
- * one of them is a keyword, and that tells nearly all prose.
+ * Tells bare Python code from prose. Two words side by side, outside of strings and
+ * brackets, are never Python unless one is a keyword: that catches nearly all prose.
  */
 #include "agent/agent_int.h"
 
@@ -9,11 +8,11 @@
 
 #define DEPTH_MAX 64
 
-struct scan {
+struct python_scan {
     const char *p, *end;
     char open[DEPTH_MAX]; /* brackets */
     size_t depth;
-    bool does;   /* it calls, assigns or imports */
+    bool does;   /* calls, assigns or imports */
     bool word;   /* the last token was a name, not a keyword ... */
     bool string; /* ... or a string */
 };
@@ -38,8 +37,8 @@ static bool is_keyword(struct str s)
     return false;
 }
 
-/* A string, with its prefix taken already. False: it does not end. */
-static bool skip_string(struct scan *s)
+/* Skips a string behind its prefix. False: the string does not end. */
+static bool skip_string(struct python_scan *s)
 {
     char quote = *s->p;
     bool triple = s->end - s->p >= 3 && s->p[1] == quote && s->p[2] == quote;
@@ -59,8 +58,8 @@ static bool skip_string(struct scan *s)
     return false;
 }
 
-/* False: two names in a row, or one after a string. */
-static bool take_word(struct scan *s)
+/* False: two names in a row, or a name after a string: prose. */
+static bool take_word(struct python_scan *s)
 {
     struct str word = {s->p, 0};
     bool keyword, string = s->string;
@@ -78,7 +77,7 @@ static bool take_word(struct scan *s)
     return true;
 }
 
-static bool take_bracket(struct scan *s)
+static bool take_bracket(struct python_scan *s)
 {
     static const char open[] = "([{", close[] = ")]}";
     const char *at = strchr(open, *s->p);
@@ -98,7 +97,7 @@ static bool take_bracket(struct scan *s)
     return true;
 }
 
-static bool take_sign(struct scan *s)
+static bool take_sign(struct python_scan *s)
 {
     static const char signs[] = "+-*/%@&|^~<>=!.,:;\\";
     char before = s->p[-1], after = (char)(s->p + 1 < s->end ? s->p[1] : '\0');
@@ -116,7 +115,7 @@ static bool take_sign(struct scan *s)
     return true;
 }
 
-static bool take(struct scan *s)
+static bool take(struct python_scan *s)
 {
     char c = *s->p;
 
@@ -148,7 +147,7 @@ static bool take(struct scan *s)
 bool python_likely(struct str text)
 {
     AUTO_FREE char *copy = mem_zalloc(text.n + 2); /* a byte before the first, for p[-1] */
-    struct scan s = {.p = copy + 1, .end = copy + 1 + text.n};
+    struct python_scan s = {.p = copy + 1, .end = copy + 1 + text.n};
 
     if (text.n == 0 || memchr(text.p, '\0', text.n))
         return false;

@@ -1,14 +1,13 @@
 /*
- * A model's reply, made into the one thing it wants done.
+ * Finds the one action in a model's reply.
  *
- * Theory of operation: a native call has the say. Without one the text is tried against
- * the forms of the table, in its order, and the first that fits counts; what fits none is
- * prose. Whatever a model only thinks aloud is taken out first. Arguments that are no JSON
- * are repaired where there is no doubt what was meant; else the model is asked again, which
- * costs it no round.
+ * A native tool call wins. Without one, the text is tried against a table of forms, in
+ * order, and the first that fits counts; text that fits none is prose. What the model thinks
+ * aloud is removed first. Arguments that are not JSON are repaired when their meaning is
+ * clear; else the model is asked again, at no cost of a round.
  */
 #include "agent/agent_int.h"
-#include "written/written.h"
+#include "lenient/lenient.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,11 +16,6 @@
 
 /* --- text --- */
 
-static json_t *text_value(struct str s)
-{
-    return json_stringn_nocheck(s.n ? s.p : "", str_utf8_len(s));
-}
-
 static bool begins(struct str s, const char *with)
 {
     size_t n = strlen(with);
@@ -29,16 +23,15 @@ static bool begins(struct str s, const char *with)
     return s.n >= n && memcmp(s.p, with, n) == 0;
 }
 
-/* Thoughts are left out wherever they are; one that does not end goes on to the end. */
+/* Leaves out <think> blocks; one without an end runs to the end of the text. */
 static void put_without_thoughts(struct buf *b, struct str s)
 {
     static const char open[] = "<think>", close[] = "</think>";
-    struct err e;
 
     for (;;) {
         size_t at = str_find(s, open), end;
 
-        if (buf_put(b, (struct str){s.p, at}, &e) < 0 || at == s.n)
+        if (buf_put(b, (struct str){s.p, at}) < 0 || at == s.n)
             return;
         s = str_from(s, at + sizeof(open) - 1);
         end = str_find(s, close);
@@ -51,23 +44,17 @@ static void put_without_thoughts(struct buf *b, struct str s)
 json_t *reply_text(const json_t *parts)
 {
     const json_t *part;
-    struct buf b;
-    struct err e;
-    json_t *v;
+    AUTO(buf_done) struct buf b = BUF(TEXT_MAX);
     size_t i;
 
-    buf_init(&b, TEXT_MAX);
-    json_array_foreach(parts, i, part)
-    {
+    json_array_foreach(parts, i, part) {
         if (!json_is(part, "type", "text"))
             continue;
         if (b.n > 0)
-            (void)!buf_put(&b, STR("\n"), &e);
+            buf_put(&b, STR("\n"));
         put_without_thoughts(&b, json_str(part, "text"));
     }
-    v = text_value(str_trim(buf_str(&b)));
-    buf_done(&b);
-    return v;
+    return text_value(str_trim(buf_str(&b)));
 }
 
 /* --- actions --- */
@@ -77,7 +64,7 @@ static json_t *bad(const char *why)
     return json_pack("{s:s, s:s}", "act", "bad", "why", why);
 }
 
-/* What a fence wraps, or the text as it is. */
+/* The inside of a fence around all of the code, or the code as it is. */
 static struct str unfence(struct str code)
 {
     struct str s = str_trim(code);
@@ -118,7 +105,7 @@ static json_t *finish_of(struct str answer, const json_t *files)
     return v;
 }
 
-/* A text under the name it should have, or the only text there is. */
+/* The text of this name, or the only text there is. */
 static struct str member(const json_t *args, const char *name)
 {
     struct str s = json_str(args, name);
@@ -127,7 +114,8 @@ static struct str member(const json_t *args, const char *name)
 
     if (s.p || json_object_size(args) != 1)
         return s;
-    json_object_foreach((json_t *)args, key, v) s = json_str(args, key);
+    json_object_foreach((json_t *)args, key, v)
+        s = json_str(args, key);
     return s;
 }
 
@@ -138,7 +126,7 @@ static json_t *read_run(const json_t *args)
     return code.p ? run_of(code) : bad("run_python wants {\"code\": \"...\"}");
 }
 
-/* An answer need not be text. */
+/* An answer that is not text is taken as JSON. */
 static json_t *read_finish(const json_t *args)
 {
     const json_t *v = json_object_get(args, "answer");
@@ -176,8 +164,8 @@ static json_t *read_ask(const json_t *args)
     return json_pack("{s:s, s:o}", "act", "ask", "question", text_value(question));
 }
 
-/* Ours, and what models call them who have learned other names. raw: what arguments mean that are
- * a bare text. */
+/* Our tools, and other names that models have learned for them. raw: the argument that bare text
+ * stands for. */
 static const struct action {
     const char *name;
     json_t *(*read)(const json_t *args);
@@ -219,7 +207,7 @@ static json_t *args_of(struct str raw, unsigned depth)
     if (json_is_object(v))
         return v;
     if (json_is_string(v) && depth == 0)
-        inner = args_of((struct str){json_string_value(v), json_string_length(v)}, depth + 1);
+        inner = args_of(json_text(v), depth + 1);
     json_decref(v);
     return inner;
 }
@@ -271,8 +259,7 @@ static json_t *read_calls(const json_t *parts)
     const json_t *part;
     size_t i;
 
-    json_array_foreach(parts, i, part)
-    {
+    json_array_foreach(parts, i, part) {
         json_t *id = json_object_get(part, "id");
 
         if (!json_is(part, "type", "call") || !json_is_string(id))
@@ -292,7 +279,7 @@ static json_t *read_calls(const json_t *parts)
 
 /* --- forms of text: each returns an action, or NULL when it does not fit --- */
 
-/* Where a line begins with it, or s.n. */
+/* Offset of the first line that begins with what, or s.n. */
 static size_t find_line(struct str s, const char *what)
 {
     for (size_t at = 0; at < s.n; at += str_line(str_from(s, at)) + 1)
@@ -303,21 +290,18 @@ static size_t find_line(struct str s, const char *what)
 
 static bool tagged(struct str s, const char *open, const char *close, struct str *ret)
 {
-    size_t at = find_line(s, open), n;
+    size_t at = find_line(s, open);
 
     if (at == s.n)
         return false;
     *ret = str_from(s, at + strlen(open));
-    n = str_find(*ret, close);
-    ret->n = n;
+    ret->n = str_find(*ret, close);
     return true;
 }
 
 static struct str inside(struct str body)
 {
-    if (begins(body, "\n"))
-        body = str_from(body, 1);
-    return body;
+    return begins(body, "\n") ? str_from(body, 1) : body;
 }
 
 static json_t *read_code_tag(struct str text)
@@ -353,7 +337,7 @@ static json_t *read_tool_call(struct str text)
 
     if (!tagged(text, "<tool_call>", "</tool_call>", &body))
         return NULL;
-    if (tagged(body, "<code>", "</code>", &code)) /* the code stands beside its arguments */
+    if (tagged(body, "<code>", "</code>", &code)) /* code beside the arguments */
         return run_of(inside(code));
     v = json5_read_first(str_trim(body), &n);
     act = json_is_object(v) ? read_object(v) : NULL;
@@ -385,29 +369,23 @@ static bool is_python(struct str label)
     return false;
 }
 
-/* All blocks of Python, with a blank line between them. Other labels are text. */
+/* Joins all Python blocks with a blank line between them. */
 static json_t *read_fences(struct str text)
 {
     struct fence f;
-    struct buf b;
-    struct err e;
-    json_t *act = NULL;
+    AUTO(buf_done) struct buf b = BUF(TEXT_MAX);
     size_t at = 0, blocks = 0;
 
-    buf_init(&b, TEXT_MAX);
     while (fence_next(text, &at, &f)) {
         if (!is_python(f.label) || str_trim(f.body).n == 0)
             continue;
         while (f.body.n > 0 && strchr("\r\n", f.body.p[f.body.n - 1]))
             f.body.n--;
         if (blocks++ > 0)
-            (void)!buf_put(&b, STR("\n\n"), &e);
-        (void)!buf_put(&b, f.body, &e);
+            buf_put(&b, STR("\n\n"));
+        buf_put(&b, f.body);
     }
-    if (blocks > 0)
-        act = run_of(buf_str(&b));
-    buf_done(&b);
-    return act;
+    return blocks > 0 ? run_of(buf_str(&b)) : NULL;
 }
 
 static json_t *read_react(struct str text)
@@ -433,7 +411,7 @@ static json_t *read_react(struct str text)
     return act ? act : act_of(a, NULL, input);
 }
 
-/* A line FINAL: and what follows, unless code comes before it. */
+/* FINAL: at the beginning of a line, unless code comes before it. */
 static json_t *read_final(struct str text)
 {
     static const char *const marks[] = {"FINAL:", "Final Answer:", "FINAL ANSWER:"};
@@ -456,7 +434,7 @@ static json_t *read_bare(struct str text)
     return python_likely(text) ? run_of(text) : NULL;
 }
 
-/* The order is the rule: FINAL is first, as it looks itself whether code comes before it. */
+/* In order of precedence. read_final() checks itself that no code comes first. */
 static json_t *(*const forms[])(struct str text) = {
     read_final, read_tool_call, read_json, read_code_tag, read_fences, read_react, read_bare,
 };
@@ -475,7 +453,7 @@ static json_t *read_forms(struct str text)
 json_t *reply_read(const json_t *parts, bool cut)
 {
     json_t *text = reply_text(parts);
-    struct str said = {json_string_value(text), json_string_length(text)};
+    struct str said = json_text(text);
     json_t *act = read_calls(parts);
 
     if (!act && !cut)
@@ -500,14 +478,11 @@ static json_t *steps_of(const json_t *steps, size_t max)
     const json_t *v;
     size_t i;
 
-    json_array_foreach(steps, i, v)
-    {
-        struct str s = json_is_object(v)
-                           ? member(v, "step")
-                           : (struct str){json_string_value(v), json_string_length(v)};
-        json_t *line = s.p ? line_value(s, PLAN_TEXT_MAX) : NULL;
+    json_array_foreach(steps, i, v) {
+        struct str s = json_is_object(v) ? member(v, "step") : json_text(v);
+        json_t *line = line_value(s, PLAN_TEXT_MAX);
 
-        if (line && json_string_length(line) > 0 && json_array_size(plan) < max)
+        if (json_string_length(line) > 0 && json_array_size(plan) < max)
             json_array_append(plan, line);
         json_decref(line);
     }
@@ -518,7 +493,7 @@ static json_t *steps_of(const json_t *steps, size_t max)
     return plan;
 }
 
-/* An object or a list at the beginning of s. */
+/* Reads a plan from the object or list at the beginning of s. */
 static json_t *plan_in(struct str s, size_t max)
 {
     size_t n;
@@ -535,16 +510,15 @@ static json_t *plan_in(struct str s, size_t max)
 json_t *reply_plan(const json_t *parts, size_t max)
 {
     json_t *text = reply_text(parts), *plan = NULL;
-    struct str s = {json_string_value(text), json_string_length(text)};
+    struct str s = json_text(text);
     const json_t *part;
     size_t i;
 
-    json_array_foreach(parts, i, part)
-    {
+    json_array_foreach(parts, i, part) {
         if (!plan && json_is(part, "type", "call") && json_is(part, "name", "update_plan"))
             plan = steps_of(json_object_get(json_object_get(part, "args"), "steps"), max);
     }
-    /* Prose and a fence may stand around it: the first bracket that opens a plan counts. */
+    /* Prose or a fence may surround the plan: try every bracket. */
     for (size_t at = 0, tries = 0; at < s.n && !plan && tries < 16; at++) {
         if (s.p[at] == '{' || s.p[at] == '[') {
             plan = plan_in(str_from(s, at), max);

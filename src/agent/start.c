@@ -1,15 +1,13 @@
 /*
- * How a loop is started: the request is checked, its sandbox looked for, its record
- * written; then the one who asked hears of it, and it begins.
+ * Starts a run: checks the request, looks for its sandbox, stores the record.
  */
-#include "agent/quest.h"
+#include "agent/agent_run.h"
 #include "loop/loop.h"
-#include "record/record.h"
 
 #include <stdlib.h>
 
-#define WORD_MAX    1024       /* of an owner, a model, ... */
-#define CONTENT_MAX (64 * MiB) /* of all files that come with a request */
+#define WORD_MAX    1024       /* bytes of a name */
+#define CONTENT_MAX (64 * MiB) /* of all files of a request */
 
 static const char no_model[] =
     "NoModelConfigured: there is no model to ask. Without one, send code to the tools that take "
@@ -17,63 +15,33 @@ static const char no_model[] =
 
 /* --- budgets --- */
 
-/* What a request wants, at most what the settings allow. */
+/* The budget that the request wants, at most that of the settings. */
 static struct agent_budget budget_of(const struct agent *a, const struct agent_budget *wanted)
 {
-    static const size_t fields[] = {
-        offsetof(struct agent_budget, plan_steps),  offsetof(struct agent_budget, rounds),
-        offsetof(struct agent_budget, attempts),    offsetof(struct agent_budget, run_ms),
-        offsetof(struct agent_budget, wall_ms),     offsetof(struct agent_budget, model_ms),
-        offsetof(struct agent_budget, input_chars), offsetof(struct agent_budget, tokens),
-        offsetof(struct agent_budget, wait_ms),
-    };
-    struct agent_budget b = a->config.budget, most;
+    struct agent_budget b = a->config.budget;
+    const uint64_t *want = (const uint64_t *)wanted;
+    uint64_t *to = (uint64_t *)&b;
 
     step_budget_fill(&b);
-    most = b;
-    for (size_t i = 0; i < COUNT(fields) && wanted; i++) {
-        uint64_t *to = (uint64_t *)((char *)&b + fields[i]);
-        uint64_t want = *(const uint64_t *)((const char *)wanted + fields[i]);
-        uint64_t limit = *(const uint64_t *)((const char *)&most + fields[i]);
-
-        if (want && want < limit)
-            *to = want;
-    }
+    for (size_t i = 0; i < sizeof(b) / sizeof(*to) && wanted; i++)
+        if (want[i] && want[i] < to[i])
+            to[i] = want[i];
     return b;
 }
 
 /* --- starting --- */
 
 struct start {
-    struct agent *agent; /* held */
-    struct quest *q;     /* held, or NULL until it is made */
-    struct caller caller;
-    struct agent_spec spec; /* its texts are in record */
-    json_t *record;         /* owned */
-    struct loop_row row;    /* owned: as it is first kept */
-    char sandbox[ID_MAX];
-    struct given_file files[INPUTS_MAX];
-    size_t file_count;
+    struct agent *agent;   /* held */
+    struct agent_run *run; /* held */
     agent_fn *fn;
     void *arg;
     struct err failed;
 };
 
-void given_files_done(struct given_file *files, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        free(files[i].path);
-        free(files[i].file_id);
-        free(files[i].url);
-        free(files[i].content);
-    }
-}
-
 static void start_free(struct start *s)
 {
-    given_files_done(s->files, s->file_count);
-    json_decref(s->record);
-    loop_row_done(&s->row);
+    run_drop(s->run);
     agent_drop(s->agent);
     free(s);
 }
@@ -86,45 +54,34 @@ static void on_refused(void *arg)
     start_free(s);
 }
 
-static void refuse(struct start *s)
+static json_t *text_or_null(struct str s)
 {
-    loop_later(s->agent->config.loop, on_refused, s);
+    return s.n ? text_value(s) : json_null();
 }
 
-char *text_copy(struct str s)
+/* Contents stay in memory until they are in the workspace: a restart loses them. */
+static int take_files(struct agent_run *run, const struct agent_spec *spec, struct err *e)
 {
-    return s.n ? mem_strndup(s) : NULL;
-}
-
-/* Bytes are kept here until they are in the workspace; after a restart they are not there. */
-static int take_files(struct start *s, const struct agent_spec *spec, struct err *e)
-{
-    json_t *kept = json_array(), *inner = json_object_get(s->record, "inner");
     size_t bytes = 0;
 
-    json_object_set_new(inner, "given", kept);
+    json_put(&run->record.given, json_array());
     if (spec->file_count > INPUTS_MAX)
         return err_set(e, ERR_LIMIT, "more than %d files", INPUTS_MAX);
     for (size_t i = 0; i < spec->file_count; i++) {
         const struct file_input *f = &spec->files[i];
-        struct given_file *g = &s->files[s->file_count++];
 
         bytes += f->content.n;
         if (str_utf8_len(f->path) != f->path.n || (f->path.n && memchr(f->path.p, '\0', f->path.n)))
             return err_set(e, ERR_CALLER, "the path of file %zu is not text", i + 1);
         if (bytes > CONTENT_MAX)
             return err_set(e, ERR_LIMIT, "the files have more than %zu bytes in all", CONTENT_MAX);
-        g->path = text_copy(f->path);
-        g->file_id = text_copy(f->file_id);
-        g->url = text_copy(f->url);
         if (f->has_content) {
-            g->content = mem_zalloc(f->content.n + 1);
-            g->n = f->content.n;
-            if (f->content.n)
-                memcpy(g->content, f->content.p, f->content.n);
+            run->contents[i].p = mem_strndup(f->content);
+            run->contents[i].n = f->content.n;
         }
-        json_array_append_new(kept, json_pack("{s:s?, s:s?, s:s?}", "path", g->path, "file_id",
-                                              g->file_id, "url", g->url));
+        json_array_append_new(run->record.given,
+                              json_pack("{s:o, s:o, s:o}", "path", text_or_null(f->path), "file_id",
+                                        text_or_null(f->file_id), "url", text_or_null(f->url)));
     }
     return 0;
 }
@@ -145,7 +102,7 @@ static int check(struct start *s, const struct agent_spec *spec, struct err *e)
         !text_is_word(spec->pool) || !text_is_word(spec->input_dir))
         return err_set(e, ERR_CALLER, "a name is too long, or not text");
     if (!spec->own &&
-        (spec->own_only || !models_find(a->config.models, s->caller.tenant, spec->model)))
+        (spec->own_only || !models_find(a->config.models, s->run->caller->tenant, spec->model)))
         return err_set(e, ERR_CONFLICT, "%s", no_model);
     if (spec->request.n == 0)
         return err_set(e, ERR_CALLER, "the request is empty");
@@ -155,8 +112,8 @@ static int check(struct start *s, const struct agent_spec *spec, struct err *e)
     if (str_utf8_len(spec->request) != spec->request.n ||
         str_utf8_len(spec->context) != spec->context.n)
         return err_set(e, ERR_CALLER, "the request is not UTF-8 text");
-    for (const struct quest *q = a->quests; q; q = q->next)
-        count += strcmp(q->caller.tenant, s->caller.tenant) == 0;
+    for (const struct agent_run *run = a->runs; run; run = run->next)
+        count += strcmp(run->caller->tenant, s->run->caller->tenant) == 0;
     if (count >= a->config.tenant_loops) {
         err_set(e, ERR_BUSY, "as many requests are under way as one tenant may have");
         e->retry_s = 5;
@@ -165,67 +122,25 @@ static int check(struct start *s, const struct agent_spec *spec, struct err *e)
     return 0;
 }
 
-static json_t *caller_value(const struct caller *c)
-{
-    return json_pack("{s:s, s:s, s:s, s:s, s:b, s:b}", "tenant", c->tenant, "key", c->key,
-                     "request", c->request, "door", c->door ? c->door : "", "admin", c->admin,
-                     "approver", c->approver);
-}
-
-/* The first save has the record as it is now; the one who asked hears of it when it is kept. */
-static int write_first(struct db *db, void *arg, struct err *e)
-{
-    return db_loop_put(db, &((struct start *)arg)->row, e);
-}
-
-static void make_row(struct start *s)
-{
-    struct loop_row *row = &s->row;
-
-    (void)!str_to_cstr(json_str(s->record, "id"), row->id, sizeof(row->id));
-    row->tenant = mem_strdup(s->caller.tenant);
-    row->owner = mem_strndup(json_str(s->record, "owner"));
-    row->status = mem_strdup("pending");
-    row->created_ms = json_num(s->record, "created_ms");
-    row->record = record_dump(s->record, false, NULL);
-    row->events = mem_strdup("[]");
-}
-
-static void on_first(void *arg, const struct err *failed)
-{
-    struct start *s = arg;
-    struct quest *q = s->q;
-    json_t *shown = failed ? NULL : record_shown(s->record);
-
-    s->fn(s->arg, shown, failed);
-    json_decref(shown);
-    if (!q->closed && failed)
-        quest_close(q);
-    else if (!q->closed && !q->agent->draining && !step_is_over(q->record))
-        quest_begin(q);
-    quest_drop(q);
-    start_free(s);
-}
-
 static void begin(struct start *s)
 {
-    struct quest *q = quest_new(s->agent, &s->caller, json_incref(s->record), json_array());
+    struct agent_run *run = s->run;
 
-    q->own = s->spec.own;
-    memcpy(q->files, s->files, sizeof(q->files));
-    q->file_count = s->file_count;
-    s->file_count = 0;
-    s->q = quest_hold(q);
-    make_row(s);
-    store_run(s->agent->config.store, write_first, on_first, s);
+    run->on_start = s->fn;
+    run->start_arg = s->arg;
+    run_join(run_hold(run));
+    json_array_append_new(run->todo, json_pack("{s:s}", "do", "begin"));
+    run_save(run);
+    start_free(s);
 }
 
 static void on_sandbox(void *arg, const struct session_info *info, const struct err *failed)
 {
     struct start *s = arg;
+    struct run_record *r = &s->run->record;
     json_t *metadata =
         info && info->row->metadata ? json_loads(info->row->metadata, 0, NULL) : NULL;
-    struct str owner = json_str(s->record, "owner");
+    struct str owner = json_text(r->owner);
 
     if (failed)
         s->failed = *failed;
@@ -234,11 +149,9 @@ static void on_sandbox(void *arg, const struct session_info *info, const struct 
     else if (owner.n > 0 && !str_eq(json_str(metadata, AGENT_OWNER), owner))
         err_set(&s->failed, ERR_MISSING, "there is no such sandbox");
     json_decref(metadata);
-    if (s->failed.kind) {
-        on_refused(s);
-        return;
-    }
-    json_object_set_new(json_object_get(s->record, "inner"), "session", json_string(s->sandbox));
+    if (s->failed.kind)
+        return on_refused(s);
+    json_put(&r->session, json_string(info->row->id));
     begin(s);
 }
 
@@ -247,20 +160,21 @@ void agent_start(struct agent *a, const struct caller *c, const struct agent_spe
 {
     struct start *s = mem_zalloc(sizeof(*s));
     struct agent_budget budget = budget_of(a, spec->budget);
+    struct run_record r;
     char id[ID_MAX];
 
-    *s = (struct start){.agent = agent_hold(a), .caller = *c, .spec = *spec, .fn = fn, .arg = arg};
     id_make(id, "toolu_");
-    s->record = step_begin(id, spec, &budget, now_ms());
-    json_object_set_new(json_object_get(s->record, "inner"), "caller", caller_value(c));
-    if (check(s, spec, &s->failed) < 0 || take_files(s, spec, &s->failed) < 0) {
-        refuse(s);
-    } else if (spec->sandbox.n == 0) {
+    step_begin(&r, id, spec, &budget, time_now_ms());
+    r.caller = *c;
+    r.door = json_string(c->door ? c->door : "");
+    r.caller.door = json_string_value(r.door);
+    *s = (struct start){
+        .agent = agent_hold(a), .run = run_new(a, &r, json_array()), .fn = fn, .arg = arg};
+    s->run->own = spec->own;
+    if (check(s, spec, &s->failed) < 0 || take_files(s->run, spec, &s->failed) < 0)
+        loop_later(a->config.loop, on_refused, s);
+    else if (spec->sandbox.n == 0)
         begin(s);
-    } else if (!str_to_cstr(spec->sandbox, s->sandbox, sizeof(s->sandbox))) {
-        err_set(&s->failed, ERR_MISSING, "there is no such sandbox");
-        refuse(s);
-    } else {
+    else
         service_session_get(a->config.service, c, spec->sandbox, on_sandbox, s);
-    }
 }

@@ -1,13 +1,12 @@
-/* A round: code that may have to be allowed, its run, and what is made of what came of it. */
+/* A round: one execution of code, from the model's call to what the model is told of it. */
 #include "agent/step_int.h"
 
 #include <ctype.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #define REFLECT_AT   3 /* failures in a row */
 #define REPLAN_AT    5
-#define WARN_AT      2 /* of the same code with the same end */
+#define WARN_AT      2 /* times the same code with the same result */
 #define SAME_MAX     3
 #define LOST_MAX     2
 #define REFUSALS_MAX 2
@@ -17,10 +16,7 @@
 
 static struct str step_text(const struct stepping *s)
 {
-    const json_t *plan = json_object_get(s->r, "plan");
-    const json_t *v = json_array_get(plan, (size_t)json_num(s->in, "step"));
-
-    return (struct str){json_string_value(v), json_string_length(v)};
+    return json_text(json_array_get(s->r->plan, (size_t)s->r->step));
 }
 
 /* --- the code --- */
@@ -28,30 +24,18 @@ static struct str step_text(const struct stepping *s)
 void step_run(struct stepping *s, const json_t *act)
 {
     struct str code = json_str(act, "code"), title = step_text(s);
-    int64_t round = json_count(s->r, "total_rounds");
-    struct buf b;
-    struct err e;
+    int64_t round = ++s->r->total_rounds;
+    AUTO(buf_done) struct buf b = BUF(CODE_MAX + KiB);
 
-    json_put_num(s->in, "malformed", 0);
-    buf_init(&b, CODE_MAX + KiB);
-    (void)!buf_printf(&b, &e, "--- Round %lld/%lld: %.*s ---\nGENERATED CODE:\n%.*s\n",
-                      (long long)round, (long long)json_num(s->in, "rounds"), (int)title.n, title.p,
-                      (int)code.n, code.p);
+    s->r->malformed = 0;
+    buf_printf(&b, "--- Round %lld/%lld: %.*s ---\nGENERATED CODE:\n%.*s\n", (long long)round,
+               (long long)s->r->rounds, (int)title.n, title.p, (int)code.n, code.p);
     step_log(s, buf_str(&b));
-    buf_done(&b);
-    json_put_on(s->in, "round_open", true);
-    json_put_str(s->in, "code", code);
-    json_object_del(s->in, "execution");
-    json_put_num(s->in, "busy", 0);
-    json_put_on(s->in, "held", false);
-    if (json_on(s->in, "gated")) {
-        step_go(s, "gate");
-        step_phase(s, "gate", title, json_string_value(json_object_get(act, "code")));
-        step_do(s, "gate");
-        return;
-    }
-    step_go(s, "run");
-    step_phase(s, "run", title, json_string_value(json_object_get(act, "code")));
+    s->r->round_open = true;
+    json_put(&s->r->code, text_value(code));
+    json_put(&s->r->execution, NULL);
+    s->r->busy = 0;
+    s->r->state = RUN_EXEC;
     step_do(s, "run");
 }
 
@@ -59,111 +43,95 @@ void step_close_round(struct stepping *s, const char *how)
 {
     char text[96];
 
-    if (!json_on(s->in, "round_open"))
+    if (!s->r->round_open)
         return;
-    json_put_on(s->in, "round_open", false);
+    s->r->round_open = false;
     snprintf(text, sizeof(text), "STDOUT:\n\nSTATUS: Execution %s\n\n", how);
     step_log(s, str_of(text));
 }
 
-/* --- the gate --- */
+/* --- a person must agree --- */
 
-static void waited(struct stepping *s)
+void step_waited(struct stepping *s)
 {
-    if (!json_is(s->in, "state", "wait"))
+    if (s->r->state != RUN_WAIT)
         return;
-    json_put_num(s->in, "deadline_ms",
-                 json_num(s->in, "deadline_ms") + s->now_ms - json_num(s->in, "asked_ms"));
-    json_object_set_new(s->r, "question", json_null());
-    step_status(s, "running");
+    s->r->deadline_ms += s->now_ms - s->r->asked_ms;
+    json_put(&s->r->question, NULL);
+    s->r->status = RUN_RUNNING;
+    s->r->state = RUN_EXEC;
 }
 
-void on_clear(struct stepping *s)
+void on_queued(struct stepping *s)
 {
-    waited(s);
-    json_object_set(s->in, "clearance", json_object_get(s->ev, "clearance"));
-    step_go(s, "run");
-    step_phase(s, "run", step_text(s), json_string_value(json_object_get(s->in, "code")));
-    step_do(s, "run");
+    step_waited(s);
+    json_put(&s->r->execution, json_incref(json_object_get(s->ev, "execution")));
+    step_phase(s, "run", step_text(s), json_string_value(s->r->code));
 }
 
 void on_asked(struct stepping *s)
 {
-    int64_t until = s->now_ms + step_budget(s, "wait_ms");
+    int64_t until = s->now_ms + (int64_t)s->r->budget.wait_ms;
     int64_t expires = json_num(s->ev, "expires_ms");
 
-    json_object_set_new(s->r, "question",
-                        json_pack("{s:O, s:O, s:I}", "prompt", json_object_get(s->ev, "prompt"),
-                                  "approval", json_object_get(s->ev, "approval"), "expires_ms",
-                                  (json_int_t)(expires && expires < until ? expires : until)));
-    json_put_on(s->in, "lasting", json_on(s->ev, "lasting"));
+    json_put(&s->r->question,
+             json_pack("{s:O, s:O, s:I}", "prompt", json_object_get(s->ev, "prompt"), "approval",
+                       json_object_get(s->ev, "approval"), "expires_ms",
+                       (json_int_t)(expires && expires < until ? expires : until)));
+    s->r->lasting = json_on(s->ev, "lasting");
+    step_phase(s, "gate", step_text(s), json_string_value(s->r->code));
     step_question(s);
 }
 
 static json_t *line_of(const struct stepping *s, const char *how, struct str more)
 {
-    char head[96];
-    struct buf b;
-    struct err e;
-    json_t *line;
+    AUTO(buf_done) struct buf b = BUF(4 * KiB);
 
-    snprintf(head, sizeof(head), "round %lld, step %lld: %.40s",
-             (long long)json_num(s->r, "total_rounds"), (long long)json_num(s->in, "step") + 1,
-             how);
-    buf_init(&b, 4 * KiB);
-    (void)!buf_printf(&b, &e, "%s%s%.*s", head, more.n ? "; " : "",
-                      (int)(more.n < 300 ? more.n : 300), more.p ? more.p : "");
-    line = line_value(buf_str(&b), 400);
-    buf_done(&b);
-    return line;
+    buf_printf(&b, "round %lld, step %lld: %.40s%s%.*s", (long long)s->r->total_rounds,
+               (long long)s->r->step + 1, how, more.n ? "; " : "",
+               (int)(more.n < 300 ? more.n : 300), more.n ? more.p : "");
+    return line_value(buf_str(&b), 400);
 }
 
 void on_refused(struct stepping *s)
 {
-    struct str reason = json_str(s->ev, "reason");
-    struct buf b;
-    struct err e;
+    struct str reason = json_text(json_object_get(s->ev, "reason"));
+    AUTO(buf_done) struct buf b = BUF(4 * KiB);
 
-    waited(s);
+    step_waited(s);
     step_close_round(s, "refused");
-    buf_init(&b, 4 * KiB);
-    (void)!buf_printf(&b, &e,
-                      "STATUS: refused (approval)\nNothing was run: the person who must agree has "
-                      "refused%s%.*s. Do it in another way, or finish and say what was refused.",
-                      reason.n ? ": " : "", (int)(reason.n < 2000 ? reason.n : 2000),
-                      reason.p ? reason.p : "");
-    json_put_on(s->in, "last_failed", true);
-    step_answer(s, json_stringn_nocheck(b.p, str_utf8_len(buf_str(&b))), true,
-                line_of(s, "refused", reason));
-    buf_done(&b);
-    if (json_count(s->in, "refusals") >= REFUSALS_MAX)
+    buf_printf(&b,
+               "STATUS: refused (approval)\nNothing was run: the person who must agree has "
+               "refused%s%.*s. Do it in another way, or finish and say what was refused.",
+               reason.n ? ": " : "", (int)(reason.n < 2000 ? reason.n : 2000), reason.p);
+    s->r->last_failed = true;
+    step_answer(s, text_value(buf_str(&b)), true, line_of(s, "refused", reason));
+    if (++s->r->refusals >= REFUSALS_MAX)
         step_final(s, "what it wants to run was refused twice");
     else
         step_ask(s);
 }
 
-/* The house is full: later. Anything else is told as it is, and nothing is tried again. */
+/* Tries again later when the service is full; any other failure ends the run. */
 void on_unreachable(struct stepping *s)
 {
-    int64_t tries = json_count(s->in, "busy");
+    int64_t tries = ++s->r->busy;
 
-    if (json_on(s->in, "stop")) {
+    step_waited(s);
+    if (s->r->stop) {
         step_close_round(s, "cancelled");
-        step_end(s, "cancelled");
-    } else if (json_on(s->ev, "busy") && tries <= BUSY_MAX &&
-               s->now_ms < json_num(s->in, "deadline_ms")) {
-        json_t *again = json_pack("{s:O, s:I}", "do", json_object_get(s->in, "state"), "after_ms",
-                                  (json_int_t)1000 << (tries - 1));
-        json_put_on(s->in, "held", json_is(s->in, "state", "run"));
-        json_array_append_new(s->actions, again);
+        step_end(s, RUN_CANCELLED);
+    } else if (json_on(s->ev, "busy") && tries <= BUSY_MAX && s->now_ms < s->r->deadline_ms) {
+        json_array_append_new(s->actions, json_pack("{s:s, s:I}", "do", "run", "after_ms",
+                                                    (json_int_t)1000 << (tries - 1)));
     } else {
         step_fail(s, "CodeSandboxUnreachable", json_str(s->ev, "message"));
     }
 }
 
-/* --- what came of it --- */
+/* --- the result --- */
 
-/* The same whatever the blanks are, and the addresses that Python prints. */
+/* Ignores blanks, and the addresses that Python prints. */
 static uint64_t hash_of(uint64_t h, struct str s)
 {
     for (size_t i = 0; i < s.n; i++) {
@@ -176,34 +144,33 @@ static uint64_t hash_of(uint64_t h, struct str s)
     return h;
 }
 
-/* How often this code has ended this way. */
+/* How often this code has had this result. */
 static int64_t times_seen(struct stepping *s, struct str what)
 {
-    json_t *seen = json_object_get(s->in, "seen");
     char key[24];
+    int64_t times;
 
     snprintf(
         key, sizeof(key), "%016llx",
-        (unsigned long long)hash_of(hash_of(14695981039346656037u, json_str(s->in, "code")), what));
-    return json_count(seen, key);
+        (unsigned long long)hash_of(hash_of(14695981039346656037u, json_text(s->r->code)), what));
+    times = json_num(s->r->seen, key) + 1;
+    json_put_num(s->r->seen, key, times);
+    return times;
 }
 
-/* What numbers of an answer are looked for in, without the commas that people put into them. */
+/* Keeps output for finish.c to look for numbers in, without their commas. */
 static void keep_digits(struct stepping *s, struct str text)
 {
-    struct str old = json_str(s->in, "seen_digits");
-    struct buf b;
-    struct err e;
+    struct str old = json_text(s->r->seen_digits);
+    AUTO(buf_done) struct buf b = BUF(DIGITS_MAX);
 
-    buf_init(&b, DIGITS_MAX);
     if (old.n + text.n < DIGITS_MAX)
-        (void)!buf_put(&b, old, &e);
+        buf_put(&b, old);
     for (size_t i = 0; i < text.n; i++)
         if (!(text.p[i] == ',' && i > 0 && isdigit((unsigned char)text.p[i - 1]) &&
               i + 1 < text.n && isdigit((unsigned char)text.p[i + 1])))
-            (void)!buf_put(&b, (struct str){text.p + i, 1}, &e);
-    json_put_str(s->in, "seen_digits", buf_str(&b));
-    buf_done(&b);
+            buf_put(&b, (struct str){text.p + i, 1});
+    json_put(&s->r->seen_digits, text_value(buf_str(&b)));
 }
 
 static size_t file_index(const json_t *files, const json_t *f)
@@ -211,8 +178,7 @@ static size_t file_index(const json_t *files, const json_t *f)
     const json_t *v;
     size_t i;
 
-    json_array_foreach(files, i, v)
-    {
+    json_array_foreach(files, i, v) {
         if (str_eq(json_str(v, "path"), json_str(f, "path")))
             break;
     }
@@ -221,21 +187,19 @@ static size_t file_index(const json_t *files, const json_t *f)
 
 static void keep_files(struct stepping *s, const json_t *news)
 {
-    json_t *files = json_object_get(s->r, "files"), *f;
+    json_t *files = s->r->files, *f;
     size_t i;
 
-    json_array_foreach((json_t *)news, i, f)
-    {
+    json_array_foreach((json_t *)news, i, f) {
         size_t at = file_index(files, f);
         bool gone = json_is(f, "change", "deleted"), known = at < json_array_size(files);
 
         if (gone && known) {
             json_array_remove(files, at);
         } else if (!gone && (known || at < FILES_MAX)) {
-            json_t *kept =
-                json_pack("{s:O, s:O, s:O, s:O, s:O}", "path", json_object_get(f, "path"), "name",
-                          json_object_get(f, "name"), "mime", json_object_get(f, "mime"), "size",
-                          json_object_get(f, "size"), "image", json_object_get(f, "image"));
+            json_t *kept = json_copy(f);
+            json_object_del(kept, "change");
+            json_object_del(kept, "too_large");
             if (known)
                 json_array_set_new(files, at, kept);
             else
@@ -246,78 +210,60 @@ static void keep_files(struct stepping *s, const json_t *news)
 
 static void went_well(struct stepping *s, const json_t *seen)
 {
-    int64_t steps = (int64_t)json_array_size(json_object_get(s->r, "plan"));
-    int64_t at = json_num(s->in, "step");
-
-    json_count(s->in, "good_runs");
-    json_put_num(s->in, "failures", 0);
-    json_put_num(s->in, "attempts", 0);
-    json_put_on(s->in, "last_failed", false);
-    json_object_set(s->in, "last_good", json_object_get(seen, "text"));
-    json_put_on(s->in, "all_done", at + 1 >= steps);
-    if (at + 1 < steps)
-        json_put_num(s->in, "step", at + 1);
+    s->r->good_runs++;
+    s->r->failures = s->r->attempts = 0;
+    s->r->last_failed = false;
+    json_put(&s->r->last_good, json_incref(json_object_get(seen, "text")));
+    s->r->all_done = s->r->step + 1 >= (int64_t)json_array_size(s->r->plan);
+    s->r->step += !s->r->all_done;
 }
 
-/* That the first code of all does not parse costs nothing. */
+/* The first syntax error does not cost a round. */
 static void went_wrong(struct stepping *s, const json_t *seen)
 {
     bool parses =
         !json_is(seen, "kind", "SyntaxError") && !json_is(seen, "kind", "IndentationError");
 
-    json_count(s->in, "attempts");
-    json_count(s->in, "failures");
-    json_put_on(s->in, "last_failed", true);
-    if (!parses && !json_on(s->in, "syntax_free")) {
-        json_put_on(s->in, "syntax_free", true);
-        json_count(s->in, "rounds");
+    s->r->attempts++;
+    s->r->failures++;
+    s->r->last_failed = true;
+    if (!parses && !s->r->syntax_free) {
+        s->r->syntax_free = true;
+        s->r->rounds++;
     }
 }
 
 static json_t *result_of(struct stepping *s, const json_t *seen, int64_t times)
 {
-    struct str text = json_str(seen, "text");
-    struct buf b, advice;
-    struct err e;
-    json_t *v;
+    AUTO(buf_done) struct buf b = BUF(TEXT_MAX);
+    AUTO(buf_done) struct buf advice = BUF(8 * KiB);
 
-    buf_init(&b, TEXT_MAX);
-    buf_init(&advice, 8 * KiB);
-    (void)!buf_put(&b, text, &e);
+    buf_put(&b, json_str(seen, "text"));
     prompt_advice(&advice, s->r, seen);
     if (advice.n > 0)
-        (void)!buf_printf(&b, &e, "\n%.*s\n", (int)advice.n, advice.p);
+        buf_printf(&b, "\n%.*s\n", (int)advice.n, advice.p);
     if (times == WARN_AT)
-        (void)!buf_put(
-            &b,
-            STR("\nThis is the same code with the same end as before. Do something else: "
-                "once more, and the work ends.\n"),
-            &e);
-    if (json_num(s->in, "failures") == REFLECT_AT)
-        (void)!buf_put(
-            &b,
-            STR("\nThree runs in a row have failed. State what they have in common, then "
-                "take a different approach.\n"),
-            &e);
-    v = json_stringn_nocheck(b.n ? b.p : "", str_utf8_len(buf_str(&b)));
-    buf_done(&b);
-    buf_done(&advice);
-    return v;
+        buf_put(&b, STR("\nThis is the same code with the same end as before. Do something else: "
+                        "once more, and the work ends.\n"));
+    if (s->r->failures == REFLECT_AT)
+        buf_put(&b, STR("\nThree runs in a row have failed. State what they have in common, then "
+                        "take a different approach.\n"));
+    return text_value(buf_str(&b));
 }
 
 static void go_on(struct stepping *s, int64_t times)
 {
-    bool replanned = json_on(s->in, "replanned") || json_on(s->in, "no_replan");
+    bool replanned = s->r->replanned || s->r->no_replan;
 
-    if (json_on(s->in, "stop"))
-        step_end(s, "cancelled");
-    else if (json_num(s->in, "lost") > LOST_MAX)
+    if (s->r->stop)
+        step_end(s, RUN_CANCELLED);
+    else if (s->r->lost > LOST_MAX)
         step_final(s, "the sandbox was lost again and again");
     else if (times >= SAME_MAX)
         step_final(s, "the same code was run again and again");
-    else if (replanned && json_num(s->in, "attempts") >= step_budget(s, "attempts"))
+    else if (replanned && s->r->attempts >= (int64_t)s->r->budget.attempts)
         step_final(s, "it has failed too often");
-    else if (json_num(s->in, "failures") >= REPLAN_AT && !replanned)
+    else if (s->r->failures >= REPLAN_AT && !replanned)
         step_replan(s);
     else
         step_ask(s);
@@ -329,26 +275,22 @@ void on_ran(struct stepping *s)
     bool good = json_is(seen, "status", "ok");
     struct str text = json_str(seen, "text"), last = json_str(seen, "last");
     int64_t times = times_seen(s, text);
-    json_t *line, *result;
+    json_t *line;
 
-    json_array_append_new(json_object_get(s->in, "runs"),
-                          json_is_string(json_object_get(s->in, "execution"))
-                              ? json_incref(json_object_get(s->in, "execution"))
-                              : json_null());
-    json_put_on(s->in, "round_open", false);
+    json_array_append_new(s->r->runs, s->r->execution ? json_incref(s->r->execution) : json_null());
+    s->r->round_open = false;
     step_log(s, json_str(seen, "log"));
     step_log(s, STR("\n"));
     keep_files(s, json_object_get(seen, "files"));
     keep_digits(s, text);
     if (json_on(seen, "lost"))
-        json_count(s->in, "lost");
+        s->r->lost++;
     line = line_of(s, good ? "ok" : json_str(seen, "status").p, last);
     if (good)
         went_well(s, seen);
     else
         went_wrong(s, seen);
     step_phase(s, "observe", json_str(seen, "status"), NULL);
-    result = result_of(s, seen, times);
-    step_answer(s, result, !good, line);
+    step_answer(s, result_of(s, seen, times), !good, line);
     go_on(s, times);
 }

@@ -1,12 +1,16 @@
-/* Members of JSON objects, which may be missing or of another type. */
+/* Reads and writes JSON values that may be missing or of another type. */
 #include "agent/agent_int.h"
+
+struct str json_text(const json_t *v)
+{
+    return (struct str){v && json_is_string(v) ? json_string_value(v) : "", json_string_length(v)};
+}
 
 struct str json_str(const json_t *object, const char *key)
 {
     const json_t *v = json_object_get(object, key);
 
-    return json_is_string(v) ? (struct str){json_string_value(v), json_string_length(v)}
-                             : (struct str){0};
+    return v && json_is_string(v) ? json_text(v) : (struct str){0};
 }
 
 bool json_is(const json_t *object, const char *key, const char *text)
@@ -26,11 +30,20 @@ bool json_on(const json_t *object, const char *key)
     return json_is_true(json_object_get(object, key));
 }
 
+json_t *text_value(struct str s)
+{
+    return json_stringn_nocheck(s.n ? s.p : "", str_utf8_len(s));
+}
+
+void json_put(json_t **field, json_t *v)
+{
+    json_decref(*field);
+    *field = v;
+}
+
 void json_put_str(json_t *object, const char *key, struct str s)
 {
-    size_t n = str_utf8_len(s);
-
-    json_object_set_new(object, key, json_stringn_nocheck(s.n ? s.p : "", n));
+    json_object_set_new(object, key, text_value(s));
 }
 
 void json_put_num(json_t *object, const char *key, int64_t n)
@@ -41,14 +54,6 @@ void json_put_num(json_t *object, const char *key, int64_t n)
 void json_put_on(json_t *object, const char *key, bool on)
 {
     json_object_set_new(object, key, json_boolean(on));
-}
-
-int64_t json_count(json_t *object, const char *key)
-{
-    int64_t n = json_num(object, key) + 1;
-
-    json_put_num(object, key, n);
-    return n;
 }
 
 json_t *line_value(struct str s, size_t max)
@@ -68,5 +73,5 @@ json_t *line_value(struct str s, size_t max)
         for (size_t i = 0; i < 3; i++)
             line[n++] = '.';
     }
-    return json_stringn_nocheck(line, str_utf8_len((struct str){line, n}));
+    return text_value((struct str){line, n});
 }

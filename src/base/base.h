@@ -43,6 +43,11 @@ struct str {
 struct str str_of(const char *cstr); /* NULL gives the empty view */
 bool str_eq(struct str a, struct str b);
 bool str_is(struct str a, const char *cstr);
+struct str str_from(struct str s, size_t at);                 /* without its first `at` bytes */
+struct str str_trim(struct str s);                            /* without blanks at its ends */
+struct str str_base(struct str path, const char *separators); /* what follows the last of them */
+/* Cuts the next item off a list, blanks trimmed; false at the end. */
+bool str_next(struct str *list, char separator, struct str *ret);
 /* Copies into a NUL-terminated buffer; false when it does not fit or holds a NUL. */
 bool str_to_cstr(struct str s, char *ret, size_t size) MUST_CHECK;
 /* Length of the longest prefix of s that is whole, valid UTF-8. */
@@ -56,7 +61,7 @@ enum err_kind {
     ERR_LIMIT,    /* something is too long or too large */
     ERR_MISSING,  /* there is no such thing, or it is not the caller's */
     ERR_CONFLICT, /* it is there already, or in the wrong state */
-    ERR_BUSY,     /* the house is full: later it may work */
+    ERR_BUSY,     /* a limit is reached: later it may work */
     ERR_DENIED,   /* this caller may not, or not before somebody has agreed */
     ERR_HOST,     /* the kernel, the disk, or our own bug */
 };
@@ -88,19 +93,26 @@ char *mem_strndup(struct str s);
         taken_;                                                                                    \
     })
 
-/* --- buf: growing bytes with a ceiling, so that a flood is an ERR_LIMIT --- */
+/* --- buf: growing bytes with a ceiling. What does not fit is left out, and so is everything after
+ * it: buf_check() at the end tells whether something was. --- */
 
 struct buf {
     char *p; /* owned */
     size_t n;
     size_t cap;
     size_t max;
+    bool full; /* something was left out */
 };
 
+#define BUF(ceiling)                                                                               \
+    ((struct buf){.max = (ceiling)}) /* AUTO(buf_done) struct buf b = BUF(4 * KiB); */
 void buf_init(struct buf *b, size_t max);
 void buf_done(struct buf *b);
-int buf_put(struct buf *b, struct str s, struct err *e) MUST_CHECK;
-int buf_printf(struct buf *b, struct err *e, const char *fmt, ...) PRINTF(3, 4) MUST_CHECK;
+void buf_clear(struct buf *b);            /* empty, with its memory kept */
+int buf_put(struct buf *b, struct str s); /* -1 when it does not fit; so do the next two */
+int buf_printf(struct buf *b, const char *fmt, ...) PRINTF(2, 3);
+/* ERR_LIMIT when something did not fit. */
+int buf_check(const struct buf *b, struct err *e) MUST_CHECK;
 /* Room for n more bytes at b->p + b->n, or NULL past the ceiling. The caller adds to b->n. */
 char *buf_room(struct buf *b, size_t n);
 struct str buf_str(const struct buf *b);
@@ -114,6 +126,9 @@ int fd_write_all(int fd, struct str s, struct err *e) MUST_CHECK;
 ssize_t fd_read_file_at(int dir, const char *path, char *ret, size_t size) MUST_CHECK;
 int fd_write_file_at(int dir, const char *path, struct str s) MUST_CHECK;
 int fd_set_nonblock(int fd) MUST_CHECK;
+/* The next run of data in a file, at `at` or after it; the rest is holes. False when there is none.
+ * Where the file system knows no holes all is data. Moves the file's position. */
+bool fd_data_run(int fd, off_t at, off_t *ret_from, off_t *ret_to);
 
 /* --- log: one line per call on stderr, whatever it quotes; from any thread --- */
 
@@ -144,10 +159,14 @@ const char *size_show(char ret[SIZE_SHOWN], uint64_t bytes);
 /* Bytes at the end of s that begin a UTF-8 sequence and do not finish it. */
 size_t utf8_torn(struct str s);
 /* Puts s with everything that is not UTF-8 replaced by U+FFFD. */
-int utf8_put(struct buf *b, struct str s, struct err *e) MUST_CHECK;
+int utf8_put(struct buf *b, struct str s);
+/* Writes s percent-encoded, but for letters, digits, "-._~/", and a NUL: up to 3 * s.n + 1 bytes.
+ * Returns where the NUL is. */
+char *url_encode(char *to, struct str s);
 /* Length of the character at the start of s (not empty), or 0 when it is not UTF-8. */
 size_t utf8_char(struct str s);
 
 /* --- time --- */
 
 int64_t time_mono_us(void);
+int64_t time_now_ms(void); /* since 1970 */

@@ -56,6 +56,12 @@ void buf_done(struct buf *b)
     *b = (struct buf){.max = b->max};
 }
 
+void buf_clear(struct buf *b)
+{
+    b->n = 0;
+    b->full = false;
+}
+
 char *buf_room(struct buf *b, size_t n)
 {
     if (n > b->max || b->n > b->max - n)
@@ -70,19 +76,20 @@ char *buf_room(struct buf *b, size_t n)
     return b->p + b->n;
 }
 
-int buf_put(struct buf *b, struct str s, struct err *e)
+int buf_put(struct buf *b, struct str s)
 {
-    char *at = buf_room(b, s.n);
+    char *at = b->full ? NULL : buf_room(b, s.n);
 
+    b->full = !at;
     if (!at)
-        return err_set(e, ERR_LIMIT, "more than %zu bytes", b->max);
+        return -1;
     if (s.n > 0)
         memcpy(at, s.p, s.n);
     b->n += s.n;
     return 0;
 }
 
-int buf_printf(struct buf *b, struct err *e, const char *fmt, ...)
+int buf_printf(struct buf *b, const char *fmt, ...)
 {
     va_list ap, again;
     char *at;
@@ -92,13 +99,19 @@ int buf_printf(struct buf *b, struct err *e, const char *fmt, ...)
     va_copy(again, ap);
     n = vsnprintf(NULL, 0, fmt, ap);
     va_end(ap);
-    at = n < 0 ? NULL : buf_room(b, (size_t)n + 1);
+    at = n < 0 || b->full ? NULL : buf_room(b, (size_t)n + 1);
+    b->full = !at;
     if (at) {
         vsnprintf(at, (size_t)n + 1, fmt, again);
         b->n += (size_t)n;
     }
     va_end(again);
-    return at ? 0 : err_set(e, ERR_LIMIT, "more than %zu bytes", b->max);
+    return at ? 0 : -1;
+}
+
+int buf_check(const struct buf *b, struct err *e)
+{
+    return b->full ? err_set(e, ERR_LIMIT, "more than %zu bytes", b->max) : 0;
 }
 
 struct str buf_str(const struct buf *b)

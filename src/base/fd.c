@@ -86,3 +86,22 @@ int64_t time_mono_us(void)
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
 }
+
+int64_t time_now_ms(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+bool fd_data_run(int fd, off_t at, off_t *ret_from, off_t *ret_to)
+{
+    *ret_from = lseek(fd, at, SEEK_DATA);
+    if (*ret_from < 0 && errno == ENXIO)
+        return false;
+    *ret_to = *ret_from < 0 ? lseek(fd, 0, SEEK_END) : lseek(fd, *ret_from, SEEK_HOLE);
+    if (*ret_from < 0)
+        *ret_from = at;
+    return *ret_to > *ret_from;
+}

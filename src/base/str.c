@@ -17,6 +17,46 @@ bool str_is(struct str a, const char *cstr)
     return str_eq(a, str_of(cstr));
 }
 
+struct str str_from(struct str s, size_t at)
+{
+    return (struct str){s.p + at, s.n - at};
+}
+
+static bool is_one_of(char c, const char *chars)
+{
+    return c && strchr(chars, c);
+}
+
+struct str str_trim(struct str s)
+{
+    while (s.n > 0 && is_one_of(s.p[0], " \t\r\n"))
+        s = str_from(s, 1);
+    while (s.n > 0 && is_one_of(s.p[s.n - 1], " \t\r\n"))
+        s.n--;
+    return s;
+}
+
+struct str str_base(struct str path, const char *separators)
+{
+    size_t at = path.n;
+
+    while (at > 0 && !is_one_of(path.p[at - 1], separators))
+        at--;
+    return str_from(path, at);
+}
+
+bool str_next(struct str *list, char separator, struct str *ret)
+{
+    const char *end;
+
+    if (!list->p)
+        return false;
+    end = list->n ? memchr(list->p, separator, list->n) : NULL;
+    *ret = str_trim((struct str){list->p, end ? (size_t)(end - list->p) : list->n});
+    *list = end ? str_from(*list, (size_t)(end + 1 - list->p)) : (struct str){NULL, 0};
+    return true;
+}
+
 bool str_to_cstr(struct str s, char *ret, size_t size)
 {
     if (s.n >= size || (s.n > 0 && memchr(s.p, '\0', s.n)))

@@ -25,23 +25,21 @@ size_t utf8_torn(struct str s)
     return 0;
 }
 
-int utf8_put(struct buf *b, struct str s, struct err *e)
+int utf8_put(struct buf *b, struct str s)
 {
     while (s.n > 0) {
         size_t good = str_utf8_len(s);
 
-        if (buf_put(b, (struct str){s.p, good}, e) < 0)
-            return -1;
+        buf_put(b, (struct str){s.p, good});
         s.p += good;
         s.n -= good;
         if (s.n == 0)
             break;
-        if (buf_put(b, STR("\xef\xbf\xbd"), e) < 0)
-            return -1;
+        buf_put(b, STR("\xef\xbf\xbd"));
         s.p++;
         s.n--;
     }
-    return 0;
+    return b->full ? -1 : 0;
 }
 
 /* Controls of both kinds, and what reorders or breaks the line it stands in. */
@@ -118,4 +116,19 @@ const char *size_show(char ret[SIZE_SHOWN], uint64_t bytes)
         v /= 1000;
     snprintf(ret, SIZE_SHOWN, "%.1f %s", v, units[i]);
     return ret;
+}
+
+char *url_encode(char *to, struct str s)
+{
+    for (size_t i = 0; i < s.n; i++) {
+        unsigned char c = (unsigned char)s.p[i];
+        bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                     (c && strchr("-._~/", c));
+        if (plain)
+            *to++ = (char)c;
+        else
+            to += snprintf(to, 4, "%%%02X", c);
+    }
+    *to = '\0';
+    return to;
 }

@@ -94,28 +94,24 @@ static int print(const struct buf *text)
 
 static int print_help(const struct command *c)
 {
-    struct buf text;
+    AUTO(buf_done) struct buf text = BUF(HELP_MAX);
     int status;
 
-    buf_init(&text, HELP_MAX);
     if (c)
         help_command(c, &text);
     else
         help_program(commands, COUNT(commands), &text);
     status = print(&text);
-    buf_done(&text);
     return status;
 }
 
 static int print_page(void)
 {
-    struct buf text;
+    AUTO(buf_done) struct buf text = BUF(HELP_MAX);
     int status;
 
-    buf_init(&text, HELP_MAX);
     help_page(&command_serve, &text);
     status = print(&text);
-    buf_done(&text);
     return status;
 }
 

@@ -3,7 +3,7 @@
  *
  * Touches: the terminal, files named on the command line, listening sockets, the
  * state directory; starts the engine and the rooms around it. Never touches:
- * guests, the warden, any rule of the house.
+ * guests, the warden, rules.
  *
  * main() calls cli_main(). A new flag is one row in options.c, a new command one
  * row in cli.c; parsing, --help and the error sentences follow from the rows.
@@ -21,7 +21,7 @@ enum exit_status {
     EXIT_TIMEOUT = 124,
     EXIT_INTERRUPTED = 130,
     EXIT_MEMORY = 137,
-    EXIT_PIPE = 141, /* whoever read our output is gone */
+    EXIT_PIPE = 141, /* the reader of our output is gone */
 };
 
 /* One thing to execute, as named on the command line. */
@@ -152,7 +152,6 @@ struct settings {
     bool json;
     bool keep_going;
     bool verbose;
-    bool fixtures; /* of the conformance suite, in MCP */
     enum { TOOLS_NATIVE, TOOLS_QWEN, TOOLS_PRISME, TOOLS_AZURE, TOOLS_UBIK } tools; /* of mcp */
     bool help;
     unsigned char from[OPTIONS_MAX]; /* an enum source_kind for each row of options.c */

@@ -240,7 +240,7 @@ void term_settle(struct term *t);
 /* A line of ours, begun on a line of its own. It stays one line whatever it quotes. */
 void term_line(struct term *t, const char *fmt, ...) PRINTF(2, 3);
 
-/* --- keep: what the session made, into --out or into one line of text --- */
+/* --- artifact_export.c: what the session made, into --out or into one line of text --- */
 
 struct made {
     char *path; /* owned */
@@ -250,7 +250,7 @@ struct made {
     bool kept;
 };
 
-struct keep {
+struct artifacts {
     int dir;           /* owned; -1: nothing is kept */
     const char *out;   /* borrowed */
     uint64_t max;      /* of one file */
@@ -259,15 +259,16 @@ struct keep {
     unsigned figures;
 };
 
-int keep_open(struct keep *k, const struct settings *s, struct err *e) MUST_CHECK;
-void keep_done(struct keep *k);
+int artifacts_open(struct artifacts *k, const struct settings *s, struct err *e) MUST_CHECK;
+void artifacts_done(struct artifacts *k);
 /* Takes note of a file of the workspace and copies it. */
-int keep_file(struct keep *k, struct session *s, const struct event *ev, struct err *e) MUST_CHECK;
+int artifacts_file(struct artifacts *k, struct session *s, const struct event *ev,
+                   struct err *e) MUST_CHECK;
 /* Saves an image that was displayed; its name in ret, empty when nothing is kept. */
-int keep_figure(struct keep *k, struct session *s, const struct mime_part *image,
-                char ret[NAME_SHOWN], struct err *e) MUST_CHECK;
+int artifacts_figure(struct artifacts *k, struct session *s, const struct mime_part *image,
+                     char ret[NAME_SHOWN], struct err *e) MUST_CHECK;
 /* One line about all of it; empty when nothing was made. */
-int keep_summary(const struct keep *k, struct buf *ret, struct err *e) MUST_CHECK;
+int artifacts_summary(const struct artifacts *k, struct buf *ret, struct err *e) MUST_CHECK;
 
 /* Writes a file below dir through a temporary name. path is a stranger's: never outside of dir,
  * never through a link. src: read to its end, at most max bytes. */

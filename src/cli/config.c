@@ -441,20 +441,13 @@ static bool is_url(struct str s)
 
 static int check_urls(const char *name, const char *list, struct err *e)
 {
+    struct str rest = str_of(list), one;
     char shown[NAME_SHOWN];
 
-    for (const char *p = list; p && *p; p += *p == ',') {
-        struct str one = {p, strcspn(p, ",")};
-
-        p += one.n;
-        while (one.n && *one.p == ' ')
-            one.p++, one.n--;
-        while (one.n && one.p[one.n - 1] == ' ')
-            one.n--;
-        if (!is_url(one))
+    while (str_next(&rest, ',', &one))
+        if (one.n && !is_url(one))
             return err_set(e, ERR_CALLER, "%s: '%s' is not a URL such as https://code.example",
                            name, name_show(shown, one));
-    }
     return 0;
 }
 

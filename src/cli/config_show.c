@@ -6,20 +6,6 @@
 #define SHOWN_MAX (17 * KiB)
 #define COLUMN    18
 
-static void put(struct buf *b, const char *fmt, ...) PRINTF(2, 3);
-static void put(struct buf *b, const char *fmt, ...)
-{
-    char line[SHOWN_MAX + 256];
-    struct err e;
-    va_list ap;
-
-    va_start(ap, fmt);
-    vsnprintf(line, sizeof(line), fmt, ap);
-    va_end(ap);
-    if (buf_put(b, str_of(line), &e) < 0)
-        log_warn("the settings are too long to be shown: %s", e.text);
-}
-
 static bool is_shown(const struct option *o)
 {
     return (o->commands & IN(COMMAND_SERVE)) && !(o->not_from & IN(SOURCE_FILE));
@@ -53,13 +39,13 @@ static void show_row(const struct option *o, const char *name, const struct sett
 
     option_show(o, s, value, sizeof(value));
     if (*value)
-        put(ret, "%-*s = %s%s\n", COLUMN, name, value, from);
+        buf_printf(ret, "%-*s = %s%s\n", COLUMN, name, value, from);
     else
-        put(ret, "; %-*s = %s%s\n", COLUMN - 2, name,
-            *secret_of(o, s) ? "set, and not shown"
-            : o->unset       ? o->unset
-                             : "",
-            *secret_of(o, s) ? from : "");
+        buf_printf(ret, "; %-*s = %s%s\n", COLUMN - 2, name,
+                   *secret_of(o, s) ? "set, and not shown"
+                   : o->unset       ? o->unset
+                                    : "",
+                   *secret_of(o, s) ? from : "");
 }
 
 static void show_rows(const struct settings *s, bool pools, bool source, struct buf *ret)
@@ -80,7 +66,7 @@ static void show_model(const struct endpoint_settings *m, struct buf *ret)
 {
     struct settings s = {.model.one = *m}; /* borrowed */
 
-    put(ret, "\n[model %s]\n", m->label);
+    buf_printf(ret, "\n[model %s]\n", m->label);
     for (size_t i = 0; i < options_count; i++)
         if (is_shown(&options[i]) && option_is_models(&options[i]))
             show_row(&options[i], options[i].name + strlen("model-"), &s, "", ret);
@@ -98,10 +84,10 @@ static void show_environment(const struct service_pool *env, struct buf *ret)
         {"images",      env->images },
     };
 
-    put(ret, "\n[environment %s]\n", env->name);
+    buf_printf(ret, "\n[environment %s]\n", env->name);
     for (size_t i = 0; i < COUNT(rows); i++)
         if (rows[i].value)
-            put(ret, "%-*s = %s\n", COLUMN, rows[i].name, rows[i].value);
+            buf_printf(ret, "%-*s = %s\n", COLUMN, rows[i].name, rows[i].value);
 }
 
 void config_show(const struct settings *s, struct buf *ret)
@@ -109,11 +95,11 @@ void config_show(const struct settings *s, struct buf *ret)
     char path[512];
 
     config_path(s, path, sizeof(path));
-    put(ret, "; %s%s\n[server]\n", *path ? "with what is set in " : "without a file", path);
+    buf_printf(ret, "; %s%s\n[server]\n", *path ? "with what is set in " : "without a file", path);
     show_rows(s, false, true, ret);
     for (size_t i = 0; i < s->pool_count; i++) {
         struct settings of = {.pool = s->pools[i]}; /* borrowed */
-        put(ret, "\n[pool %s]\n", s->pools[i].name);
+        buf_printf(ret, "\n[pool %s]\n", s->pools[i].name);
         show_rows(&of, true, false, ret);
     }
     for (size_t i = 0; i < s->environment_count; i++)
@@ -169,12 +155,12 @@ void config_differences(const struct settings *a, const struct settings *b, cons
     for (size_t i = 0; i < options_count; i++) {
         const struct option *o = &options[i];
         if (is_shown(o) && !option_is_pools(o) && !is_in(o->name, but) && !is_same(o, a, b))
-            put(ret, "%s%s", ret->n ? ", " : "", o->name);
+            buf_printf(ret, "%s%s", ret->n ? ", " : "", o->name);
     }
     for (size_t i = 0; i < most; i++) {
         const struct service_pool *of = i < b->pool_count ? &b->pools[i] : &a->pools[i];
         if (i >= a->pool_count || i >= b->pool_count || !is_same_pool(&a->pools[i], of))
-            put(ret, "%spool %s", ret->n ? ", " : "", of->name);
+            buf_printf(ret, "%spool %s", ret->n ? ", " : "", of->name);
     }
     most =
         a->environment_count > b->environment_count ? a->environment_count : b->environment_count;
@@ -183,13 +169,13 @@ void config_differences(const struct settings *a, const struct settings *b, cons
             i < b->environment_count ? &b->environments[i] : &a->environments[i];
         if (i >= a->environment_count || i >= b->environment_count ||
             !is_same_pool(&a->environments[i], of))
-            put(ret, "%senvironment %s", ret->n ? ", " : "", of->name);
+            buf_printf(ret, "%senvironment %s", ret->n ? ", " : "", of->name);
     }
     most = a->model.count > b->model.count ? a->model.count : b->model.count;
     for (size_t i = 0; i < most; i++) {
         const struct endpoint_settings *of =
             i < b->model.count ? &b->model.all[i] : &a->model.all[i];
         if (i >= a->model.count || i >= b->model.count || !is_same_model(&a->model.all[i], of))
-            put(ret, "%smodel %s", ret->n ? ", " : "", of->label);
+            buf_printf(ret, "%smodel %s", ret->n ? ", " : "", of->label);
     }
 }

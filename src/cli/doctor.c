@@ -12,9 +12,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define TRIAL_MS   60000 /* a first start reads a few hundred files of Python from the disk */
-#define ANSWER_MAX (8 * KiB)
-#define LIST_MAX   KiB
+#define SMOKE_TEST_MS 60000 /* a first start reads a few hundred files of Python from the disk */
+#define ANSWER_MAX    (8 * KiB)
+#define LIST_MAX      KiB
 
 /* What the rows come to. */
 struct findings {
@@ -30,10 +30,7 @@ struct findings {
 
 static void add_name(struct buf *list, const char *name)
 {
-    struct err e;
-
-    if (buf_printf(list, &e, "%s%s", list->n ? ", " : "", name) < 0)
-        log_debug("doctor: %s", e.text); /* every layer fits */
+    buf_printf(list, "%s%s", list->n ? ", " : "", name); /* every layer fits */
 }
 
 static void try_layers(struct findings *f)
@@ -105,20 +102,13 @@ static const char question[] = "import os, sys\n"
 
 static int ask_python(const char *python, char answer[ANSWER_MAX], struct err *e)
 {
-    struct buf source;
-    int rc;
+    AUTO(buf_done) struct buf source = BUF(ANSWER_MAX);
 
-    buf_init(&source, ANSWER_MAX);
-    rc = buf_put(&source, STR(question), e);
-    for (size_t i = 0; i < COUNT(packages) && rc == 0; i++)
-        rc = buf_printf(&source, e, "print(find('%s', '%s'))\n", packages[i].module,
-                        packages[i].pip);
-    if (rc == 0)
-        rc = buf_put(&source, (struct str){"", 1}, e);
-    if (rc == 0)
-        rc = python_ask(python, source.p, answer, ANSWER_MAX, e);
-    buf_done(&source);
-    return rc;
+    buf_put(&source, STR(question));
+    for (size_t i = 0; i < COUNT(packages); i++)
+        buf_printf(&source, "print(find('%s', '%s'))\n", packages[i].module, packages[i].pip);
+    buf_put(&source, (struct str){"", 1});
+    return buf_check(&source, e) < 0 ? -1 : python_ask(python, source.p, answer, ANSWER_MAX, e);
 }
 
 /* version NULL: the interpreter did not say. */
@@ -187,14 +177,14 @@ static void try_python(struct findings *f, const char *python)
 
 /* --- a cell --- */
 
-static void run_trial(void *arg)
+static void run_smoke_test(void *arg)
 {
-    trial_run(arg);
+    smoke_test_run(arg);
 }
 
 /* Not below the floor: an engine that was not made for such a kernel might leave a process that
  * it cannot end. */
-static int try_trial(const struct findings *f, struct trial *t, struct err *e)
+static int try_smoke_test(const struct findings *f, struct smoke_test *t, struct err *e)
 {
     char guest_dir[PATH_MAX];
 
@@ -203,7 +193,7 @@ static int try_trial(const struct findings *f, struct trial *t, struct err *e)
     if (guest_dir_find(guest_dir, sizeof(guest_dir), e) < 0)
         return -1;
     t->guest_dir = guest_dir;
-    if (probe_apart(run_trial, t, sizeof(*t), TRIAL_MS, e) < 0)
+    if (probe_apart(run_smoke_test, t, sizeof(*t), SMOKE_TEST_MS, e) < 0)
         return -1;
     *e = t->failed;
     return t->ran ? 0 : -1;
@@ -211,12 +201,12 @@ static int try_trial(const struct findings *f, struct trial *t, struct err *e)
 
 static void try_cell(struct findings *f, const char *python)
 {
-    struct trial t = {.python = python};
+    struct smoke_test t = {.python = python};
     struct row row = {.section = "Trial", .name = "one cell", .floor = true};
     char detail[256];
     struct err e = {0};
 
-    f->runs = try_trial(f, &t, &e) == 0;
+    f->runs = try_smoke_test(f, &t, &e) == 0;
     if (f->runs) {
         snprintf(
             detail, sizeof(detail),

@@ -1,4 +1,4 @@
-/* Private to doctor: doctor.c asks, trial.c runs one cell, report.c shows. */
+/* Private to doctor: doctor.c asks, smoke_test.c runs one cell, report.c shows. */
 #pragma once
 
 #include "cli/cli.h"
@@ -6,9 +6,9 @@
 
 #include <jansson.h>
 
-/* --- trial: the whole program once, from the engine's start to an answer --- */
+/* --- smoke_test.c: the whole program once, from the engine's start to an answer --- */
 
-struct trial {
+struct smoke_test {
     const char *python;    /* borrowed; NULL: the default */
     const char *guest_dir; /* borrowed */
     bool ran;
@@ -18,7 +18,7 @@ struct trial {
 };
 
 /* Runs to its end. For a process of its own: it starts an engine. */
-void trial_run(struct trial *t);
+void smoke_test_run(struct smoke_test *t);
 
 /* --- report: rows as lines of text, or as one JSON document --- */
 

@@ -29,38 +29,23 @@ const char *help_heading(enum option_group g)
     return headings[g];
 }
 
-/* The buffer is ours and far larger than any help text. */
-static void put(struct buf *b, const char *fmt, ...) PRINTF(2, 3);
-static void put(struct buf *b, const char *fmt, ...)
-{
-    char line[512];
-    struct err e;
-    va_list ap;
-
-    va_start(ap, fmt);
-    vsnprintf(line, sizeof(line), fmt, ap);
-    va_end(ap);
-    if (buf_put(b, str_of(line), &e) < 0)
-        assert(!"help fits");
-}
-
 /* A flag and what it is for, on as many lines as it takes. */
 static void put_wrapped(struct buf *b, const char *flag, const char *text)
 {
     size_t taken = strlen(flag) > HELP_COLUMN ? strlen(flag) : HELP_COLUMN;
     size_t room = HELP_WIDTH - taken - 4;
 
-    put(b, "  %-*s  ", HELP_COLUMN, flag);
+    buf_printf(b, "  %-*s  ", HELP_COLUMN, flag);
     while (strlen(text) > room) {
         size_t n = room;
         while (n > 0 && text[n] != ' ')
             n--;
         assert(n > 0); /* no word is that long */
-        put(b, "%.*s\n  %-*s  ", (int)n, text, HELP_COLUMN, "");
+        buf_printf(b, "%.*s\n  %-*s  ", (int)n, text, HELP_COLUMN, "");
         text += n + 1;
         room = HELP_WIDTH - HELP_COLUMN - 4;
     }
-    put(b, "%s\n", text);
+    buf_printf(b, "%s\n", text);
 }
 
 static void put_option(struct buf *b, const struct option *o, const struct settings *defaults)
@@ -87,11 +72,11 @@ static void put_group(struct buf *b, const struct command *c, enum option_group 
             (options[i].not_from & IN(SOURCE_FLAG)))
             continue;
         if (!any)
-            put(b, "\n%s:\n", headings[g]);
+            buf_printf(b, "\n%s:\n", headings[g]);
         any = true;
         if (g == GROUP_WORK && options[i].type == OPTION_WORK && options[i].work == WORK_CODE) {
-            put(b, "  %-*s  Run the file SCRIPT as one cell.\n", HELP_COLUMN, "SCRIPT");
-            put(b, "  %-*s  Run standard input as one cell.\n", HELP_COLUMN, "-");
+            buf_printf(b, "  %-*s  Run the file SCRIPT as one cell.\n", HELP_COLUMN, "SCRIPT");
+            buf_printf(b, "  %-*s  Run standard input as one cell.\n", HELP_COLUMN, "-");
         }
         put_option(b, &options[i], defaults);
     }
@@ -102,20 +87,21 @@ void help_command(const struct command *c, struct buf *ret)
     struct settings defaults;
 
     settings_init(&defaults);
-    put(ret, "usage: retort %s %s\n\n%s\n", c->name, c->args, c->text);
+    buf_printf(ret, "usage: retort %s %s\n\n%s\n", c->name, c->args, c->text);
     for (enum option_group g = 0; g < GROUP__COUNT; g++)
         put_group(ret, c, g, &defaults);
     if (c->notes)
-        put(ret, "\n%s", c->notes);
+        buf_printf(ret, "\n%s", c->notes);
     settings_done(&defaults);
 }
 
 void help_program(const struct command *const *commands, size_t count, struct buf *ret)
 {
-    put(ret, "usage: retort COMMAND [OPTION]...\n\n"
-             "Sealed, warm Python sessions, ready in milliseconds.\n\nCommands:\n");
+    buf_printf(ret, "usage: retort COMMAND [OPTION]...\n\n"
+                    "Sealed, warm Python sessions, ready in milliseconds.\n\nCommands:\n");
     for (size_t i = 0; i < count; i++)
-        put(ret, "  %-*s  %s\n", HELP_COLUMN, commands[i]->name, commands[i]->text);
-    put(ret, "\n  %-*s  Print the options of a command.\n", HELP_COLUMN, "retort COMMAND --help");
-    put(ret, "  %-*s  Print the version.\n", HELP_COLUMN, "retort --version");
+        buf_printf(ret, "  %-*s  %s\n", HELP_COLUMN, commands[i]->name, commands[i]->text);
+    buf_printf(ret, "\n  %-*s  Print the options of a command.\n", HELP_COLUMN,
+               "retort COMMAND --help");
+    buf_printf(ret, "  %-*s  Print the version.\n", HELP_COLUMN, "retort --version");
 }

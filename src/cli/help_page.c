@@ -67,21 +67,6 @@ static const char opening[] =
     "started "
     "the server it is\nroot no longer, so the file must be readable for the server's own user.\n";
 
-/* The buffer is ours and far larger than the page. */
-static void put(struct buf *b, const char *fmt, ...) PRINTF(2, 3);
-static void put(struct buf *b, const char *fmt, ...)
-{
-    char line[1024];
-    struct err e;
-    va_list ap;
-
-    va_start(ap, fmt);
-    vsnprintf(line, sizeof(line), fmt, ap);
-    va_end(ap);
-    if (buf_put(b, str_of(line), &e) < 0)
-        assert(!"the page fits");
-}
-
 static void put_range(struct buf *b, const struct option *o)
 {
     struct option bound = *o;
@@ -89,12 +74,12 @@ static void put_range(struct buf *b, const struct option *o)
     char least[64], most[64];
 
     if (o->choices) {
-        put(b, " One of");
+        buf_printf(b, " One of");
         for (const char *p = o->choices, *end; p; p = *end ? end + 1 : NULL) {
             end = p + strcspn(p, "|");
-            put(b, "%s `%.*s`", p == o->choices ? "" : ",", (int)(end - p), p);
+            buf_printf(b, "%s `%.*s`", p == o->choices ? "" : ",", (int)(end - p), p);
         }
-        put(b, ".");
+        buf_printf(b, ".");
     }
     if (o->max == 0)
         return;
@@ -103,7 +88,7 @@ static void put_range(struct buf *b, const struct option *o)
     option_show(&bound, &s, least, sizeof(least));
     s.pool.limits.wall_ms = o->max;
     option_show(&bound, &s, most, sizeof(most));
-    put(b, " From %s to %s.", least, most);
+    buf_printf(b, " From %s to %s.", least, most);
 }
 
 static void put_row(struct buf *b, const struct option *o, const struct settings *defaults)
@@ -112,24 +97,23 @@ static void put_row(struct buf *b, const struct option *o, const struct settings
 
     option_show_default(o, defaults, value, sizeof(value));
     option_env_name(o, env);
-    put(b, "| `%s` | %s%s%s | %s | ", o->name, o->not_from & IN(SOURCE_ENV) ? "" : "`",
-        o->not_from & IN(SOURCE_ENV) ? "flag only" : env, o->not_from & IN(SOURCE_ENV) ? "" : "`",
-        *value ? value : "no");
-    put(b, "%s", o->text);
+    buf_printf(b, "| `%s` | %s%s%s | %s | ", o->name, o->not_from & IN(SOURCE_ENV) ? "" : "`",
+               o->not_from & IN(SOURCE_ENV) ? "flag only" : env,
+               o->not_from & IN(SOURCE_ENV) ? "" : "`", *value ? value : "no");
+    buf_printf(b, "%s", o->text);
     put_range(b, o);
     if (o->also)
-        put(b, " Also `%s`%s%s.", o->also, o->also_unit ? ", in " : "",
-            o->also_unit ? o->also_unit : "");
-    put(b, " |\n");
+        buf_printf(b, " Also `%s`%s%s.", o->also, o->also_unit ? ", in " : "",
+                   o->also_unit ? o->also_unit : "");
+    buf_printf(b, " |\n");
 }
 
 void help_page(const struct command *c, struct buf *ret)
 {
     struct settings defaults;
-    struct err e;
 
     settings_init(&defaults);
-    if (buf_put(ret, STR(opening), &e) < 0)
+    if (buf_put(ret, STR(opening)) < 0)
         assert(!"the page fits");
     for (enum option_group g = 0; g < GROUP__COUNT; g++) {
         bool any = false;
@@ -139,8 +123,9 @@ void help_page(const struct command *c, struct buf *ret)
                 o->at == offsetof(struct settings, help))
                 continue;
             if (!any)
-                put(ret, "\n## %s\n\n| name | environment | default | |\n|---|---|---|---|\n",
-                    help_heading(g));
+                buf_printf(ret,
+                           "\n## %s\n\n| name | environment | default | |\n|---|---|---|---|\n",
+                           help_heading(g));
             any = true;
             put_row(ret, o, &defaults);
         }

@@ -182,11 +182,8 @@ static int list(struct desk *d, struct err *e)
 static int revoke_key(struct db *db, void *arg, struct err *e)
 {
     struct desk *d = arg;
-    struct timespec now;
-    int rc;
+    int rc = db_key_revoke(db, d->id, time_now_ms(), e);
 
-    clock_gettime(CLOCK_REALTIME, &now);
-    rc = db_key_revoke(db, d->id, (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000, e);
     if (rc == 0)
         return err_set(e, ERR_MISSING, "there is no key %s; see retort keys list", d->id);
     return rc;

@@ -1,5 +1,5 @@
 /*
- * retort mcp: a house for one client, on standard input and output.
+ * retort mcp: a server for one client, on standard input and output.
  *
  * Theory of operation: clients start it to ask what there is, and often for no more than
  * that; so at first there is the protocol and nothing else, no Python, no file, no other
@@ -15,11 +15,10 @@
  * is first; then everything is let go in reverse order. If it is killed, the warden and
  * the janitor see that, and do the same.
  */
-#include "doors/mcp/mcp.h"
 #include "agent/agent.h"
 #include "cli/janitor.h"
 #include "cli/serve_int.h"
-#include "doors/azure/azure.h"
+#include "doors/ubik/ubik.h"
 #include "loop/loop.h"
 
 #include <fcntl.h>
@@ -38,7 +37,7 @@ struct local {
     int status;
     struct loop *loop; /* owned, as are the rest */
     struct mcp *mcp;
-    struct seeds seeds; /* whose tools are shown; or nothing */
+    struct doors doors; /* whose tools are shown; or nothing */
     struct model_set model_set;
     struct models *models;
 
@@ -167,7 +166,7 @@ static int (*const steps[])(struct local *lo, struct err *e) = {
     reach_state, complete_pools, open_store, start_service, start_agent,
 };
 
-/* Blocks for as long as it takes to build a house, a few tenths of a second, once. */
+/* Builds the service with the first call that needs it; this blocks for some tenths of a second. */
 static struct service *the_service(void *arg, struct err *e)
 {
     struct local *lo = arg;
@@ -222,14 +221,14 @@ static void stop(void *arg)
 static void take_down(struct local *lo)
 {
     mcp_free(lo->mcp);
-    seeds_stop(&lo->seeds);
+    doors_stop(&lo->doors);
     agent_free(lo->agent);
     service_free(lo->service);
     if (lo->store)
         store_close(lo->store);
     loop_later(lo->loop, stop, lo->loop);
     loop_run(lo->loop);
-    seeds_free(&lo->seeds); /* what their calls began has ended */
+    doors_free(&lo->doors); /* what their calls began has ended */
     models_free(lo->models);
     model_set_done(&lo->model_set);
     engine_free(lo->engine);
@@ -247,14 +246,15 @@ static bool has_model(const struct local *lo)
     return models_find(lo->models, "local", (struct str){0}) != NULL;
 }
 
-/* What is shown, where it is not our own. */
-static const struct face *face_of(struct local *lo)
+/* The door whose tools are shown. */
+static enum door_kind shown(const struct local *lo)
 {
-    return lo->s->tools == TOOLS_QWEN     ? qwen_face(lo->seeds.qwen.room)
-           : lo->s->tools == TOOLS_PRISME ? prisme_face(lo->seeds.prisme.room)
-           : lo->s->tools == TOOLS_AZURE  ? azure_face()
-           : lo->s->tools == TOOLS_UBIK   ? ubik_face(lo->seeds.ubik.room)
-                                          : NULL;
+    static const enum door_kind doors[] = {
+        [TOOLS_NATIVE] = DOOR_MCP,  [TOOLS_QWEN] = DOOR_QWEN, [TOOLS_PRISME] = DOOR_PRISME,
+        [TOOLS_AZURE] = DOOR_AZURE, [TOOLS_UBIK] = DOOR_UBIK,
+    };
+
+    return doors[lo->s->tools];
 }
 
 static void live(struct local *lo, pid_t parent)
@@ -266,10 +266,9 @@ static void live(struct local *lo, pid_t parent)
         .arg = lo,
         .answer_ms = lo->s->serve.answer_ms,
         .outside = pools_reach_out(lo->s),
-        .fixtures = lo->s->fixtures,
-        .face = face_of(lo),
-        .thinks = &tool_code_execution,
-        .thinks_ctx = lo->seeds.ubik.room,
+        .tool_set = door_tool_set(&lo->doors, shown(lo)),
+        .agent_tool = &tool_code_execution,
+        .agent_tool_ctx = ubik_backend(lo->doors.at[DOOR_UBIK].room),
         .has_model = has_model(lo),
     };
 
@@ -285,17 +284,21 @@ static void live(struct local *lo, pid_t parent)
         signal(ends[i], SIG_DFL);
 }
 
-static int build_seeds(struct local *lo, struct err *e)
+static int build_doors(struct local *lo, struct err *e)
 {
-    const struct seeds_config config = {
+    const struct doors_config config = {
         .settings = lo->s,
         .mcp = {.loop = lo->loop, .has_model = has_model(lo)},
         .agent = the_agent,
         .agent_arg = lo
     };
 
-    seeds_ubik(&lo->seeds, &config);
-    return lo->s->tools == TOOLS_NATIVE ? 0 : seeds_rooms(&lo->seeds, &config, e);
+    for (enum door_kind k = 0; k < DOORS; k++)
+        if ((k == DOOR_UBIK || k == shown(lo) ||
+             (k == DOOR_PRISME_AGENT && shown(lo) == DOOR_PRISME)) &&
+            door_make(&lo->doors, k, &config, e) < 0)
+            return -1;
+    return 0;
 }
 
 /* At once, as the keys may be for root alone to read; nobody is asked yet. */
@@ -325,7 +328,7 @@ int mcp_main(const struct settings *s)
     memory_give_back();
     signal(SIGPIPE, SIG_IGN);
     lo.loop = loop_new();
-    if (build_models(&lo, &e) == 0 && build_seeds(&lo, &e) == 0) {
+    if (build_models(&lo, &e) == 0 && build_doors(&lo, &e) == 0) {
         live(&lo, parent);
     } else {
         fprintf(stderr, "retort: %s\n", e.text);

@@ -1,4 +1,4 @@
-/* The models of the settings, with their keys: read while we may still read them. */
+/* The models of the settings, and their keys, which are read while we still have the right to. */
 #include "cli/serve_int.h"
 
 #include <fcntl.h>

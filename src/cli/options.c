@@ -75,8 +75,6 @@ const struct option options[] = {
      .metavar = "LEVEL", .choices = "error|warn|info|debug", .text = "What is logged on stderr."},
     {"log-format",      0, OPTION_CHOICE, GROUP_SERVER, SERVE, AT(serve.log_format),
      .metavar = "FORMAT", .choices = "text|json", .text = "Lines for people, or for programs."},
-    {"conformance-fixtures", 0, OPTION_BOOL, GROUP_SERVER, SERVE | MCP, AT(fixtures),
-     .not_from = FLAG_ONLY, .text = "For tests of MCP alone: show what its conformance suite wants."},
 
     {"tls-cert",        0, OPTION_PATH, GROUP_ACCESS, SERVE, AT(serve.tls_cert), .metavar = "FILE",
      .unset = "none", .text = "Speak TLS with the certificates of this PEM file."},

@@ -1,4 +1,4 @@
-/* What must hold before the server starts, and what is looked up for it. */
+/* Checks before the server starts, and lookups for its start. */
 #include "cli/serve_int.h"
 #include "egress/egress.h"
 #include "sandbox/probe.h"

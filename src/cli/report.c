@@ -24,21 +24,6 @@ static void emit(struct report *r, const struct buf *text)
         log_debug("doctor: %s", r->failed.text);
 }
 
-/* Every line is ours and short of the ceiling. */
-static void put(struct buf *b, const char *fmt, ...) PRINTF(2, 3);
-static void put(struct buf *b, const char *fmt, ...)
-{
-    char line[1024];
-    struct err e;
-    va_list ap;
-
-    va_start(ap, fmt);
-    vsnprintf(line, sizeof(line), fmt, ap);
-    va_end(ap);
-    if (buf_put(b, str_of(line), &e) < 0)
-        log_debug("doctor: a line was cut: %s", e.text);
-}
-
 static size_t columns(struct str s)
 {
     size_t n = 0;
@@ -67,22 +52,22 @@ static void put_wrapped(struct buf *b, const char *text, size_t indent, size_t a
         while (*text && is_gap(*text))
             text++;
         if (!first && at + 1 + columns(word) > WIDTH) {
-            put(b, "\n%*s", (int)indent, "");
+            buf_printf(b, "\n%*s", (int)indent, "");
             at = indent;
             first = true;
         }
-        put(b, "%s%.*s", first ? "" : " ", (int)word.n, word.p);
+        buf_printf(b, "%s%.*s", first ? "" : " ", (int)word.n, word.p);
         at += columns(word) + !first;
         first = false;
     }
-    put(b, "\n");
+    buf_printf(b, "\n");
 }
 
 static void put_note(struct buf *b, const char *label, const char *text)
 {
     if (!text || !*text)
         return;
-    put(b, "%*s%s", DETAIL_AT, "", label);
+    buf_printf(b, "%*s%s", DETAIL_AT, "", label);
     put_wrapped(b, text, DETAIL_AT, DETAIL_AT + strlen(label));
 }
 
@@ -90,21 +75,19 @@ static void show_row(struct report *r, const struct row *row)
 {
     const char *on = r->colour ? colour_of[row->state] : "";
     const char *off = r->colour ? "\033[0m" : "";
-    struct buf b;
+    AUTO(buf_done) struct buf b = BUF(TEXT_MAX);
 
-    buf_init(&b, TEXT_MAX);
     if (!r->section || strcmp(r->section, row->section) != 0)
-        put(&b, "\n%s\n", row->section);
+        buf_printf(&b, "\n%s\n", row->section);
     r->section = row->section;
-    put(&b, "  %s%-*s%s%-*s", on, NAME_AT - 2, layer_state_name(row->state), off,
-        DETAIL_AT - NAME_AT, row->name);
+    buf_printf(&b, "  %s%-*s%s%-*s", on, NAME_AT - 2, layer_state_name(row->state), off,
+               DETAIL_AT - NAME_AT, row->name);
     put_wrapped(&b, row->detail, DETAIL_AT, DETAIL_AT);
     if (row->state != LAYER_OK) {
         put_note(&b, "Cost: ", row->cost);
         put_note(&b, "Help: ", row->remedy);
     }
     emit(r, &b);
-    buf_done(&b);
 }
 
 /* --- JSON --- */
@@ -112,15 +95,12 @@ static void show_row(struct report *r, const struct row *row)
 /* Paths and messages of the system may hold any bytes. */
 static json_t *text_value(const char *text)
 {
-    struct buf clean;
-    struct err e;
+    AUTO(buf_done) struct buf clean = BUF(TEXT_MAX);
     json_t *v;
 
-    buf_init(&clean, TEXT_MAX);
-    if (utf8_put(&clean, str_of(text), &e) < 0)
+    if (utf8_put(&clean, str_of(text)) < 0)
         clean.n = 0;
     v = json_stringn_nocheck(clean.n ? clean.p : "", clean.n);
-    buf_done(&clean);
     return v;
 }
 
@@ -150,14 +130,12 @@ static bool wants_colour(void)
 
 static void begin_text(struct report *r, const struct utsname *host)
 {
-    struct buf b;
+    AUTO(buf_done) struct buf b = BUF(TEXT_MAX);
 
-    buf_init(&b, TEXT_MAX);
-    put(&b, "retort %s on %s %s, %s, ", RETORT_VERSION, host->sysname, host->release,
-        host->machine);
-    put(&b, geteuid() == 0 ? "as root\n" : "as user %u\n", (unsigned)geteuid());
+    buf_printf(&b, "retort %s on %s %s, %s, ", RETORT_VERSION, host->sysname, host->release,
+               host->machine);
+    buf_printf(&b, geteuid() == 0 ? "as root\n" : "as user %u\n", (unsigned)geteuid());
     emit(r, &b);
-    buf_done(&b);
 }
 
 void report_begin(struct report *r, bool json)
@@ -199,30 +177,26 @@ void report_fact(struct report *r, const char *key, json_t *value)
 static void end_json(struct report *r, const char *verdict, int status)
 {
     AUTO_FREE char *text = NULL;
-    struct buf whole;
+    AUTO(buf_done) struct buf whole = BUF(256 * KiB);
 
     report_fact(r, "verdict", text_value(verdict));
     report_fact(r, "exit", json_integer(status));
     text = json_dumps(r->root, JSON_COMPACT | JSON_REAL_PRECISION(6));
-    buf_init(&whole, 256 * KiB);
-    if (!text || buf_put(&whole, str_of(text), &r->failed) < 0 ||
-        buf_put(&whole, STR("\n"), &r->failed) < 0)
+    if (!text || buf_put(&whole, str_of(text)) < 0 || buf_put(&whole, STR("\n")) < 0)
         err_set(&r->failed, ERR_HOST, "the document does not fit into memory");
     emit(r, &whole);
-    buf_done(&whole);
 }
 
 static void end_text(struct report *r, const char *verdict, int status)
 {
     static const char label[] = "verdict: ";
-    struct buf b;
+    AUTO(buf_done) struct buf b = BUF(TEXT_MAX);
 
-    buf_init(&b, TEXT_MAX);
-    put(&b, "\n%s%s%s", r->colour ? colour_of[status == EXIT_OK ? LAYER_OK : LAYER_MISSING] : "",
-        label, r->colour ? "\033[0m" : "");
+    buf_printf(&b, "\n%s%s%s",
+               r->colour ? colour_of[status == EXIT_OK ? LAYER_OK : LAYER_MISSING] : "", label,
+               r->colour ? "\033[0m" : "");
     put_wrapped(&b, verdict, sizeof(label) - 1, sizeof(label) - 1);
     emit(r, &b);
-    buf_done(&b);
 }
 
 int report_end(struct report *r, const char *verdict, int status)

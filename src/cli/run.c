@@ -16,7 +16,7 @@ struct run {
     const struct settings *s; /* borrowed */
     struct sources sources;
     struct inputs inputs;
-    struct keep keep;
+    struct artifacts artifacts;
     struct show show;
     struct doc doc; /* with --json, in place of show */
     char guest_dir[PATH_MAX];
@@ -135,10 +135,10 @@ static void on_event(void *arg, const struct event *ev)
 
     if (r->finished || (ev->kind == EVENT_FILE && ev->file.unlisted))
         return;
-    if (ev->kind == EVENT_FILE && keep_file(&r->keep, r->session, ev, &e) < 0)
+    if (ev->kind == EVENT_FILE && artifacts_file(&r->artifacts, r->session, ev, &e) < 0)
         complain(r, &e);
     if ((ev->kind == EVENT_DISPLAY || ev->kind == EVENT_RESULT) && image_part(ev) &&
-        keep_figure(&r->keep, r->session, image_part(ev), figure, &e) < 0)
+        artifacts_figure(&r->artifacts, r->session, image_part(ev), figure, &e) < 0)
         complain(r, &e);
     if (r->s->json)
         doc_event(&r->doc, ev);
@@ -268,7 +268,7 @@ static int check_python(const char *python, struct err *e)
 static int prepare(struct run *r, struct err *e)
 {
     if (sources_load(&r->sources, r->s, e) < 0 || inputs_open(&r->inputs, r->s, e) < 0 ||
-        check_python(r->s->pool.python, e) < 0 || keep_open(&r->keep, r->s, e) < 0) {
+        check_python(r->s->pool.python, e) < 0 || artifacts_open(&r->artifacts, r->s, e) < 0) {
         e->kind = ERR_CALLER;
         return -1;
     }
@@ -320,13 +320,11 @@ static void report_json(struct run *r)
 
 static void report_text(struct run *r)
 {
-    struct buf line;
+    AUTO(buf_done) struct buf line = BUF(8 * KiB);
     struct err e;
 
-    buf_init(&line, 8 * KiB);
-    if (r->status != EXIT_PIPE && keep_summary(&r->keep, &line, &e) == 0 && line.n > 0)
+    if (r->status != EXIT_PIPE && artifacts_summary(&r->artifacts, &line, &e) == 0 && line.n > 0)
         term_line(&r->show.err, "%.*s", (int)line.n, line.p);
-    buf_done(&line);
 }
 
 static void stop(void *arg)
@@ -363,14 +361,14 @@ static void done(struct run *r)
 {
     show_done(&r->show);
     doc_done(&r->doc);
-    keep_done(&r->keep);
+    artifacts_done(&r->artifacts);
     inputs_done(&r->inputs);
     sources_done(&r->sources);
 }
 
 int run_main(const struct settings *s)
 {
-    struct run r = {.s = s, .keep.dir = -1};
+    struct run r = {.s = s, .artifacts.dir = -1};
     struct err e;
 
     show_init(&r.show);

@@ -1,5 +1,5 @@
 /*
- * retort serve: builds the house and lives in it until it is told to go.
+ * retort serve: builds the server and runs it until a signal ends it.
  *
  * Theory of operation: what needs root or may be refused comes first, while there
  * is one thread and nothing to take back (prepare): the settings, the floor, the
@@ -14,12 +14,7 @@
 #include "agent/agent.h"
 #include "cli/serve_int.h"
 #include "cli/state.h"
-#include "doors/anthropic/anthropic.h"
-#include "doors/azure/azure.h"
 #include "doors/http/http.h"
-#include "doors/mcp/mcp.h"
-#include "doors/operator/operator.h"
-#include "doors/rest/rest.h"
 #include "loop/loop.h"
 
 #include <signal.h>
@@ -53,11 +48,7 @@ struct server {
     struct service *service;
     struct agent *agent;
     struct http *http;
-    struct mcp *mcp;
-    struct azure *azure;
-    struct anthropic *anthropic;
-    struct door rest, operator, mcp_door, azure_door, anthropic_door;
-    struct seeds seeds;
+    struct doors doors;
     char address[ADDRESS_SHOWN]; /* of the first listener on TCP, or "" */
     struct timer *tick;          /* until a pool is up; then until nobody is left */
     struct timer *limit;         /* of the draining */
@@ -146,74 +137,6 @@ static struct service *the_service(void *arg, struct err *e)
     return sv->service;
 }
 
-static int build_seeds(struct server *sv, const struct mcp_config *mcp, struct err *e)
-{
-    const struct seeds_config config = {.settings = sv->s,
-                                        .mcp = *mcp,
-                                        .address = sv->address,
-                                        .agent = the_agent,
-                                        .agent_arg = sv};
-
-    for (size_t i = 0; i < sv->listeners.count && !*sv->address; i++)
-        if (sv->listeners.item[i].address.at.any.sa_family != AF_UNIX)
-            listener_show(&sv->listeners.item[i], sv->s->serve.tls_cert != NULL, sv->address);
-    return seeds_open(&sv->seeds, &config, e);
-}
-
-static void build_anthropic(struct server *sv)
-{
-    const struct anthropic_config config = {
-        .loop = sv->loop,
-        .models = sv->models,
-        .download_uploads = sv->s->anthropic.download_uploads,
-        .pool = sv->s->anthropic.pool,
-        .timeout_ms = sv->s->anthropic.timeout_ms,
-        .cell_ms = sv->s->anthropic.cell_ms,
-        .turns = sv->s->anthropic.turns,
-        .wall_ms = sv->s->anthropic.wall_ms,
-        .idle_ms = sv->s->anthropic.idle_ms,
-        .answer_ms = sv->s->anthropic.answer_ms,
-        .approval_ms = sv->s->anthropic.approval_ms,
-        .capture_cwd = sv->s->anthropic.capture_cwd,
-    };
-
-    sv->anthropic = anthropic_new(&config);
-    anthropic_door_init(&sv->anthropic_door, sv->anthropic);
-    http_add(sv->http, &sv->anthropic_door);
-}
-
-static bool has_pool(const struct server *sv, const char *name)
-{
-    struct pool_info info;
-
-    for (size_t i = 0; i < service_pool_count(sv->service); i++) {
-        service_pool_get(sv->service, i, &info);
-        if (strcmp(info.pool->name, name) == 0)
-            return true;
-    }
-    return false;
-}
-
-/* Else it would show with the first request. */
-static int check_pools(const struct server *sv, struct err *e)
-{
-    const struct {
-        const char *option, *name;
-    } rows[] = {
-        {"qwen-pool",      sv->s->qwen.pool     },
-        {"prisme-pool",    sv->s->prisme.pool   },
-        {"anthropic-pool", sv->s->anthropic.pool},
-        {"ubik-pool",      sv->s->ubik.pool     },
-    };
-    char shown[NAME_SHOWN];
-
-    for (size_t i = 0; i < COUNT(rows); i++)
-        if (rows[i].name && !has_pool(sv, rows[i].name))
-            return err_set(e, ERR_CALLER, "--%s: there is no pool %s", rows[i].option,
-                           name_show(shown, str_of(rows[i].name)));
-    return 0;
-}
-
 static int build_doors(struct server *sv, struct err *e)
 {
     const struct serve_settings *s = &sv->s->serve;
@@ -228,38 +151,31 @@ static int build_doors(struct server *sv, struct err *e)
         .tls_key = s->tls_key ? sv->key.path : NULL,
         .tls_ca = s->tls_client_ca ? sv->client_ca.path : NULL,
     };
-    struct mcp_config mcp = {.loop = sv->loop,
-                             .service = the_service,
-                             .arg = sv,
-                             .answer_ms = sv->s->serve.answer_ms,
-                             .outside = pools_reach_out(sv->s),
-                             .fixtures = sv->s->fixtures,
-                             .public_url = s->public_url,
-                             .oauth_servers = s->oauth_servers};
+    struct doors_config doors = {
+        .settings = sv->s,
+        .models = sv->models,
+        .address = sv->address,
+        .agent = the_agent,
+        .agent_arg = sv,
+        .mcp = {.loop = sv->loop,
+                .service = the_service,
+                .arg = sv,
+                .answer_ms = s->answer_ms,
+                .outside = pools_reach_out(sv->s),
+                .public_url = s->public_url,
+                .oauth_servers = s->oauth_servers}
+    };
 
-    if (check_pools(sv, e) < 0 || state_secret(sv->s->state, mcp.secret, sizeof(mcp.secret), e) < 0)
+    if (state_secret(sv->s->state, doors.mcp.secret, sizeof(doors.mcp.secret), e) < 0)
         return -1;
-    sv->http = http_new(sv->loop, &config, e);
-    if (!sv->http)
+    for (size_t i = 0; i < sv->listeners.count && !*sv->address; i++)
+        if (sv->listeners.item[i].address.at.any.sa_family != AF_UNIX)
+            listener_show(&sv->listeners.item[i], s->tls_cert != NULL, sv->address);
+    doors.mcp.has_model = models_find(sv->models, "", (struct str){0}) != NULL;
+    sv->http = doors.http = http_new(sv->loop, &config, e);
+    if (!sv->http || doors_open(&sv->doors, &doors, e) < 0)
         return -1;
-    rest_door_init(&sv->rest, sv->http);
-    operator_door(&sv->operator, sv->http);
-    mcp.has_model = models_find(sv->models, "", (struct str){0}) != NULL;
-    if (build_seeds(sv, &mcp, e) < 0)
-        return -1;
-    mcp.thinks = &tool_code_execution;
-    mcp.thinks_ctx = sv->seeds.ubik.room;
-    sv->mcp = mcp_new(&mcp);
-    mcp_follow(sv->mcp, sv->service);
-    mcp_door_init(&sv->mcp_door, sv->mcp);
-    http_add(sv->http, &sv->rest);
-    http_add(sv->http, &sv->operator);
-    http_add(sv->http, &sv->mcp_door);
-    sv->azure = azure_new(sv->mcp);
-    azure_door_init(&sv->azure_door, sv->azure);
-    http_add(sv->http, &sv->azure_door);
-    build_anthropic(sv);
-    seeds_add(&sv->seeds, sv->http);
+    mcp_follow(sv->doors.at[DOOR_MCP].mcp, sv->service);
     for (size_t i = 0; i < sv->listeners.count; i++) {
         struct listener *l = &sv->listeners.item[i];
         if (http_listen(sv->http, take_fd(&l->fd), l->local, e) < 0)
@@ -313,11 +229,10 @@ static void reload_settings(struct server *sv)
 {
     static const char *const at_once[] = {"log-level", "log-format", NULL};
     struct settings fresh;
-    struct buf changed;
+    AUTO(buf_done) struct buf changed = BUF(CHANGES_MAX);
     struct err e;
 
     settings_init(&fresh);
-    buf_init(&changed, CHANGES_MAX);
     if (settings_load(&fresh, &command_serve, sv->s->argc, sv->s->argv, &e) < 0) {
         log_error("reload: %s; the settings stay as they are", e.text);
     } else {
@@ -328,7 +243,6 @@ static void reload_settings(struct server *sv)
             log_warn("reload: these take a restart: %.*s", (int)changed.n, changed.p);
         log_info("reload: keys and the log's settings are read again");
     }
-    buf_done(&changed);
     settings_done(&fresh);
 }
 
@@ -360,7 +274,7 @@ static void on_limit(void *arg)
     loop_stop(sv->loop);
 }
 
-/* Nothing can be run any more, and nobody but root can start another: whoever started us does. */
+/* Nothing can be run any more, and only root can start another warden: our parent restarts us. */
 static void on_warden_lost(void *arg)
 {
     struct server *sv = arg;
@@ -385,9 +299,7 @@ static void on_end(void *arg, int signum)
              (double)sv->s->serve.drain_ms / 1000);
     notify_say(sv->notify, "STOPPING=1");
     http_close_listeners(sv->http);
-    mcp_drain(sv->mcp);
-    seeds_drain(&sv->seeds);
-    anthropic_drain(sv->anthropic);
+    doors_drain(&sv->doors);
     agent_drain(sv->agent);
     service_drain(sv->service, on_empty, sv);
     timer_set(sv->limit, sv->s->serve.drain_ms);
@@ -404,12 +316,9 @@ static void take_down(struct server *sv)
 {
     timer_free(sv->tick);
     timer_free(sv->limit);
-    anthropic_close(sv->anthropic);
-    mcp_free(sv->mcp);
-    seeds_free_mcp(&sv->seeds);
+    doors_stop(&sv->doors);
     if (sv->http)
         http_free(sv->http);
-    seeds_stop(&sv->seeds);
     agent_free(sv->agent);
     if (sv->service)
         service_free(sv->service);
@@ -419,9 +328,7 @@ static void take_down(struct server *sv)
         loop_later(sv->loop, stop, sv->loop);
         loop_run(sv->loop);
     }
-    azure_free(sv->azure); /* a request may outlive the listeners */
-    anthropic_free(sv->anthropic);
-    seeds_free(&sv->seeds);
+    doors_free(&sv->doors); /* a request may outlive the listeners */
     models_free(sv->models);
     model_set_done(&sv->model_set);
     engine_free(sv->engine);
@@ -454,14 +361,12 @@ static void live(struct server *sv)
 
 static int check_config(const struct settings *s)
 {
-    struct buf text;
+    AUTO(buf_done) struct buf text = BUF(CHECK_MAX);
     struct err e;
     int rc;
 
-    buf_init(&text, CHECK_MAX);
     config_show(s, &text);
     rc = fd_write_all(STDOUT_FILENO, buf_str(&text), &e);
-    buf_done(&text);
     return rc < 0 ? EXIT_OURS : EXIT_OK;
 }
 

@@ -1,13 +1,12 @@
-/* Private to serve and mcp: serve.c lives the server's life, ready.c checks what must hold before
- * it, hello.c says where it can be reached, house.c builds what mcp.c has, too. */
+/* Private to serve and mcp: serve.c runs the server, ready.c checks what must hold before it
+ * starts, hello.c says where it can be reached, service_build.c builds what serve.c and mcp.c
+ * share. */
 #pragma once
 
 #include "cli/cli_int.h"
 #include "cli/listen.h"
 #include "doors/mcp/mcp.h"
 #include "doors/prisme/prisme.h"
-#include "doors/qwen/qwen.h"
-#include "doors/ubik/ubik.h"
 #include "model/model.h"
 
 /* Refuses a machine below --isolation-floor. Runs processes of its own. */
@@ -28,7 +27,7 @@ int preload_default(struct service_pool *p, struct err *e) MUST_CHECK;
 int file_keep(const char *flag, const char *path, char ret[KEPT_PATH_MAX],
               struct err *e) MUST_CHECK;
 
-/* --- house.c: what mcp builds, too --- */
+/* --- service_build.c: the service builder of serve and mcp --- */
 
 /* Before there is more than one thread. */
 void memory_give_back(void);
@@ -58,51 +57,50 @@ int model_set_open(struct model_set *set, const struct settings *s, struct err *
 struct models *model_set_start(struct model_set *set, struct loop *l, struct err *e);
 void model_set_done(struct model_set *set);
 
-/* --- seeds.c: the doors that speak for other systems --- */
+/* --- doors.c: one row per door --- */
 
-struct seeds {
-    struct {
-        struct qwen *room; /* owned, as are the rest */
-        struct mcp *mcp;
-        struct door door, mcp_door;
-    } qwen;
-    struct {
-        struct prisme *room;
-        struct ubik *thinker; /* of its tool that needs a model */
-        struct env_var env[PRISME_ENV];
-        struct mcp *mcp;
-        struct door door, mcp_door;
-        char key[256]; /* signs the tokens of trusted sources */
-        size_t key_n;
-    } prisme;
-    struct {
-        struct ubik *room;
-        struct mcp *mcp;
-        struct door door, mcp_door;
-    } ubik;
-    struct {
-        struct mcp *mcp;
-        struct door mcp_door;
-    } azure; /* the first pool's; serve.c has the rest */
+enum door_kind {
+    DOOR_REST,
+    DOOR_OPERATOR,
+    DOOR_UBIK,
+    DOOR_MCP,
+    DOOR_AZURE,
+    DOOR_ANTHROPIC,
+    DOOR_QWEN,
+    DOOR_PRISME,
+    DOOR_PRISME_AGENT, /* what Prisme's tool that needs a model works with */
+    DOORS
 };
 
-struct seeds_config {
-    const struct settings *settings; /* borrowed: outlives them */
-    struct mcp_config mcp;           /* what every MCP room of theirs has */
-    const char *address;             /* "http://127.0.0.1:8000", or NULL; borrowed */
+struct doors {
+    struct {
+        void *room;      /* owned, or NULL */
+        struct mcp *mcp; /* owned, or NULL */
+        struct door door, mcp_door;
+    } at[DOORS];
+    char prisme_key[256]; /* signs the tokens of trusted sources */
+    size_t prisme_key_n;
+    struct env_var prisme_env[PRISME_ENV];
+};
+
+struct doors_config {
+    const struct settings *settings; /* borrowed: outlives them, as do the rest */
+    struct http *http;               /* NULL: for door_make() alone */
+    struct models *models;
+    struct mcp_config mcp; /* what every MCP server of theirs has */
+    const char *address;   /* "http://127.0.0.1:8000", or NULL */
     /* The agent, made when it is needed; NULL with *e when it cannot be made. */
     struct agent *(*agent)(void *arg, struct err *e);
     void *agent_arg;
 };
-/* The rooms alone, without doors: for one who needs a face of theirs. */
-int seeds_rooms(struct seeds *d, const struct seeds_config *c, struct err *e) MUST_CHECK;
-void seeds_ubik(struct seeds *d, const struct seeds_config *c); /* that room alone */
-int seeds_open(struct seeds *d, const struct seeds_config *c, struct err *e) MUST_CHECK;
-void seeds_add(struct seeds *d, struct http *h);
-void seeds_drain(struct seeds *d);
-void seeds_free_mcp(struct seeds *d); /* before the service, as mcp_free() */
-void seeds_stop(struct seeds *d);     /* after that, and before the agent goes */
-void seeds_free(struct seeds *d);     /* after the last request */
+int doors_open(struct doors *d, const struct doors_config *c, struct err *e) MUST_CHECK;
+/* One of them without its routes, for its tool set. */
+int door_make(struct doors *d, enum door_kind k, const struct doors_config *c,
+              struct err *e) MUST_CHECK;
+const struct tool_set *door_tool_set(const struct doors *d, enum door_kind k);
+void doors_drain(struct doors *d); /* nothing new is begun */
+void doors_stop(struct doors *d);  /* before the HTTP server, the agent and the service go */
+void doors_free(struct doors *d);  /* after the last request */
 
 /* The address and three commands to try. */
 void hello_say(const struct settings *s, const struct listeners *ls, bool keys);

@@ -17,5 +17,5 @@ int state_lock(const char *path, const struct server_user *u, struct err *e) MUS
 /* Random bytes that stay the same for as long as the directory is there, and that nobody else
  * reads: what we sign today we still know after a restart. Made when missing. */
 int state_secret(const char *path, uint8_t *ret, size_t n, struct err *e) MUST_CHECK;
-/* Whether we, whoever we are by now, get there. */
+/* Checks that the user we have become can use the state directory. */
 int state_reach(const char *path, struct err *e) MUST_CHECK;

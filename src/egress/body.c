@@ -9,7 +9,7 @@ enum { CHUNK_SIZE, CHUNK_SIZE_LF, CHUNK_DATA, CHUNK_CR, CHUNK_LF, CHUNK_LAST_CR,
 
 #define SIZE_DIGITS 12
 
-void body_init(struct body *b, const struct request *r)
+void body_init(struct body *b, const struct egress_request *r)
 {
     *b = (struct body){.kind = r->body, .left = r->length};
     b->done = r->body == BODY_NONE || (r->body == BODY_LENGTH && r->length == 0);

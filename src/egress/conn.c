@@ -47,7 +47,7 @@ struct conn {
     struct relay *up, *down;
     struct buf in;  /* what the guest has sent before relay */
     struct buf out; /* what the host gets first */
-    struct request request;
+    struct egress_request request;
     struct body body;
     struct resolved found;
     size_t next_address, dials;
@@ -341,7 +341,7 @@ static void set_address(struct resolved *ret, const struct in6_addr *a, uint16_t
 
 static void find(struct conn *c)
 {
-    struct request *r = &c->request;
+    struct egress_request *r = &c->request;
     struct resolved found = {0};
 
     if (r->host.is_address) {
@@ -364,18 +364,19 @@ static int take_early(struct conn *c, struct str early, struct err *e)
     if (c->body.bad)
         return err_set(e, ERR_CALLER, "the body is not well-formed chunks");
     c->early = early.n;
-    return buf_put(&c->out, early, e);
+    buf_put(&c->out, early);
+    return buf_check(&c->out, e);
 }
 
 static void on_request(struct conn *c, size_t head_len)
 {
     struct str head = {c->in.p, head_len}, early = {c->in.p + head_len, c->in.n - head_len};
-    struct request *r = &c->request;
+    struct egress_request *r = &c->request;
     struct err e;
 
     c->asked = true;
     if (request_parse(head, r, &c->out, &e) < 0) {
-        *r = (struct request){0};
+        *r = (struct egress_request){0};
         answer(c, 400, "%s", e.text);
     } else if (!policy_allows(c->egress->policy, &r->host, r->port)) {
         answer(c, 403, "%s:%u is not in the allow-list of this pool", r->host_text, r->port);
@@ -409,7 +410,7 @@ static void on_head(void *arg)
 static void on_timer(void *arg)
 {
     struct conn *c = arg;
-    const struct request *r = &c->request;
+    const struct egress_request *r = &c->request;
 
     switch (c->state) {
     case CONN_HEAD:

@@ -35,8 +35,6 @@ struct egress_policy;
  * is wrong. */
 struct egress_policy *egress_policy_new(const char *hosts, bool allow_private, struct err *e);
 void egress_policy_free(struct egress_policy *p);
-/* For the proxy and its tests. */
-bool egress_allows(const struct egress_policy *p, struct str host, uint16_t port);
 
 /* One line a request, when it has ended: "CONNECT pypi.org:443 200 up 517 down 20480". The status
  * is that of the answer, ours or the host's, "-" when there was none; up counts the body or tunnel

@@ -20,7 +20,7 @@ bool policy_may_dial(const struct egress_policy *p, const struct host *h, const 
 
 enum request_body { BODY_NONE, BODY_LENGTH, BODY_CHUNKED };
 
-struct request {
+struct egress_request {
     char method[EGRESS_METHOD];
     bool connect;
     struct host host;
@@ -35,7 +35,8 @@ struct request {
 size_t request_head_len(struct str s);
 /* head: as request_head_len() measured it. For anything but CONNECT, out gets the head that is for
  * the host. ERR_CALLER says in a sentence what is wrong. */
-int request_parse(struct str head, struct request *ret, struct buf *out, struct err *e) MUST_CHECK;
+int request_parse(struct str head, struct egress_request *ret, struct buf *out,
+                  struct err *e) MUST_CHECK;
 
 /* --- body.c: where a request ends --- */
 
@@ -46,7 +47,7 @@ struct body {
     bool done, bad;
 };
 
-void body_init(struct body *b, const struct request *r);
+void body_init(struct body *b, const struct egress_request *r);
 /* How many bytes at the start of s are the request's: all of them, unless it ends or is bad. */
 size_t body_take(struct body *b, struct str s);
 

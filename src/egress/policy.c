@@ -33,13 +33,6 @@ bool policy_allows(const struct egress_policy *p, const struct host *h, uint16_t
     return host_list_has(p->hosts, h, port);
 }
 
-bool egress_allows(const struct egress_policy *p, struct str host, uint16_t port)
-{
-    struct host h;
-
-    return host_parse(host, &h) && policy_allows(p, &h, port);
-}
-
 /* "*" and names say nothing about private addresses: a public name may point to one. */
 bool policy_may_dial(const struct egress_policy *p, const struct host *h, const struct sockaddr *a)
 {

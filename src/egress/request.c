@@ -42,15 +42,6 @@ static bool is_word(struct str s, const char *word)
     return s.n == strlen(word) && strncasecmp(s.p, word, s.n) == 0;
 }
 
-static struct str trim(struct str s)
-{
-    while (s.n > 0 && (s.p[0] == ' ' || s.p[0] == '\t'))
-        s = (struct str){s.p + 1, s.n - 1};
-    while (s.n > 0 && (s.p[s.n - 1] == ' ' || s.p[s.n - 1] == '\t'))
-        s.n--;
-    return s;
-}
-
 /* Takes what stands before the next separator, and the separator; false when there is none. */
 static bool take_until(struct str *s, const char *separator, struct str *ret)
 {
@@ -73,7 +64,8 @@ size_t request_head_len(struct str s)
 
 /* --- the request line --- */
 
-static int set_host(struct str authority, uint16_t default_port, struct request *r, struct err *e)
+static int set_host(struct str authority, uint16_t default_port, struct egress_request *r,
+                    struct err *e)
 {
     struct str host;
     char text[INET6_ADDRSTRLEN];
@@ -95,7 +87,7 @@ static int set_host(struct str authority, uint16_t default_port, struct request 
 }
 
 /* http://host[:port][/path][?query] */
-static int set_url(struct str url, struct request *r, struct str *ret_path, struct err *e)
+static int set_url(struct str url, struct egress_request *r, struct str *ret_path, struct err *e)
 {
     static const char scheme[] = "http://";
     size_t n = sizeof(scheme) - 1;
@@ -115,7 +107,7 @@ static int set_url(struct str url, struct request *r, struct str *ret_path, stru
     return set_host(authority, 80, r, e);
 }
 
-static int set_line(struct str line, struct request *r, struct str *ret_path, bool *ret_old,
+static int set_line(struct str line, struct egress_request *r, struct str *ret_path, bool *ret_old,
                     struct err *e)
 {
     struct str method, target;
@@ -145,7 +137,7 @@ static int add_header(struct headers *h, struct str line, struct err *e)
     /* A folded line begins with a blank, and no token does. */
     if (!take_until(&row->value, ":", &row->name) || !is_token(row->name))
         return err_set(e, ERR_CALLER, "a header is not 'Name: value'");
-    row->value = trim(row->value);
+    row->value = str_trim(row->value);
     for (size_t i = 0; i < row->value.n; i++) {
         unsigned char c = (unsigned char)row->value.p[i];
         if ((c < ' ' && c != '\t') || c == 0x7f)
@@ -155,7 +147,7 @@ static int add_header(struct headers *h, struct str line, struct err *e)
     return 0;
 }
 
-static int set_length(struct str value, struct request *r, struct err *e)
+static int set_length(struct str value, struct egress_request *r, struct err *e)
 {
     if (r->body != BODY_NONE)
         return err_set(e, ERR_CALLER, "the length of the body is said twice");
@@ -170,7 +162,7 @@ static int set_length(struct str value, struct request *r, struct err *e)
     return 0;
 }
 
-static int set_coding(struct str value, struct request *r, struct err *e)
+static int set_coding(struct str value, struct egress_request *r, struct err *e)
 {
     if (r->body != BODY_NONE)
         return err_set(e, ERR_CALLER, "the length of the body is said twice");
@@ -189,7 +181,7 @@ static int set_nominated(struct headers *h, struct str value, struct err *e)
 
     for (bool more = true; more;) {
         more = take_until(&value, ",", &word);
-        word = trim(more ? word : value);
+        word = str_trim(more ? word : value);
         if (word.n == 0)
             continue;
         if (!is_token(word) || h->nominated_count == NOMINATED_MAX)
@@ -202,7 +194,7 @@ static int set_nominated(struct headers *h, struct str value, struct err *e)
     return 0;
 }
 
-static int read_headers(struct headers *h, bool old, struct request *r, struct err *e)
+static int read_headers(struct headers *h, bool old, struct egress_request *r, struct err *e)
 {
     unsigned hosts = 0;
 
@@ -245,35 +237,36 @@ static bool goes_on(const struct headers *h, struct str name)
 
 /* --- the whole --- */
 
-static int write_head(const struct headers *h, const struct request *r, struct str path, bool old,
-                      struct buf *out, struct err *e)
+static int write_head(const struct headers *h, const struct egress_request *r, struct str path,
+                      bool old, struct buf *out, struct err *e)
 {
     bool bare = path.n == 0 || path.p[0] != '/'; /* http://host, http://host?query */
     char port[8] = "";
 
     if (r->port != 80)
         snprintf(port, sizeof(port), ":%u", r->port);
-    if (buf_printf(out, e, "%s %s%.*s HTTP/1.%d\r\nHost: %s%s\r\nConnection: close\r\n", r->method,
-                   bare ? "/" : "", (int)path.n, path.n ? path.p : "", old ? 0 : 1, r->host_text,
-                   port) < 0)
-        return -1;
+    buf_printf(out, "%s %s%.*s HTTP/1.%d\r\nHost: %s%s\r\nConnection: close\r\n", r->method,
+               bare ? "/" : "", (int)path.n, path.n ? path.p : "", old ? 0 : 1, r->host_text, port);
     for (size_t i = 0; i < h->count; i++) {
         const struct header *row = &h->row[i];
-        if (goes_on(h, row->name) &&
-            (buf_put(out, row->name, e) < 0 || buf_put(out, STR(": "), e) < 0 ||
-             buf_put(out, row->value, e) < 0 || buf_put(out, STR("\r\n"), e) < 0))
-            return -1;
+        if (!goes_on(h, row->name))
+            continue;
+        buf_put(out, row->name);
+        buf_put(out, STR(": "));
+        buf_put(out, row->value);
+        buf_put(out, STR("\r\n"));
     }
-    return buf_put(out, STR("\r\n"), e);
+    buf_put(out, STR("\r\n"));
+    return buf_check(out, e);
 }
 
-int request_parse(struct str head, struct request *ret, struct buf *out, struct err *e)
+int request_parse(struct str head, struct egress_request *ret, struct buf *out, struct err *e)
 {
     struct headers h;
     struct str line, path = {0};
     bool old = false;
 
-    *ret = (struct request){0};
+    *ret = (struct egress_request){0};
     h.count = h.nominated_count = 0;
     if (!take_until(&head, "\r\n", &line) || set_line(line, ret, &path, &old, e) < 0)
         return -1;

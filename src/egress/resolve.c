@@ -2,7 +2,7 @@
  * Names become addresses on the loop's worker threads, which everybody shares, and
  * a lookup may sit there for half a minute. So only LOOKUPS of them run at a time
  * in the whole process, and one for each sandbox; the rest wait here in order.
- * Whoever asked gives up by its own clock.
+ * The caller gives up by its own clock.
  */
 #include "egress/egress_int.h"
 

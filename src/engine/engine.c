@@ -1,4 +1,4 @@
-/* The engine itself: the warden's socket, and who is meant by what comes from it. */
+/* The engine: the socket to the warden, and which guest each of its messages is about. */
 #include "engine/engine_int.h"
 
 #include "warden/warden.h"

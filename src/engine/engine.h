@@ -1,5 +1,5 @@
 /*
- * engine: sessions, warm pools, limits, outcomes: the rules of the house.
+ * engine: sessions, warm pools, limits, outcomes: the rules.
  *
  * Touches: the warden, guests through wire, workspaces through their dirfd, the
  * loop. Never touches: clients, SQL, terminals, wire formats of any door.
@@ -110,7 +110,7 @@ struct event {
         uint64_t size;
         const char *mime;
         bool too_large; /* past artifact_bytes: reported, not handed out */
-        bool unlisted;  /* past artifact_count: for whoever keeps files, not for the reader */
+        bool unlisted;  /* past artifact_count: saved, but not shown to the client */
     } file;
 };
 
@@ -193,7 +193,6 @@ typedef void session_open_fn(void *arg, struct session *s, const struct err *fai
 void session_open(struct pool *p, session_open_fn *on_open, void *arg);
 /* Ends everything in it at once. Running executions get OUTCOME_SESSION_LOST first. */
 void session_close(struct session *s);
-struct pool *session_pool(struct session *s);
 /* Told once, from the loop, when the sandbox has ended by itself, after the outcomes of what ran in
  * it. Not told after session_close(). */
 void session_on_lost(struct session *s, void (*fn)(void *arg, const char *why), void *arg);
@@ -250,16 +249,14 @@ int python_ask(const char *python, const char *source, char *ret, size_t size,
 int workspace_put(struct session *s, struct str path, int src, struct err *e) MUST_CHECK;
 /* Opens a regular file below the workspace for reading: an fd, or -1. Follows no link. */
 int workspace_get(struct session *s, struct str path, struct err *e) MUST_CHECK;
-/* Tells what has changed since the last look, as the end of an execution does. */
-void workspace_scan(struct session *s, void (*fn)(void *arg, const struct event *ev), void *arg);
-/* The same where there may be many files: begun here, walked on another thread, told here. NULL
- * when the sandbox is gone. */
+/* What has changed since the last look: begun here, walked by look_walk() on another thread, told
+ * here, as the end of an execution does. NULL when the sandbox is gone. */
 struct look;
 struct look *workspace_look(struct session *s);
 void workspace_tell(struct session *s, struct look *k,
                     void (*fn)(void *arg, const struct event *ev), void *arg); /* takes k */
 void look_free(struct look *k);
-/* The host has put or deleted this file itself: no news to the next scan. */
+/* The host has put or deleted this file itself: the next look does not tell of it. */
 void workspace_note(struct session *s, struct str path);
 
 /* The same from another thread: they block, and touch nothing but the directory. A sandbox that

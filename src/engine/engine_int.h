@@ -84,7 +84,7 @@ bool guest_in_cgroup(const struct guest *g);
 /* From the warden, by box id. */
 void guest_on_warden(struct guest *g, uint16_t type, struct str body);
 
-/* Parses a kernel message into ev; -1 when it is not one. For heard.c and its fuzzer. */
+/* Parses a kernel message into ev; -1 when it is not one. For guest_messages.c and its fuzzer. */
 int event_parse(uint16_t type, struct str body, struct event *ret, int *ret_errno) MUST_CHECK;
 
 /* --- engine --- */
@@ -103,7 +103,7 @@ struct engine {
     void (*on_lost)(void *arg);
     void *lost_arg;
     char guest_dir[512], cache_dir[512];
-    struct acquaintance *pythons; /* owned: interpreters that were asked once */
+    struct known_python *known_pythons; /* owned: interpreters that were asked once */
 };
 
 int engine_tell(struct engine *en, uint16_t type, uint64_t id, struct str body, int fd);
@@ -152,18 +152,15 @@ int space_check_path(struct str path, char ret[SPACE_NAME_MAX], struct err *e) M
 struct tree;
 struct tree *tree_new(void);
 void tree_free(struct tree *t);
-/* Compares the workspace with what was seen last and tells each difference. Returns limits hit. */
 typedef void tree_fn(void *arg, const struct event *ev);
-uint32_t tree_scan(struct tree *t, int space, uid_t uid, const struct limits *l, tree_fn *fn,
-                   void *arg);
-/* The same in parts: look_walk() may be on another thread. */
+/* Sees the workspace as it is; look_walk() may be on another thread. */
 struct look *look_new(struct tree *t);
 /* False, and nothing seen, when it would take the loop too long. */
 bool look_try(struct look *k, const struct tree *t, const struct space *sp);
 /* Something later has been told: this one has nothing to say. */
 bool look_is_old(const struct look *k, const struct tree *t);
-uint32_t tree_tell(struct tree *t, struct look *k, const struct limits *l, tree_fn *fn,
-                   void *arg); /* takes k */
+/* Tells how the look differs from the last one, and takes it. Returns the limits hit. */
+uint32_t tree_tell(struct tree *t, struct look *k, const struct limits *l, tree_fn *fn, void *arg);
 /* This path is as the host has just made it. */
 void tree_note(struct tree *t, int space, uid_t uid, struct str path);
 

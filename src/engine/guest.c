@@ -3,7 +3,7 @@
  * to its kernel. The server makes all of them and hands the far ends in; it takes
  * an fd from a guest once, while booting, before any code of a client is near.
  *
- * What a guest may say, when, and how much, is in heard.c.
+ * What a guest may say, when, and how much, is in guest_messages.c.
  */
 #include "engine/guest_int.h"
 
@@ -164,14 +164,12 @@ static int ask_spawn(struct guest *g, int ctl_theirs)
         .cpu_percent = l->cpu_percent,
         .proxy = pool_has_proxy(g->pool),
     };
-    struct buf body;
+    AUTO(buf_done) struct buf body = BUF(4 * KiB);
     int rc;
 
-    buf_init(&body, 4 * KiB);
     wire_put_num(&body, TAG_ZYGOTE, g->zygote);
     wire_put(&body, TAG_BLOB, (struct str){(const char *)&plan, sizeof(plan)});
     rc = engine_tell(pool_engine(g->pool), MSG_SPAWN, g->id, buf_str(&body), ctl_theirs);
-    buf_done(&body);
     return rc;
 }
 
@@ -291,9 +289,7 @@ uid_t guest_uid(const struct guest *g)
 /* Into a buffer that was made for it. */
 static void must_put(struct buf *b, struct str s)
 {
-    struct err e;
-
-    if (buf_put(b, s, &e) < 0)
+    if (buf_put(b, s) < 0)
         assert(!"it fits");
 }
 
@@ -351,13 +347,11 @@ static bool tell_init(struct guest *g, uint16_t type, uint64_t id, const struct 
 
 void guest_signal(struct guest *g, uint64_t id, int number)
 {
-    struct buf body;
+    AUTO(buf_done) struct buf body = BUF(KiB);
 
-    buf_init(&body, KiB);
     wire_put_num(&body, TAG_NUMBER, (uint64_t)number);
     if (tell_init(g, MSG_SIGNAL, id, &body) && id == 0)
         g->signals++;
-    buf_done(&body);
 }
 
 bool guest_takes_cell(const struct guest *g)
@@ -367,13 +361,11 @@ bool guest_takes_cell(const struct guest *g)
 
 void guest_watch(struct guest *g, uint64_t cpu_us, uint64_t memory)
 {
-    struct buf body;
+    AUTO(buf_done) struct buf body = BUF(KiB);
 
-    buf_init(&body, KiB);
     wire_put_num(&body, TAG_CPU_US, cpu_us);
     wire_put_num(&body, TAG_MEMORY, memory);
     tell_init(g, MSG_WATCH, 0, &body);
-    buf_done(&body);
 }
 
 void guest_ask_usage(struct guest *g)

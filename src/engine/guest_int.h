@@ -1,5 +1,4 @@
-/* One guest, for the two files that make it: guest.c (its life, and what it is told) and heard.c
- * (what it says). */
+/* One guest: guest.c has its life and what it is told, guest_messages.c what it says. */
 #pragma once
 
 #include "engine/engine_int.h"
@@ -41,7 +40,7 @@ void guest_go(struct guest *g, enum guest_state to);
 int guest_start_kernel(struct guest *g) MUST_CHECK;
 void guest_unlink_kernel(struct guest *g); /* lets go of the server's ends */
 
-/* --- heard.c: for watches, which have the guest as their arg --- */
+/* --- guest_messages.c: for watches, which have the guest as their arg --- */
 
 void guest_on_kernel(void *arg);
 void guest_on_init(void *arg);

@@ -12,6 +12,7 @@
 
 #define RESTART_MS  1000
 #define RETRY_MS    5000      /* when that has failed */
+#define START_MS    120000    /* an interpreter that is not up by then hangs */
 #define PRELOAD_MAX (8 * KiB) /* with the rest of the request it fits one message */
 
 struct parked {
@@ -43,9 +44,10 @@ struct pool {
     uint64_t zygote, coming; /* ids: the one that forks; the one that warms up, or 0 */
     pool_ready_fn *on_ready; /* until called */
     void *arg;
-    struct timer *recycle;
-    struct parked *parked;  /* idle, oldest last */
-    struct parked *booting; /* on their way, for the ready pool or for a session */
+    struct timer *recycle, *late; /* owned */
+    bool tried_again;             /* a start that hung has had its second try */
+    struct parked *parked;        /* idle, oldest last */
+    struct parked *booting;       /* on their way, for the ready pool or for a session */
     unsigned parked_count, booting_count;
     bool restarting;         /* it died, and the timer brings another */
     bool was_up;             /* so what it is made of is good, and another try is worth it */
@@ -84,7 +86,7 @@ static int start_zygote(struct pool *p, struct err *e)
     struct engine *en = p->engine;
     const struct python_info *info = &p->python;
     char cache[sizeof(en->cache_dir) + 32];
-    struct buf body;
+    AUTO(buf_done) struct buf body = BUF(32 * KiB);
     uint64_t hash = 14695981039346656037u; /* FNV-1a: a name for this interpreter's cache */
 
     if (strlen(p->preload) > PRELOAD_MAX)
@@ -93,7 +95,6 @@ static int start_zygote(struct pool *p, struct err *e)
     for (const char *c = info->executable; *c; c++)
         hash = (hash ^ (unsigned char)*c) * 1099511628211u;
     p->coming = en->next_id++;
-    buf_init(&body, 32 * KiB);
     put_text(&body, TAG_PYTHON, info->executable);
     put_text(&body, TAG_PRELOAD, p->preload);
     put_text(&body, TAG_GUEST_DIR, en->guest_dir);
@@ -104,11 +105,27 @@ static int start_zygote(struct pool *p, struct err *e)
     for (size_t i = 0; i < info->dir_count; i++)
         put_text(&body, TAG_DIR, info->dirs[i]);
     int rc = engine_tell(en, MSG_POOL_START, p->coming, buf_str(&body), -1);
-    buf_done(&body);
-    if (rc == 0)
+    if (rc == 0) {
+        timer_set(p->late, START_MS);
         return 0;
+    }
     p->coming = 0;
     return err_set(e, ERR_HOST, "the warden is gone");
+}
+
+static void on_late(void *arg)
+{
+    struct pool *p = arg;
+    uint64_t id = p->coming;
+    struct err e;
+
+    err_set(&e, ERR_HOST, "Python at %s was not ready after %d s", p->python.executable,
+            START_MS / 1000);
+    (void)!engine_tell(p->engine, MSG_POOL_STOP, id, (struct str){0}, -1);
+    if (p->tried_again || start_zygote(p, &e) < 0)
+        return pool_on_zygote(p, id, &e);
+    p->tried_again = true;
+    log_warn("%s: it is started once more", e.text);
 }
 
 static void retry(struct pool *p)
@@ -162,11 +179,14 @@ static void retire(struct pool *p, uint64_t old)
 
 void pool_on_zygote(struct pool *p, uint64_t zygote, const struct err *down)
 {
+    if (zygote == p->coming)
+        timer_clear(p->late);
     if (!down) {
         uint64_t old = p->zygote;
         p->zygote = zygote;
         p->coming = 0;
         p->was_up = true;
+        p->tried_again = false;
         p->down = (struct err){0};
         if (old)
             retire(p, old);
@@ -221,6 +241,7 @@ struct pool *pool_start(struct engine *en, const struct pool_config *config,
     };
     en->pools = p;
     p->recycle = timer_new(en->loop, on_recycle, p);
+    p->late = timer_new(en->loop, on_late, p);
     if (p->recycle_ms)
         timer_set(p->recycle, p->recycle_ms);
     if (python_known(en, config->python, &p->python, &p->down) < 0 || start_zygote(p, &p->down) < 0)
@@ -246,6 +267,7 @@ void pool_free(struct pool *p)
         free(k);
     }
     timer_free(p->recycle);
+    timer_free(p->late);
     free(p->preload);
     /* An open_later() may still be on its way: it finds nothing and says so. */
     p->parked = p->booting = NULL;
@@ -431,7 +453,7 @@ static void open_one(struct pool *p, struct opening *o)
     free(o);
 }
 
-/* Whoever came while there was no zygote: one is up now, or there will be none. */
+/* Sessions that were asked for while there was no zygote: one is up now, or there will be none. */
 static void answer_waiting(struct pool *p)
 {
     while (p->waiting) {

@@ -171,44 +171,44 @@ int python_probe(const char *python, struct python_info *ret, struct err *e)
     return python_parse(text, python ? python : find_default(), ret, e);
 }
 
-/* --- those that were asked before --- */
+/* --- the cache of known Pythons --- */
 
-struct acquaintance {
-    struct acquaintance *next;
+struct known_python {
+    struct known_python *next;
     char *name; /* owned, or NULL: the default */
     struct python_info info;
 };
 
-static bool is_called(const struct acquaintance *a, const char *name)
+static bool is_called(const struct known_python *k, const char *name)
 {
-    return a->name && name ? strcmp(a->name, name) == 0 : !a->name && !name;
+    return k->name && name ? strcmp(k->name, name) == 0 : !k->name && !name;
 }
 
 int python_known(struct engine *en, const char *python, struct python_info *ret, struct err *e)
 {
-    struct acquaintance *a = en->pythons;
+    struct known_python *k = en->known_pythons;
 
-    while (a && !is_called(a, python))
-        a = a->next;
-    if (a) {
-        *ret = a->info;
+    while (k && !is_called(k, python))
+        k = k->next;
+    if (k) {
+        *ret = k->info;
         return 0;
     }
     if (python_probe(python, ret, e) < 0)
         return -1;
-    a = mem_zalloc(sizeof(*a));
-    *a = (struct acquaintance){en->pythons, python ? mem_strdup(python) : NULL, *ret};
-    en->pythons = a;
+    k = mem_zalloc(sizeof(*k));
+    *k = (struct known_python){en->known_pythons, python ? mem_strdup(python) : NULL, *ret};
+    en->known_pythons = k;
     return 0;
 }
 
 void pythons_forget(struct engine *en)
 {
-    while (en->pythons) {
-        struct acquaintance *a = en->pythons;
-        en->pythons = a->next;
-        free(a->name);
-        free(a);
+    while (en->known_pythons) {
+        struct known_python *k = en->known_pythons;
+        en->known_pythons = k->next;
+        free(k->name);
+        free(k);
     }
 }
 

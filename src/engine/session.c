@@ -1,6 +1,6 @@
 /*
  * Sessions and executions. A session owns one guest; cells go to its kernel one
- * after the other, commands run beside them. How one ends is in ending.c.
+ * after the other, commands run beside them. How one ends is in exec_end.c.
  */
 #include "engine/session_int.h"
 
@@ -132,9 +132,10 @@ static void on_trip(void *arg, enum wire_trip which)
     struct session *s = arg;
     struct exec *x = running_cell(s) ? running_cell(s) : s->commands;
 
-    /* Nothing runs, yet memory does: of what a cell left behind, the interpreter is the root. */
+    /* Nothing runs, yet memory does: of what a cell left behind, the interpreter is the root.
+     * The next cell waits for its successor. */
     if (!x && which == TRIP_MEMORY)
-        guest_signal(s->guest, 0, SIGKILL);
+        guest_restart(s->guest);
     if (!x)
         return;
     if (which == TRIP_PIDS)
@@ -413,11 +414,6 @@ void session_close(struct session *s)
         dispose(s);
 }
 
-struct pool *session_pool(struct session *s)
-{
-    return s->pool;
-}
-
 void session_on_lost(struct session *s, void (*fn)(void *arg, const char *why), void *arg)
 {
     s->on_lost = fn;
@@ -470,13 +466,6 @@ int workspace_dup(struct session *s, struct space *ret, struct err *e)
     *ret = space_of(s);
     ret->dir = fcntl(ret->dir, F_DUPFD_CLOEXEC, 3);
     return ret->dir < 0 ? err_sys(e, "open the workspace") : 0;
-}
-
-void workspace_scan(struct session *s, void (*fn)(void *arg, const struct event *ev), void *arg)
-{
-    if (!s->dead)
-        tree_scan(s->tree, guest_space(s->guest), guest_uid(s->guest), pool_limits(s->pool), fn,
-                  arg);
 }
 
 struct look *workspace_look(struct session *s)

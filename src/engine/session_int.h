@@ -1,5 +1,5 @@
-/* One execution and its session, for the files that make them: session.c (who runs when), ending.c
- * (how it stops), output.c and scan.c (what is told of it), verdict.c (what came of it). */
+/* One execution and its session: session.c (who runs when), exec_end.c (how an execution stops),
+ * output.c and scan.c (what is told of it), verdict.c (its outcome). */
 #pragma once
 
 #include "engine/engine_int.h"
@@ -104,7 +104,7 @@ void exec_unscan(struct exec *x); /* it goes away */
 /* The first that waits begins, where one can. */
 void session_next_cell(struct session *s);
 
-/* --- ending.c --- */
+/* --- exec_end.c --- */
 
 void exec_on_timer(void *arg); /* an exec's: the limit or the grace is over */
 void exec_stop(struct exec *x, enum stop why);

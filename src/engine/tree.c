@@ -25,7 +25,7 @@ struct entry {
     struct timespec ctime; /* unlike mtime, not for the guest to choose */
 };
 
-struct list {
+struct name_list {
     struct entry *at; /* owned */
     size_t n, cap;
     size_t names;     /* bytes of the paths */
@@ -36,22 +36,22 @@ struct list {
 /* Looks are numbered as they begin. What one has seen is old when a later one has been told, or
  * when the host has put a file meanwhile. */
 struct tree {
-    struct list seen;
+    struct name_list seen;
     uint64_t begun, told;
 };
 
 struct look {
-    struct list now;
+    struct name_list now;
     uint64_t number;
     bool cut; /* there was more than is looked at */
 };
 
-static void list_done(struct list *l)
+static void list_done(struct name_list *l)
 {
     for (size_t i = 0; i < l->n; i++)
         free(l->at[i].path);
     free(l->at);
-    *l = (struct list){0};
+    *l = (struct name_list){0};
 }
 
 struct tree *tree_new(void)
@@ -67,7 +67,7 @@ void tree_free(struct tree *t)
     free(t);
 }
 
-static bool list_add(struct list *l, const char *path, const struct stat *st)
+static bool list_add(struct name_list *l, const char *path, const struct stat *st)
 {
     size_t name = strlen(path) + 1;
 
@@ -94,7 +94,7 @@ static bool is_our_want(int sys)
 }
 
 /* False when the list is full. Takes ownership of dir. */
-static bool walk(struct list *l, size_t effort, int dir, char *path, size_t len, int depth)
+static bool walk(struct name_list *l, size_t effort, int dir, char *path, size_t len, int depth)
 {
     DIR *d = fdopendir(dir);
     bool room = true;
@@ -173,7 +173,7 @@ static void tell(struct teller *t, const struct entry *f, enum file_change chang
 }
 
 /* Both lists are sorted: one walk over the two tells what came, changed and went. */
-static void compare(const struct list *old, const struct list *now, struct teller *t)
+static void compare(const struct name_list *old, const struct name_list *now, struct teller *t)
 {
     size_t i = 0, j = 0;
 
@@ -270,10 +270,10 @@ uint32_t tree_tell(struct tree *t, struct look *k, const struct limits *l, tree_
 
     /* One that was blind must not take files for deleted; the next look sees them. */
     if (!look_is_old(k, t) && !k->now.blind) {
-        struct list before = t->seen;
+        struct name_list before = t->seen;
         t->seen = k->now;
         t->told = k->number;
-        k->now = (struct list){0};
+        k->now = (struct name_list){0};
         compare(&before, &t->seen, &teller);
         list_done(&before);
         say_rest(&teller, k->cut);
@@ -282,16 +282,7 @@ uint32_t tree_tell(struct tree *t, struct look *k, const struct limits *l, tree_
     return teller.hit;
 }
 
-uint32_t tree_scan(struct tree *t, int space, uid_t uid, const struct limits *l, tree_fn *fn,
-                   void *arg)
-{
-    struct look *k = look_new(t);
-
-    look_walk(k, &(struct space){space, uid});
-    return tree_tell(t, k, l, fn, arg);
-}
-
-static size_t place_of(const struct list *l, const char *path)
+static size_t place_of(const struct name_list *l, const char *path)
 {
     size_t low = 0, high = l->n;
 
@@ -305,7 +296,7 @@ static size_t place_of(const struct list *l, const char *path)
     return low;
 }
 
-static void forget(struct list *l, size_t at)
+static void forget(struct name_list *l, size_t at)
 {
     l->names -= strlen(l->at[at].path) + 1;
     free(l->at[at].path);
@@ -316,7 +307,7 @@ static void forget(struct list *l, size_t at)
 void tree_note(struct tree *t, int space, uid_t uid, struct str path)
 {
     AUTO_CLOSE int fd = -1;
-    struct list *l = &t->seen;
+    struct name_list *l = &t->seen;
     char name[SPACE_NAME_MAX];
     struct stat st;
     struct err e;

@@ -70,12 +70,15 @@ static int make_parents(int space, char *path, struct err *e)
     return 0;
 }
 
-static int copy_bytes(int from, int to, struct err *e)
+static int copy_run(int from, int to, off_t at, off_t end, struct err *e)
 {
     AUTO_FREE char *bytes = mem_zalloc(COPY_SIZE);
 
-    for (off_t at = 0;;) {
-        ssize_t n = pread(from, bytes, COPY_SIZE, at);
+    if (lseek(to, at, SEEK_SET) < 0)
+        return err_sys(e, "write");
+    while (at < end) {
+        size_t most = end - at < (off_t)COPY_SIZE ? (size_t)(end - at) : COPY_SIZE;
+        ssize_t n = pread(from, bytes, most, at);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
@@ -86,6 +89,20 @@ static int copy_bytes(int from, int to, struct err *e)
             return -1;
         at += n;
     }
+    return 0;
+}
+
+/* Holes stay holes: what took no room in a workspace takes none when it comes back. */
+static int copy_bytes(int from, int to, struct err *e)
+{
+    off_t at = 0, start, end;
+
+    for (; fd_data_run(from, at, &start, &end); at = end)
+        if (copy_run(from, to, start, end, e) < 0)
+            return -1;
+    if (ftruncate(to, lseek(from, 0, SEEK_END)) < 0)
+        return err_sys(e, "write");
+    return 0;
 }
 
 /* The folder of path, and its last name. */

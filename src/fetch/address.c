@@ -9,7 +9,7 @@
 
 enum verdict { REFUSED, PUBLIC, INSIDE };
 
-struct row {
+struct address_row {
     uint8_t prefix[16];
     uint8_t bits;
     enum verdict verdict;
@@ -18,7 +18,7 @@ struct row {
 };
 
 /* First match decides; what no row has is refused. */
-static const struct row rows4[] = {
+static const struct address_row rows4[] = {
     {{0},                8,  REFUSED, 0, "this network, RFC 1122 3.2.1.3"       },
     {{10},               8,  REFUSED, 0, "private, RFC 1918"                    },
     {{100, 64},          10, REFUSED, 0, "carrier-grade NAT, RFC 6598"          },
@@ -37,7 +37,7 @@ static const struct row rows4[] = {
     {{240},              4,  REFUSED, 0, "reserved and broadcast, RFC 1112, 919"},
     {{0},                0,  PUBLIC,  0, "the rest"                             },
 };
-static const struct row rows6[] = {
+static const struct address_row rows6[] = {
     {{[10] = 0xff, 0xff},      96, INSIDE,  12, "IPv4-mapped, RFC 4291"                 },
     {{0, 0x64, 0xff, 0x9b},    96, INSIDE,  12, "NAT64, RFC 6052"                       },
     {{0},                      8,  REFUSED, 0,  "::, ::1, ::a.b.c.d, RFC 4291; RFC 8215"},
@@ -74,7 +74,7 @@ static bool is_public4(const uint8_t *address)
 static bool is_public6(const uint8_t *address)
 {
     for (size_t i = 0; i < COUNT(rows6); i++) {
-        const struct row *r = &rows6[i];
+        const struct address_row *r = &rows6[i];
         if (!has_prefix(address, r->prefix, r->bits))
             continue;
         return r->verdict == INSIDE ? is_public4(address + r->at) : r->verdict == PUBLIC;

@@ -21,7 +21,7 @@
 #define FETCHES_MAX 1024  /* at a time, waiting ones included */
 #define POLL_MS     60000 /* a wakeup comes for whatever matters */
 
-struct list {
+struct fetch_list {
     struct fetch *first, **end;
 };
 
@@ -33,10 +33,10 @@ struct fetcher {
     pthread_t thread;
 
     pthread_mutex_t lock; /* of the next three */
-    struct list fresh, finished;
+    struct fetch_list fresh, finished;
     bool stopping, posted;
 
-    struct list waiting, active; /* the thread's */
+    struct fetch_list waiting, active; /* the thread's */
     unsigned active_count;
 
     unsigned count; /* the loop's: fetches whose done is still to come */
@@ -46,19 +46,19 @@ struct fetcher {
 
 /* --- lists: oldest first --- */
 
-static void list_init(struct list *l)
+static void list_init(struct fetch_list *l)
 {
-    *l = (struct list){NULL, &l->first};
+    *l = (struct fetch_list){NULL, &l->first};
 }
 
-static void push(struct list *l, struct fetch *f)
+static void push(struct fetch_list *l, struct fetch *f)
 {
     f->next = NULL;
     *l->end = f;
     l->end = &f->next;
 }
 
-static void drop(struct list *l, struct fetch *f)
+static void drop(struct fetch_list *l, struct fetch *f)
 {
     struct fetch **at = &l->first;
 
@@ -70,7 +70,7 @@ static void drop(struct list *l, struct fetch *f)
         l->end = at;
 }
 
-static struct fetch *pop(struct list *l)
+static struct fetch *pop(struct fetch_list *l)
 {
     struct fetch *f = l->first;
 

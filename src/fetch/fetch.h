@@ -5,7 +5,7 @@
  * Never touches: sessions, the store, policy other than which addresses are ours
  * to dial.
  *
- * fetch_new(), then fetch_start() per URL: http, https and data. The name is
+ * fetcher_new(), then fetch_start() per URL: http, https and data. The name is
  * resolved by us and the address that is really dialled is checked, at every
  * redirect; a private, loopback, link-local, multicast or metadata address is
  * refused unless config says otherwise. Size and time are capped. What was

@@ -113,15 +113,6 @@ void url_file_name(struct str url, char *ret, size_t size)
 
 /* --- Content-Disposition, RFC 6266 --- */
 
-static struct str trim(struct str s)
-{
-    while (s.n > 0 && (s.p[0] == ' ' || s.p[0] == '\t'))
-        s = (struct str){s.p + 1, s.n - 1};
-    while (s.n > 0 && (s.p[s.n - 1] == ' ' || s.p[s.n - 1] == '\t'))
-        s.n--;
-    return s;
-}
-
 /* Takes "; name=value" off the front. The value is as it stood, without its quotes but with its
  * backslashes. */
 static bool next_param(struct str *s, struct str *name, struct str *value)
@@ -134,19 +125,19 @@ static bool next_param(struct str *s, struct str *name, struct str *value)
     *name = (struct str){rest.p + 1, rest.n - 1};
     rest = skip_to(*name, "=;");
     name->n -= rest.n;
-    *name = trim(*name);
+    *name = str_trim(*name);
     *value = (struct str){0};
     *s = rest;
     if (rest.n == 0 || rest.p[0] != '=')
         return true;
-    rest = trim((struct str){rest.p + 1, rest.n - 1});
+    rest = str_trim((struct str){rest.p + 1, rest.n - 1});
     if (rest.n > 0 && rest.p[0] == '"') {
         for (end = 1; end < rest.n && rest.p[end] != '"'; end++)
             end += rest.p[end] == '\\' && end + 1 < rest.n;
         *value = (struct str){rest.p + 1, end - 1};
     } else {
         end = rest.n - skip_to(rest, ";").n;
-        *value = trim((struct str){rest.p, end});
+        *value = str_trim((struct str){rest.p, end});
     }
     *s = (struct str){rest.p + end, rest.n - end};
     return true;

@@ -32,7 +32,8 @@ void heap_plug(void)
  * Freezing. fork() copies page tables of memory that has anonymous pages, 18 us a
  * megabyte; of a private file mapping that nobody has written to it copies nothing.
  * So every mapping with anonymous pages is written into one memory file, at the
- * offset of its own address (neighbours then merge), and mapped from there.
+ * offset of its own address (neighbours then merge), and mapped from there. Only plain
+ * memory is: see maps_read_plain().
  *
  * While this runs, a write to any such page between its copy and its new mapping
  * would be lost. Hence: one thread, nothing but this stack frame is written (the
@@ -54,10 +55,25 @@ struct freezer {
     struct maps maps;
 };
 
+/* What is read back is compared in words: a libc function may be one of the pages. */
+static bool is_written(const struct freezer *z, unsigned long page)
+{
+    const uint64_t *memory = (const uint64_t *)page;
+    uint64_t copy[PAGE / 8];
+
+    if (raw(SYS_pread64, z->file, (long)copy, PAGE, (long)page, 0, 0) != (long)PAGE)
+        return false;
+    for (size_t i = 0; i < PAGE / 8; i++)
+        if (copy[i] != memory[i])
+            return false;
+    return true;
+}
+
 static bool write_page(struct freezer *z, unsigned long page)
 {
     z->bytes += PAGE;
-    return raw(SYS_pwrite64, z->file, (long)page, PAGE, (long)page, 0, 0) == (long)PAGE;
+    return raw(SYS_pwrite64, z->file, (long)page, PAGE, (long)page, 0, 0) == (long)PAGE &&
+           is_written(z, page);
 }
 
 /* Calls for a whole mapping: does it have a page of its own; write it out. */
@@ -73,7 +89,7 @@ static bool scan(struct freezer *z, const struct map *m, bool write, bool *ret_o
         for (size_t i = 0; i < pages; i++) {
             *ret_own |= is_own(flags[i]);
             /* An absent page of a file mapping is the file's, not zero: take it too. */
-            if (write && ((flags[i] & PAGEMAP_IN) || !m->anonymous) &&
+            if (write && ((flags[i] & (PAGEMAP_IN | PAGEMAP_SWAP)) || !m->anonymous) &&
                 !write_page(z, at + i * PAGE))
                 return false;
         }
@@ -87,7 +103,7 @@ static const char *freeze_all(struct freezer *z)
     for (size_t i = 0; i < z->maps.count; i++) {
         const struct map *m = &z->maps.map[i];
         bool own = false;
-        if (!scan(z, m, false, &own))
+        if (m->plain && !scan(z, m, false, &own))
             return "cannot read page flags";
         if (!own)
             continue;
@@ -111,7 +127,8 @@ int heap_freeze(struct err *e)
     z.file = memfd_create(HEAP_IMAGE_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (z.file < 0 || ftruncate(z.file, FILE_SIZE) < 0)
         return err_sys(e, "make the image file");
-    failed = maps_read(&z.maps) ? freeze_all(&z) : "cannot read the memory map";
+    failed = maps_read(&z.maps) && maps_read_plain(&z.maps) ? freeze_all(&z)
+                                                            : "cannot read the memory map";
     maps_done(&z.maps);
     /* The mappings hold it, and from here on nobody can write to it. */
     if (fcntl(z.file, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)

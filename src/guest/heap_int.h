@@ -9,6 +9,7 @@
 #define MAPS_TEXT       (384 * KiB)
 #define PAGES_AT_ONCE   512
 #define PAGEMAP_IN      (1ull << 63)
+#define PAGEMAP_SWAP    (1ull << 62) /* swapped out, or on its way to another page frame */
 #define PAGEMAP_OF_FILE (1ull << 61)
 
 struct map {
@@ -16,6 +17,7 @@ struct map {
     int prot;
     bool anonymous; /* has no file behind it: absent pages are zero pages */
     bool image;     /* comes from the frozen file */
+    bool plain;     /* memory and nothing else: see maps_read_plain() */
 };
 
 struct maps {
@@ -31,6 +33,9 @@ long raw(long nr, long a, long b, long c, long d, long e, long f);
 /* The private, readable mappings but for the stack and the thread's own block. With maps_done(). */
 bool maps_read(struct maps *m);
 void maps_done(struct maps *m);
+/* Finds out which of them are plain. A mapping that the kernel treats in a way of its own is not:
+ * above all one that fork() wipes, where glibc and the vDSO keep the state of getrandom(). */
+bool maps_read_plain(struct maps *m);
 /* Flags of pages (at most PAGES_AT_ONCE) from `at` on. */
 bool maps_flags(const struct maps *m, unsigned long at, uint64_t *ret, size_t pages);
 /* A page of this process's own, not the file's or the zygote's. */

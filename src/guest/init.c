@@ -29,7 +29,7 @@
 #define ENV_MAX      256
 #define WATCH_MS     50
 
-struct command {
+struct box_command {
     pid_t pid; /* 0: free */
     uint64_t id;
     bool ended;
@@ -40,7 +40,7 @@ struct init {
     struct box box;
     int ctl, sigfd;
     pid_t kernel; /* 0: none */
-    struct command commands[COMMANDS_MAX];
+    struct box_command commands[COMMANDS_MAX];
     uint64_t reaped_us;    /* CPU time of everything that has ended */
     uint64_t watch_cpu_us; /* absolute: trip when total CPU passes this; 0: off */
     uint64_t watch_memory; /* 0: off */
@@ -177,7 +177,7 @@ static char **with_ours(char **env, size_t own)
 static void start_command(struct init *in, uint64_t id, struct str body, const int fds[3])
 {
     char *argv[ARGS_MAX + 1] = {0}, *env[ENV_MAX + 1] = {0};
-    struct command *c = in->commands;
+    struct box_command *c = in->commands;
     struct wire_field f;
     size_t argc = 0, envc = 0;
     pid_t pid = -1;
@@ -195,7 +195,7 @@ static void start_command(struct init *in, uint64_t id, struct str body, const i
         pid = spawn(in, argv, with_ours(env, envc), fds);
     mark_for_oom(false);
     if (pid > 0)
-        *c = (struct command){.pid = pid, .id = id};
+        *c = (struct box_command){.pid = pid, .id = id};
     else
         tell_num(in, MSG_COMMAND_EXIT, id, TAG_STATUS, 126u << 8);
     for (size_t i = 0; i < argc; i++)
@@ -226,16 +226,16 @@ static void on_ended(struct init *in, pid_t pid, int status, const struct rusage
     in->reaped_us += (uint64_t)(used->ru_utime.tv_sec + used->ru_stime.tv_sec) * 1000000 +
                      (uint64_t)(used->ru_utime.tv_usec + used->ru_stime.tv_usec);
     for (size_t i = 0; i < COMMANDS_MAX; i++) {
-        struct command *c = &in->commands[i];
+        struct box_command *c = &in->commands[i];
         if (c->pid == pid)
-            *c = (struct command){.id = c->id, .ended = true, .status = status};
+            *c = (struct box_command){.id = c->id, .ended = true, .status = status};
     }
 }
 
 static void tell_ended(struct init *in)
 {
     for (size_t i = 0; i < COMMANDS_MAX; i++) {
-        struct command *c = &in->commands[i];
+        struct box_command *c = &in->commands[i];
         if (!c->ended)
             continue;
         c->ended = false;

@@ -124,6 +124,72 @@ bool maps_read(struct maps *m)
     return m->count < MAPS_MAX;
 }
 
+/* --- which are plain --- */
+
+/* VmFlags of /proc/self/smaps that any memory may have; see proc(5). */
+static bool is_plain_flag(char a, char b)
+{
+    static const char plain[] = "rd wr ex mr mw me ac nr sd hg nh mg ";
+
+    for (const char *p = plain; *p; p += 3)
+        if (p[0] == a && p[1] == b)
+            return true;
+    return false;
+}
+
+static bool all_plain(const char *p)
+{
+    for (; *p; p++)
+        if (*p != ' ' && !is_plain_flag(p[0], p[1]))
+            return false;
+        else
+            p += *p != ' ';
+    return true;
+}
+
+/* Both lists are in the order of addresses. */
+static void take_line(struct maps *m, const char *line, size_t *at, unsigned long *from)
+{
+    const char *p = line;
+    unsigned long address = hex(&p);
+
+    if (p > line && *p == '-')
+        *from = address;
+    if (!starts_with(line, "VmFlags:"))
+        return;
+    while (*at < m->count && m->map[*at].from < *from)
+        ++*at;
+    if (*at < m->count && m->map[*at].from == *from)
+        m->map[*at].plain = all_plain(line + 8);
+}
+
+bool maps_read_plain(struct maps *m)
+{
+    long fd = raw(SYS_openat, AT_FDCWD, (long)"/proc/self/smaps", O_RDONLY | O_CLOEXEC, 0, 0, 0);
+    char piece[4096], line[256];
+    unsigned long from = 0;
+    size_t n = 0, at = 0;
+    long got = -1;
+
+    for (size_t i = 0; i < m->count; i++)
+        m->map[i].plain = false;
+    while (fd >= 0 && (got = raw(SYS_read, fd, (long)piece, sizeof(piece), 0, 0, 0)) > 0) {
+        for (long i = 0; i < got; i++) {
+            if (piece[i] != '\n') {
+                line[n] = piece[i];
+                n += n < sizeof(line) - 1;
+                continue;
+            }
+            line[n] = '\0';
+            n = 0;
+            take_line(m, line, &at, &from);
+        }
+    }
+    if (fd >= 0)
+        raw(SYS_close, fd, 0, 0, 0, 0, 0);
+    return got == 0;
+}
+
 void maps_done(struct maps *m)
 {
     if (m->pagemap >= 0)
@@ -139,7 +205,7 @@ bool maps_flags(const struct maps *m, unsigned long at, uint64_t *ret, size_t pa
 
 bool is_own(uint64_t flags)
 {
-    return (flags & PAGEMAP_IN) && !(flags & PAGEMAP_OF_FILE);
+    return (flags & PAGEMAP_SWAP) || ((flags & PAGEMAP_IN) && !(flags & PAGEMAP_OF_FILE));
 }
 
 bool has_one_thread(void)

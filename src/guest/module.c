@@ -118,7 +118,7 @@ static int put_field(struct buf *body, PyObject *pair)
 
 static int send_message(PyObject *args)
 {
-    struct buf body;
+    AUTO(buf_done) struct buf body = BUF(MESSAGE_MAX);
     unsigned int type;
     unsigned long long id;
     PyObject *fields;
@@ -126,7 +126,6 @@ static int send_message(PyObject *args)
 
     if (!PyArg_ParseTuple(args, "IKO", &type, &id, &fields))
         return -1;
-    buf_init(&body, MESSAGE_MAX);
     if (!PyList_Check(fields)) {
         PyErr_SetString(PyExc_TypeError, "fields must be a list");
         rc = -1;
@@ -140,7 +139,6 @@ static int send_message(PyObject *args)
         if (rc < 0)
             PyErr_SetFromErrno(PyExc_OSError);
     }
-    buf_done(&body);
     return rc;
 }
 
@@ -214,9 +212,16 @@ static PyObject *py_unread(PyObject *self, PyObject *args)
     return PyLong_FromLong(n);
 }
 
+static _Noreturn void fail(int fd, struct str text)
+{
+    AUTO(buf_done) struct buf body = BUF(4 * KiB);
+
+    wire_put(&body, TAG_TEXT, (struct str){text.p, text.n < 2 * KiB ? text.n : 2 * KiB});
+    _exit(wire_send(fd, MSG_ZYGOTE_FAIL, 0, buf_str(&body), NULL, 0) < 0 ? 2 : 1);
+}
+
 static PyObject *py_fail(PyObject *self, PyObject *args)
 {
-    struct buf body;
     const char *text;
     Py_ssize_t n;
     int fd;
@@ -224,11 +229,7 @@ static PyObject *py_fail(PyObject *self, PyObject *args)
     (void)self;
     if (!PyArg_ParseTuple(args, "is#", &fd, &text, &n))
         return NULL;
-    buf_init(&body, 4 * KiB);
-    wire_put(&body, TAG_TEXT, (struct str){text, (size_t)n < 2 * KiB ? (size_t)n : 2 * KiB});
-    if (wire_send(fd, MSG_ZYGOTE_FAIL, 0, buf_str(&body), NULL, 0) < 0)
-        _exit(2);
-    _exit(1);
+    fail(fd, (struct str){text, (size_t)n});
 }
 
 static PyObject *py_plug(PyObject *self, PyObject *none)
@@ -271,6 +272,35 @@ static bool take_lesson(void)
     return false;
 }
 
+/* What a fork draws from libc, which on newer systems keeps a state of its own in memory: wiped by
+ * fork(), as long as the image has left it alone. */
+static bool fork_draws(uint8_t ret[16])
+{
+    ssize_t got = 0;
+    int p[2];
+    pid_t pid;
+
+    if (pipe2(p, O_CLOEXEC) < 0)
+        return false;
+    pid = raw_fork();
+    if (pid == 0)
+        _exit(getentropy(ret, 16) < 0 || write(p[1], ret, 16) != 16);
+    close(p[1]);
+    if (pid > 0) {
+        got = read(p[0], ret, 16);
+        waitpid(pid, NULL, 0);
+    }
+    close(p[0]);
+    return got == 16;
+}
+
+static bool forks_differ(void)
+{
+    uint8_t a[16], b[16];
+
+    return fork_draws(a) && fork_draws(b) && memcmp(a, b, sizeof(a)) != 0;
+}
+
 static PyObject *py_zygote_loop(PyObject *self, PyObject *args)
 {
     struct err e;
@@ -287,6 +317,9 @@ static PyObject *py_zygote_loop(PyObject *self, PyObject *args)
     frozen = heap_freeze(&e);
     if (frozen < 0) /* slower forks, nothing worse */
         dprintf(2, "memory image not frozen: %s\n", e.text);
+    if (!forks_differ())
+        fail(fd, STR("two forks of this interpreter draw the same random numbers, so no session is "
+                     "safe from another: please report this system"));
     if (frozen < 0 || !take_lesson())
         zygote_run(fd);
     PyOS_AfterFork_Child();

@@ -57,7 +57,7 @@ static pid_t clone_box(int cgroup, int *ret_pidfd)
     return args.child_tid ? (pid_t)syscall(SYS_clone3, &args, sizeof(args)) : -1;
 }
 
-/* In the child: "0" is whoever writes it. */
+/* In the child: "0" stands for the process that writes it. */
 static bool join_cgroups(const int *doors, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -89,13 +89,13 @@ static void answer_fail(int sock, uint64_t id, const char *what)
         _exit(0);
 }
 
-struct zygote {
+struct zygote_loop {
     int sock;
     struct filter base, user;
 };
 
 /* True in a new kernel. fds: init's socket, then what cgroup_doors() opened. */
-static bool on_fork(const struct zygote *z, uint64_t id, struct str body, const int *fds,
+static bool on_fork(const struct zygote_loop *z, uint64_t id, struct str body, const int *fds,
                     size_t nfds)
 {
     struct box_plan plan;
@@ -143,7 +143,7 @@ static bool on_fork(const struct zygote *z, uint64_t id, struct str body, const 
     return false;
 }
 
-static int take_filters(struct zygote *z, struct wire_in *in)
+static int take_filters(struct zygote_loop *z, struct wire_in *in)
 {
     struct str body = buf_str(&in->body);
     struct filter *const into[] = {&z->base, &z->user};
@@ -166,7 +166,7 @@ static _Noreturn void give_up(const struct err *e)
 void zygote_run(int sock)
 {
     static char bytes[WIRE_BODY_MAX];
-    struct zygote z = {.sock = sock};
+    struct zygote_loop z = {.sock = sock};
     struct wire_in in;
     struct wire_head head;
     struct err e;

@@ -1,10 +1,20 @@
+/*
+ * libuv has the timers, signals and workers. Descriptors are in an epoll set of our own, which
+ * libuv watches: libuv ends the process when the kernel refuses one more watch, and how many a
+ * user may have can be used up by others of the same user. A watch that the kernel refuses is
+ * looked after by a timer until there is room.
+ */
 #include "loop/loop.h"
 
-#include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
+#include <unistd.h>
 #include <uv.h>
 
-#define LAST_ROUNDS 8 /* of later calls that ask for later calls, when the loop is freed */
+#define BATCH       64 /* events taken from the kernel at a time */
+#define SLOW_MS     20 /* between two looks at watches that have no place in the set */
+#define LAST_ROUNDS 8  /* of later calls that ask for later calls, when the loop is freed */
 
 /* What loop_later() was asked for; a row lives until it has run. */
 struct later {
@@ -22,16 +32,26 @@ struct loop {
     uv_mutex_t lock;  /* of the two below */
     struct later *posted;
     struct later **posted_end;
+    int epoll; /* owned */
+    uv_poll_t ready;
+    uv_timer_t slow;       /* active while a watch is slow */
+    struct watch *watches; /* owned */
+    struct epoll_event batch[BATCH];
+    int batch_n, batch_at; /* events in it; the next one to be told */
 };
 
-/* Each of these begins with its libuv handle, so that on_closed() frees any of them. */
 struct watch {
-    uv_poll_t uv;
-    int events;
+    struct loop *loop;          /* borrowed */
+    struct watch *next, **link; /* of loop->watches */
+    int fd;
+    uint32_t events;
     bool once;
+    bool slow; /* not in the epoll set: there is no room */
     loop_fn *fn;
     void *arg;
 };
+
+/* These two begin with their libuv handle, so that on_closed() frees either. */
 
 struct timer {
     uv_timer_t uv;
@@ -45,8 +65,7 @@ struct catcher {
     void *arg;
 };
 
-static_assert(offsetof(struct watch, uv) == 0 && offsetof(struct timer, uv) == 0 &&
-                  offsetof(struct catcher, uv) == 0,
+static_assert(offsetof(struct timer, uv) == 0 && offsetof(struct catcher, uv) == 0,
               "on_closed() frees the handle's own address");
 
 /* libuv fails here only for want of memory or fds at start, or for a handle that is not ours. */
@@ -101,11 +120,18 @@ static void on_posted(uv_async_t *async)
     run_all(todo);
 }
 
+static void on_ready(uv_poll_t *h, int status, int events);
+
 struct loop *loop_new(void)
 {
     struct loop *l = mem_zalloc(sizeof(*l));
 
     must(uv_loop_init(&l->uv));
+    l->epoll = epoll_create1(EPOLL_CLOEXEC);
+    must(l->epoll < 0 ? -errno : uv_poll_init(&l->uv, &l->ready, l->epoll));
+    must(uv_timer_init(&l->uv, &l->slow));
+    l->ready.data = l->slow.data = l;
+    must(uv_poll_start(&l->ready, UV_READABLE, on_ready));
     must(uv_idle_init(&l->uv, &l->idle));
     must(uv_async_init(&l->uv, &l->async, on_posted));
     must(uv_mutex_init(&l->lock));
@@ -128,9 +154,10 @@ static void close_handle(uv_handle_t *h, void *arg)
 {
     struct loop *l = arg;
 
+    bool part = (char *)h >= (char *)l && (char *)h < (char *)(l + 1);
+
     if (!uv_is_closing(h))
-        uv_close(h,
-                 h == (uv_handle_t *)&l->idle || h == (uv_handle_t *)&l->async ? NULL : on_closed);
+        uv_close(h, part ? NULL : on_closed);
 }
 
 void loop_free(struct loop *l)
@@ -142,11 +169,14 @@ void loop_free(struct loop *l)
         on_idle(&l->idle);
         on_posted(&l->async);
     }
+    while (l->watches)
+        watch_free(l->watches);
     uv_walk(&l->uv, close_handle, l);
     while (uv_run(&l->uv, UV_RUN_DEFAULT) != 0)
         ; /* a pending loop_stop() ends the first round before anything is closed */
     must(uv_loop_close(&l->uv));
     uv_mutex_destroy(&l->lock);
+    close(l->epoll);
     forget(l->later);
     forget(l->posted);
     free(l);
@@ -186,7 +216,7 @@ void loop_post(struct loop *l, loop_fn *fn, void *arg)
 
 /* --- blocking work --- */
 
-struct work {
+struct worker_call {
     uv_work_t uv;
     loop_fn *work, *done;
     void *arg;
@@ -194,14 +224,14 @@ struct work {
 
 static void on_work(uv_work_t *uv)
 {
-    struct work *w = uv->data;
+    struct worker_call *w = uv->data;
 
     w->work(w->arg);
 }
 
 static void on_worked(uv_work_t *uv, int status)
 {
-    struct work *w = uv->data;
+    struct worker_call *w = uv->data;
 
     (void)status; /* nothing here is ever cancelled */
     w->done(w->arg);
@@ -210,73 +240,125 @@ static void on_worked(uv_work_t *uv, int status)
 
 void loop_work(struct loop *l, loop_fn *work, loop_fn *done, void *arg)
 {
-    struct work *w = mem_zalloc(sizeof(*w));
+    struct worker_call *w = mem_zalloc(sizeof(*w));
 
-    *w = (struct work){.uv.data = w, .work = work, .done = done, .arg = arg};
+    *w = (struct worker_call){.uv.data = w, .work = work, .done = done, .arg = arg};
     must(uv_queue_work(&l->uv, &w->uv, on_work, on_worked));
 }
 
 /* --- fds --- */
 
 /* Errors count as ready: the call that follows tells what is the matter. */
-static void on_poll(uv_poll_t *h, int status, int events)
+static void tell(struct watch *w)
 {
-    struct watch *w = h->data;
-
-    (void)status;
-    (void)events;
     if (w->once)
         watch_pause(w);
     w->fn(w->arg);
 }
 
-static struct watch *watch_open(struct loop *l, int fd, int events, loop_fn *fn, void *arg)
+/* A callback may free any watch: watch_free() takes it out of the batch. */
+static void on_ready(uv_poll_t *h, int status, int events)
+{
+    struct loop *l = h->data;
+    int n = epoll_wait(l->epoll, l->batch, BATCH, 0);
+
+    (void)status;
+    (void)events;
+    l->batch_n = n > 0 ? n : 0;
+    for (l->batch_at = 0; l->batch_at < l->batch_n;) { /* in the order in which they became ready */
+        struct watch *w = l->batch[l->batch_at++].data.ptr;
+        if (w)
+            tell(w);
+    }
+    l->batch_n = 0;
+}
+
+static void on_slow(uv_timer_t *h)
+{
+    struct loop *l = h->data;
+    bool again = false;
+
+    for (struct watch *w = l->watches; w; w = w->next) {
+        again |= w->slow;
+        if (!w->slow)
+            continue;
+        struct pollfd p = {.fd = w->fd, .events = (short)w->events};
+        watch_resume(w);
+        if (w->slow && poll(&p, 1, 0) > 0) {
+            tell(w);
+            break; /* the list may be another now; the others are looked at next time */
+        }
+    }
+    if (!again)
+        uv_timer_stop(&l->slow);
+}
+
+static struct watch *watch_open(struct loop *l, int fd, uint32_t events, loop_fn *fn, void *arg)
 {
     struct watch *w = mem_zalloc(sizeof(*w));
-    int flags = fcntl(fd, F_GETFL);
 
-    *w = (struct watch){.events = events, .fn = fn, .arg = arg};
-    must(uv_poll_init(&l->uv, &w->uv, fd));
-    /* uv_poll_init() makes the fd non-blocking; whether it should be is the caller's affair. */
-    if (flags >= 0 && !(flags & O_NONBLOCK))
-        (void)fcntl(fd, F_SETFL, flags);
-    w->uv.data = w;
+    *w = (struct watch){.loop = l,
+                        .next = l->watches,
+                        .link = &l->watches,
+                        .fd = fd,
+                        .events = events,
+                        .fn = fn,
+                        .arg = arg};
+    if (w->next)
+        w->next->link = &w->next;
+    l->watches = w;
     watch_resume(w);
     return w;
 }
 
 struct watch *watch_new(struct loop *l, int fd, loop_fn *fn, void *arg)
 {
-    return watch_open(l, fd, UV_READABLE, fn, arg);
+    return watch_open(l, fd, EPOLLIN, fn, arg);
 }
 
 struct watch *watch_new_writable(struct loop *l, int fd, loop_fn *fn, void *arg)
 {
-    return watch_open(l, fd, UV_WRITABLE, fn, arg);
+    return watch_open(l, fd, EPOLLOUT, fn, arg);
 }
 
 struct watch *watch_new_hangup(struct loop *l, int fd, loop_fn *fn, void *arg)
 {
-    struct watch *w = watch_open(l, fd, UV_DISCONNECT, fn, arg);
+    struct watch *w = watch_open(l, fd, EPOLLRDHUP, fn, arg);
 
     w->once = true;
     return w;
 }
 
+/* Out of the set, not merely without events: the kernel tells of a hangup in any case. */
 void watch_pause(struct watch *w)
 {
-    uv_poll_stop(&w->uv);
+    struct loop *l = w->loop;
+
+    w->slow = false;
+    epoll_ctl(l->epoll, EPOLL_CTL_DEL, w->fd, NULL);
+    for (int i = l->batch_at; i < l->batch_n; i++)
+        if (l->batch[i].data.ptr == w)
+            l->batch[i].data.ptr = NULL;
 }
 
 void watch_resume(struct watch *w)
 {
-    must(uv_poll_start(&w->uv, w->events, on_poll));
+    struct epoll_event ev = {.events = w->events, .data.ptr = w};
+
+    w->slow = epoll_ctl(w->loop->epoll, EPOLL_CTL_ADD, w->fd, &ev) < 0 && errno != EEXIST;
+    if (w->slow && !uv_is_active((uv_handle_t *)&w->loop->slow))
+        must(uv_timer_start(&w->loop->slow, on_slow, SLOW_MS, SLOW_MS));
 }
 
 void watch_free(struct watch *w)
 {
-    if (w)
-        uv_close((uv_handle_t *)&w->uv, on_closed);
+    if (!w)
+        return;
+    watch_pause(w);
+    *w->link = w->next;
+    if (w->next)
+        w->next->link = w->link;
+    free(w);
 }
 
 /* --- timers --- */

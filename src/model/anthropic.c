@@ -1,16 +1,15 @@
 /*
- * Anthropic's Messages.
+ * Adapter for Anthropic's Messages.
  *
- * Roles alternate there, so messages of one role in a row become one; results of calls
- * stand first in it; a text is never blank. Blocks that we do not know, thoughts above
- * all, are kept and sent back as they were.
+ * Roles must alternate, so messages of one role in a row become one; results of calls come
+ * first; no text may be blank. Unknown blocks, such as thinking, are sent back unchanged.
  */
 #include "model/model_int.h"
 
 #define MAX_TOKENS 8192
 #define INDEX_MAX  4096
 
-/* --- ours to theirs --- */
+/* --- the request --- */
 
 static bool is_blank(const char *text)
 {
@@ -30,7 +29,7 @@ static json_t *image_block(const json_t *image, bool sees)
                      "media_type", text_of(image, "mime"), "data", text_of(image, "data"));
 }
 
-/* As plain text where it is no more than that. */
+/* Plain text when the result has no images. */
 static json_t *result_content(const json_t *part, bool sees)
 {
     const json_t *images = json_object_get(part, "images"), *image;
@@ -42,8 +41,7 @@ static json_t *result_content(const json_t *part, bool sees)
     blocks = json_array();
     if (!is_blank(text_of(part, "text")))
         json_array_append_new(blocks, text_block(text_in(part, "text")));
-    json_array_foreach(images, i, image)
-    {
+    json_array_foreach(images, i, image) {
         json_array_append_new(blocks, image_block(image, sees));
     }
     return blocks;
@@ -59,7 +57,7 @@ static json_t *result_block(const json_t *part, bool sees)
     return block;
 }
 
-/* NULL: there is nothing of it to send. */
+/* NULL: the part is not sent. */
 static json_t *block_of(const json_t *part, bool sees)
 {
     const char *type = text_of(part, "type");
@@ -78,14 +76,13 @@ static json_t *block_of(const json_t *part, bool sees)
     return NULL;
 }
 
-/* results: those alone, or all but those. */
+/* results: only results, or everything else. */
 static void put_blocks(json_t *content, const json_t *parts, bool results, bool sees)
 {
     const json_t *part;
     size_t i;
 
-    json_array_foreach(parts, i, part)
-    {
+    json_array_foreach(parts, i, part) {
         bool is_result = strcmp(text_of(part, "type"), "result") == 0;
         json_t *block = is_result == results ? block_of(part, sees) : NULL;
 
@@ -94,7 +91,7 @@ static void put_blocks(json_t *content, const json_t *parts, bool results, bool 
     }
 }
 
-/* The messages from `from` on that have one role; returns where the next begin. */
+/* Joins the messages of one role at `at`; returns the index of the next role. */
 static size_t put_turn(json_t *messages, const json_t *from, size_t at, bool sees)
 {
     const char *role = text_of(json_array_get(from, at), "role");
@@ -119,8 +116,7 @@ static json_t *tools_of(const json_t *tools)
     const json_t *tool;
     size_t i;
 
-    json_array_foreach(tools, i, tool)
-    {
+    json_array_foreach(tools, i, tool) {
         json_array_append_new(items, json_pack("{s:s, s:s, s:o}", "name", text_of(tool, "name"),
                                                "description", text_of(tool, "description"),
                                                "input_schema", tool_schema(tool)));
@@ -166,14 +162,11 @@ static json_t *make_request(const struct question *q)
     return r;
 }
 
-/* --- theirs to ours --- */
+/* --- the reply --- */
 
 static void take_stop(struct draft *d, const json_t *reason)
 {
-    static const struct {
-        const char *word;
-        enum model_stop stop;
-    } rows[] = {
+    static const struct stop_word words[] = {
         {"end_turn",                      MODEL_DONE   },
         {"stop_sequence",                 MODEL_DONE   },
         {"tool_use",                      MODEL_CALLS  },
@@ -182,14 +175,8 @@ static void take_stop(struct draft *d, const json_t *reason)
         {"refusal",                       MODEL_REFUSAL},
         {"model_context_window_exceeded", MODEL_LENGTH },
     };
-    const char *word = json_string_value(reason);
 
-    if (!word)
-        return;
-    draft_stop(d, MODEL_DONE);
-    for (size_t i = 0; i < COUNT(rows); i++)
-        if (strcmp(rows[i].word, word) == 0)
-            draft_stop(d, rows[i].stop);
+    draft_stop_word(d, words, COUNT(words), reason);
 }
 
 static uint64_t tokens_of(const json_t *usage, const char *key)
@@ -199,7 +186,7 @@ static uint64_t tokens_of(const json_t *usage, const char *key)
     return n > 0 ? (uint64_t)n : 0;
 }
 
-/* What was read from a cache, or put there, was read all the same. */
+/* Tokens read from or written to a cache count as input. */
 static void take_usage(struct draft *d, const json_t *usage)
 {
     uint64_t in = tokens_of(usage, "input_tokens") +
@@ -211,24 +198,6 @@ static void take_usage(struct draft *d, const json_t *usage)
     d->output_tokens = out ? out : d->output_tokens;
 }
 
-static int take_input(struct draft *d, size_t at, const json_t *block)
-{
-    json_t *input = json_object_get(block, "input");
-    char *text;
-    int rc;
-
-    if (draft_call(d, at, text_of(block, "id"), text_of(block, "name")) < 0)
-        return -1;
-    if (json_is_string(input))
-        return draft_args(d, at, (struct str){json_string_value(input), json_string_length(input)});
-    if (!input || json_is_null(input) || (json_is_object(input) && json_object_size(input) == 0))
-        return 0; /* it comes in pieces, or there is none */
-    text = json_dumps(input, JSON_COMPACT | JSON_ENCODE_ANY);
-    rc = text ? draft_args(d, at, str_of(text)) : -1;
-    mem_freep(&text);
-    return rc;
-}
-
 static int take_block(struct draft *d, size_t at, const json_t *block)
 {
     const char *type = json_string_value(json_object_get(block, "type"));
@@ -238,24 +207,25 @@ static int take_block(struct draft *d, size_t at, const json_t *block)
     if (strcmp(type, "text") == 0)
         return draft_text(d, at, json_object_get(block, "text"));
     if (strcmp(type, "tool_use") == 0)
-        return take_input(d, at, block);
+        return draft_call(d, at, text_of(block, "id"), text_of(block, "name")) < 0
+                   ? -1
+                   : draft_args_json(d, at, json_object_get(block, "input"));
     return draft_kept(d, at, "anthropic", block);
 }
 
 static int take_delta(struct draft *d, size_t at, const json_t *delta)
 {
     const char *type = text_of(delta, "type");
-    const json_t *json = json_object_get(delta, "partial_json");
 
     if (strcmp(type, "text_delta") == 0)
         return draft_text(d, at, json_object_get(delta, "text"));
     if (strcmp(type, "input_json_delta") == 0)
-        return draft_args(d, at, (struct str){json_string_value(json), json_string_length(json)});
+        return draft_args(d, at, text_view(json_object_get(delta, "partial_json")));
     if (strcmp(type, "thinking_delta") == 0)
         return draft_kept_more(d, at, "thinking", json_object_get(delta, "thinking"));
     if (strcmp(type, "signature_delta") == 0)
         return draft_kept_more(d, at, "signature", json_object_get(delta, "signature"));
-    return 0; /* new kinds are to be passed over */
+    return 0; /* unknown kinds are ignored */
 }
 
 static int take_event(struct draft *d, const json_t *data)
@@ -294,8 +264,7 @@ static int take_whole(struct draft *d, const json_t *body)
         return take_event(d, body);
     if (!json_is_array(content))
         return -1;
-    json_array_foreach(content, i, block)
-    {
+    json_array_foreach(content, i, block) {
         if (take_block(d, i, block) < 0)
             return -1;
     }

@@ -1,5 +1,4 @@
-/* A reply that is still coming: pieces grow under the numbers that the wire has for them, and
- * become parts, in the order in which they began. */
+/* A reply that is still arriving: each piece has a number on the wire and becomes one part. */
 #include "model/model_int.h"
 
 #include <stdio.h>
@@ -10,22 +9,22 @@
 #define PIECE_MAX  (16 * MiB)
 #define ID_BYTES   12
 #define MORE_MAX   2
-#define ID_MAX     (64 * KiB) /* some have more in it than a name */
+#define ID_MAX     (64 * KiB) /* some endpoints put data into ids */
 #define CALLED_MAX 1024
 
-enum piece_kind { PIECE_TEXT, PIECE_CALL, PIECE_KEPT };
+enum draft_piece_kind { PIECE_TEXT, PIECE_CALL, PIECE_KEPT };
 
-struct piece {
-    enum piece_kind kind;
-    size_t at;       /* on the wire */
+struct draft_piece {
+    enum draft_piece_kind kind;
+    size_t at;       /* number on the wire */
     struct buf text; /* or the arguments of a call */
     char *id, *name; /* owned: of a call, or NULL */
-    const char *api; /* of what is kept */
-    json_t *block;   /* owned: likewise */
+    const char *api; /* of a kept block */
+    json_t *block;   /* owned: of a kept block */
     struct {
         const char *key; /* or NULL */
         struct buf text;
-    } more[MORE_MAX]; /* what its strings have grown by */
+    } more[MORE_MAX]; /* text to add to strings of the block */
 };
 
 void draft_init(struct draft *d)
@@ -49,8 +48,8 @@ void draft_done(struct draft *d)
     *d = (struct draft){0};
 }
 
-/* The last one: a number may be used again. */
-static struct piece *find(const struct draft *d, size_t at)
+/* The last one: numbers may be used again. */
+static struct draft_piece *find(const struct draft *d, size_t at)
 {
     for (size_t i = d->count; i > 0; i--)
         if (d->piece[i - 1].at == at)
@@ -58,15 +57,15 @@ static struct piece *find(const struct draft *d, size_t at)
     return NULL;
 }
 
-static struct piece *add(struct draft *d, enum piece_kind kind, size_t at)
+static struct draft_piece *add(struct draft *d, enum draft_piece_kind kind, size_t at)
 {
-    struct piece *p;
+    struct draft_piece *p;
 
     if (d->count == PIECES_MAX)
         return NULL;
     d->piece = mem_realloc(d->piece, (d->count + 1) * sizeof(*d->piece));
     p = &d->piece[d->count++];
-    *p = (struct piece){.kind = kind, .at = at};
+    *p = (struct draft_piece){.kind = kind, .at = at};
     buf_init(&p->text, PIECE_MAX);
     return p;
 }
@@ -82,35 +81,29 @@ size_t draft_calls(const struct draft *d)
 
 const char *draft_id(const struct draft *d, size_t at)
 {
-    const struct piece *p = find(d, at);
+    const struct draft_piece *p = find(d, at);
 
     return p ? p->id : NULL;
 }
 
-/* A NUL, which JSON can say and most who read text cannot, becomes U+FFFD. */
+/* A NUL becomes U+FFFD: most readers of text cannot handle it. */
 static int put_text(struct buf *b, struct str s)
 {
-    struct err e;
+    size_t n;
 
-    while (s.n > 0) {
-        size_t n = strnlen(s.p, s.n);
-
-        if (buf_put(b, (struct str){s.p, n}, &e) < 0)
-            return -1;
-        s = (struct str){s.p + n, s.n - n};
-        if (s.n == 0)
-            break;
-        if (buf_put(b, STR("\xef\xbf\xbd"), &e) < 0)
-            return -1;
-        s = (struct str){s.p + 1, s.n - 1};
+    for (; s.n > 0; s = str_from(s, n < s.n ? n + 1 : n)) {
+        n = strnlen(s.p, s.n);
+        buf_put(b, (struct str){s.p, n});
+        if (n < s.n)
+            buf_put(b, STR("\xef\xbf\xbd"));
     }
-    return 0;
+    return b->full ? -1 : 0;
 }
 
 int draft_text(struct draft *d, size_t at, const json_t *text)
 {
-    struct str s = {json_string_value(text), json_string_length(text)};
-    struct piece *p = find(d, at);
+    struct str s = text_view(text);
+    struct draft_piece *p = find(d, at);
     size_t before;
 
     if (s.n == 0)
@@ -130,7 +123,7 @@ int draft_text(struct draft *d, size_t at, const json_t *text)
 
 int draft_call(struct draft *d, size_t at, const char *id, const char *name)
 {
-    struct piece *p = find(d, at);
+    struct draft_piece *p = find(d, at);
 
     if ((id && strlen(id) > ID_MAX) || (name && strlen(name) > CALLED_MAX))
         return -1;
@@ -147,14 +140,26 @@ int draft_call(struct draft *d, size_t at, const char *id, const char *name)
 
 int draft_args(struct draft *d, size_t at, struct str json)
 {
-    struct piece *p = find(d, at);
+    struct draft_piece *p = find(d, at);
 
     return p && p->kind == PIECE_CALL ? put_text(&p->text, json) : -1;
 }
 
+int draft_args_json(struct draft *d, size_t at, const json_t *args)
+{
+    AUTO_FREE char *text = NULL;
+
+    if (json_is_string(args))
+        return draft_args(d, at, text_view(args));
+    if (!args || json_is_null(args) || (json_is_object(args) && json_object_size(args) == 0))
+        return 0; /* the arguments follow in pieces, or there are none */
+    text = json_dumps(args, JSON_COMPACT | JSON_ENCODE_ANY);
+    return text ? draft_args(d, at, str_of(text)) : -1;
+}
+
 int draft_kept(struct draft *d, size_t at, const char *api, const json_t *block)
 {
-    struct piece *p = find(d, at) ? NULL : add(d, PIECE_KEPT, at);
+    struct draft_piece *p = find(d, at) ? NULL : add(d, PIECE_KEPT, at);
 
     if (!p)
         return -1;
@@ -165,7 +170,7 @@ int draft_kept(struct draft *d, size_t at, const char *api, const json_t *block)
 
 int draft_kept_more(struct draft *d, size_t at, const char *key, const json_t *text)
 {
-    struct piece *p = find(d, at);
+    struct draft_piece *p = find(d, at);
 
     if (!p || p->kind != PIECE_KEPT)
         return -1;
@@ -175,8 +180,7 @@ int draft_kept_more(struct draft *d, size_t at, const char *key, const json_t *t
             buf_init(&p->more[i].text, PIECE_MAX);
         }
         if (strcmp(p->more[i].key, key) == 0)
-            return put_text(&p->more[i].text,
-                            (struct str){json_string_value(text), json_string_length(text)});
+            return put_text(&p->more[i].text, text_view(text));
     }
     return -1;
 }
@@ -185,6 +189,19 @@ void draft_stop(struct draft *d, enum model_stop stop)
 {
     d->stop = stop;
     d->has_stop = true;
+}
+
+void draft_stop_word(struct draft *d, const struct stop_word *words, size_t count,
+                     const json_t *word)
+{
+    struct str s = text_view(word);
+
+    if (!json_is_string(word))
+        return;
+    draft_stop(d, MODEL_DONE);
+    for (size_t i = 0; i < count; i++)
+        if (str_is(s, words[i].word))
+            draft_stop(d, words[i].stop);
 }
 
 void draft_trouble(struct draft *d, json_t *error)
@@ -201,31 +218,23 @@ void draft_name(struct draft *d, const json_t *name)
 
 /* --- the parts --- */
 
-/* Some endpoints have no names for their calls; a result needs one. */
+/* An id for a call that came without one: results need it. */
 static json_t *own_id(void)
 {
     unsigned char random[ID_BYTES];
     char id[2 * ID_BYTES + 8] = "call_";
 
     if (getrandom(random, sizeof(random), 0) != sizeof(random))
-        abort(); /* so few bytes never fail once the kernel is up */
+        abort(); /* cannot fail for so few bytes */
     for (size_t i = 0; i < ID_BYTES; i++)
         snprintf(id + 5 + 2 * i, 3, "%02x", random[i]);
     return json_string(id);
 }
 
-static bool is_blank(struct str s)
-{
-    for (size_t i = 0; i < s.n; i++)
-        if (!strchr(" \t\r\n", s.p[i]))
-            return false;
-    return true;
-}
-
-static json_t *call_part(const struct piece *p)
+static json_t *call_part(const struct draft_piece *p)
 {
     struct str text = buf_str(&p->text);
-    json_t *args = is_blank(text) ? json_object() : json_loadb(text.p, text.n, 0, NULL);
+    json_t *args = str_trim(text).n == 0 ? json_object() : json_loadb(text.p, text.n, 0, NULL);
     json_t *part = json_pack("{s:s, s:o, s:s}", "type", "call", "id",
                              p->id ? json_string(p->id) : own_id(), "name", p->name ? p->name : "");
 
@@ -239,7 +248,7 @@ static json_t *call_part(const struct piece *p)
     return part;
 }
 
-static json_t *kept_part(const struct piece *p)
+static json_t *kept_part(const struct draft_piece *p)
 {
     json_t *block = json_copy(p->block);
 
@@ -255,7 +264,7 @@ static json_t *kept_part(const struct piece *p)
     return json_pack("{s:s, s:s, s:o}", "type", "kept", "api", p->api, "block", block);
 }
 
-static json_t *part_of(const struct piece *p)
+static json_t *part_of(const struct draft_piece *p)
 {
     if (p->kind == PIECE_CALL)
         return call_part(p);
@@ -267,15 +276,12 @@ static json_t *part_of(const struct piece *p)
 json_t *draft_parts(const struct draft *d, enum model_stop *ret_stop)
 {
     json_t *parts = json_array();
-    bool calls = false;
 
-    for (size_t i = 0; i < d->count; i++) {
+    for (size_t i = 0; i < d->count; i++)
         json_array_append_new(parts, part_of(&d->piece[i]));
-        calls = calls || d->piece[i].kind == PIECE_CALL;
-    }
     *ret_stop = d->stop;
-    /* What it did counts, not what it calls that. */
+    /* Some endpoints say stop after calls, and the other way round. */
     if (d->stop == MODEL_DONE || d->stop == MODEL_CALLS)
-        *ret_stop = calls ? MODEL_CALLS : MODEL_DONE;
+        *ret_stop = draft_calls(d) > 0 ? MODEL_CALLS : MODEL_DONE;
     return parts;
 }

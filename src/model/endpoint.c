@@ -1,14 +1,13 @@
 /*
- * A model behind an endpoint: a question becomes a request, bytes become a reply.
+ * A model behind an HTTP endpoint.
  *
- * A call is asked, and, where the endpoint refuses a parameter that it can do without,
- * asked again without it: what helped is remembered for the next calls. Nothing else is
- * tried twice; whoever asks is told what the matter is and decides.
+ * When the endpoint refuses a parameter that is not essential, the request is sent again
+ * without it, and the endpoint is remembered to refuse it. Nothing else is tried twice: the
+ * caller is told what is wrong and decides.
  *
- * Whether an answer is a stream shows in its first byte, whatever its type says: JSON
- * begins with a brace, an event never does. A watcher may cancel the call from within
- * on_text(), while the bytes it came from are still being read; so cancelling marks the
- * call, and whoever reads lets go of it.
+ * The first byte shows whether an answer is a stream, whatever its content type: JSON begins
+ * with a brace, an event never does. on_text() may cancel the call while its bytes are being
+ * read: cancelling then only marks the call, and the reader frees it.
  */
 #include "model/model_int.h"
 
@@ -19,7 +18,7 @@
 
 #define WALL_MS     120000
 #define REQUEST_MAX (64 * MiB)
-#define WHOLE_MAX   (8 * MiB) /* as JSON it takes a multiple in memory */
+#define WHOLE_MAX   (8 * MiB) /* parsed JSON takes a multiple of this */
 #define EVENT_MAX   (4 * MiB)
 #define ERROR_MAX   (64 * KiB)
 
@@ -32,36 +31,36 @@ struct endpoint {
     char *name, *key_header, *proxy, *ca_file; /* owned, or NULL */
     const char *key;                           /* within key_header, or NULL */
     uint64_t wall_ms, max_tokens;
-    bool no_tools;  /* it is said to know none, and is offered none */
-    unsigned bends; /* IN(row of the adapter's): what it is known to refuse */
+    bool no_tools;      /* by its settings: it is never offered tools */
+    unsigned fallbacks; /* IN(row of the adapter): parameters it refuses */
 };
 
 enum form { FORM_UNKNOWN, FORM_STREAM, FORM_WHOLE };
 
-struct asking {
+struct endpoint_call {
     struct model_call call;
     struct model_watcher watcher;
     void *arg;
     struct endpoint *endpoint; /* borrowed: outlives us */
-    json_t *request;           /* owned: as it was sent last */
-    unsigned bends, tried;     /* of this call; what was tried is not tried again */
+    json_t *request;           /* owned: as last sent */
+    unsigned fallbacks, tried; /* of this call; each is tried once */
     bool with_tools, own_name;
     int64_t deadline_us;
 
-    struct post *post; /* or NULL */
+    struct web_post *post; /* or NULL */
     enum form form;
-    struct buf bytes; /* of an answer in one piece, or of an error */
-    struct sse sse;
+    struct buf bytes; /* of an answer that is no stream, or of an error */
+    struct sse_reader sse;
     struct draft draft;
     bool reading, cancelled;
-    bool nonsense; /* what comes is no reply */
-    bool events;   /* there was one */
+    bool nonsense; /* the answer is not a reply */
+    bool events;   /* there was an event */
 };
 
-static void asking_free(struct asking *a)
+static void call_free(struct endpoint_call *a)
 {
     if (a->post)
-        post_cancel(a->post);
+        web_post_cancel(a->post);
     json_decref(a->request);
     buf_done(&a->bytes);
     sse_done(&a->sse);
@@ -71,7 +70,7 @@ static void asking_free(struct asking *a)
 
 /* --- the end: exactly one of these --- */
 
-static void give(struct asking *a)
+static void give(struct endpoint_call *a)
 {
     struct model_reply reply = {
         .input_tokens = a->draft.input_tokens,
@@ -80,25 +79,26 @@ static void give(struct asking *a)
     };
 
     if (a->tried)
-        a->endpoint->bends = a->bends;
+        a->endpoint->fallbacks = a->fallbacks;
     reply.parts = draft_parts(&a->draft, &reply.stop);
-    a->reading = true; /* a cancel from on_end() is one too many, and does no harm */
+    a->reading = true; /* a cancel from inside on_end() does no harm */
     a->watcher.on_end(a->arg, &reply, NULL);
     json_decref(reply.parts);
-    asking_free(a);
+    call_free(a);
 }
 
-static void fail(struct asking *a, struct model_failure *f, const char *what)
+static void fail(struct endpoint_call *a, struct model_failure *f, const char *what)
 {
     failure_say(f, a->endpoint->label, a->endpoint->key, what);
     if (f->trouble == MODEL_NO_TOOLS && a->own_name)
         a->endpoint->model.text_only = true;
     a->reading = true;
     a->watcher.on_end(a->arg, NULL, f);
-    asking_free(a);
+    call_free(a);
 }
 
-static void fail_with(struct asking *a, enum model_trouble trouble, int status, const char *what)
+static void fail_with(struct endpoint_call *a, enum model_trouble trouble, int status,
+                      const char *what)
 {
     struct model_failure f = {.trouble = trouble, .status = status};
 
@@ -107,10 +107,10 @@ static void fail_with(struct asking *a, enum model_trouble trouble, int status, 
 
 /* --- reading --- */
 
-/* -1: enough has been seen. */
+/* -1: read no more. */
 static int on_event(void *arg, struct str data)
 {
-    struct asking *a = arg;
+    struct endpoint_call *a = arg;
     json_t *event;
 
     if (str_is(data, "[DONE]")) {
@@ -126,13 +126,13 @@ static int on_event(void *arg, struct str data)
 
 static void on_piece(void *arg, size_t part, struct str piece)
 {
-    struct asking *a = arg;
+    struct endpoint_call *a = arg;
 
     if (!a->cancelled)
         a->watcher.on_text(a->arg, part, piece);
 }
 
-static bool is_over(const struct asking *a)
+static bool is_over(const struct endpoint_call *a)
 {
     return a->nonsense || a->draft.ended || a->draft.trouble;
 }
@@ -145,28 +145,27 @@ static enum form form_of(struct str bytes)
     return FORM_UNKNOWN;
 }
 
-static void read_bytes(struct asking *a, struct str bytes)
+static void read_bytes(struct endpoint_call *a, struct str bytes)
 {
     struct err e;
 
     if (a->form == FORM_UNKNOWN)
         a->form = form_of(bytes);
     if (a->form == FORM_WHOLE)
-        a->nonsense = buf_put(&a->bytes, bytes, &e) < 0;
+        a->nonsense = buf_put(&a->bytes, bytes) < 0;
     else if (sse_feed(&a->sse, bytes, on_event, a, &e) < 0 && e.kind != ERR_NONE)
         a->nonsense = true;
 }
 
-static void judge(struct asking *a, int status, const char *why);
+static void judge(struct endpoint_call *a, int status, const char *why);
 
 static void on_body(void *arg, int status, struct str bytes)
 {
-    struct asking *a = arg;
+    struct endpoint_call *a = arg;
     size_t room = ERROR_MAX - (a->bytes.n < ERROR_MAX ? a->bytes.n : ERROR_MAX);
-    struct err e;
 
     if (status / 100 != 2) {
-        if (buf_put(&a->bytes, (struct str){bytes.p, bytes.n < room ? bytes.n : room}, &e) < 0)
+        if (buf_put(&a->bytes, (struct str){bytes.p, bytes.n < room ? bytes.n : room}) < 0)
             a->nonsense = true;
         return;
     }
@@ -174,10 +173,10 @@ static void on_body(void *arg, int status, struct str bytes)
     read_bytes(a, bytes);
     a->reading = false;
     if (a->cancelled) {
-        asking_free(a);
+        call_free(a);
     } else if (is_over(a)) {
         /* Some endpoints do not close the stream that they have ended. */
-        post_release(a->post);
+        web_post_release(a->post);
         a->post = NULL;
         judge(a, status, NULL);
     }
@@ -185,7 +184,8 @@ static void on_body(void *arg, int status, struct str bytes)
 
 /* --- judging what came --- */
 
-static void judge_plaint(struct asking *a, int status, uint64_t retry_ms, const struct plaint *p)
+static void judge_error(struct endpoint_call *a, int status, uint64_t retry_ms,
+                        const struct endpoint_error *p)
 {
     struct model_failure f = {
         .trouble = trouble_of(status, p, a->with_tools), .status = status, .retry_ms = retry_ms};
@@ -193,7 +193,7 @@ static void judge_plaint(struct asking *a, int status, uint64_t retry_ms, const 
     fail(a, &f, p->text);
 }
 
-static void read_whole(struct asking *a)
+static void read_whole(struct endpoint_call *a)
 {
     json_t *body = json_loadb(a->bytes.p, a->bytes.n, JSON_ALLOW_NUL, NULL);
 
@@ -203,24 +203,22 @@ static void read_whole(struct asking *a)
     json_decref(body);
 }
 
-/* All of it is there, or as much as there will be; why: what cut it off. */
-static void judge(struct asking *a, int status, const char *why)
+/* Ends the call with what has arrived. why: what cut the answer off, or NULL. */
+static void judge(struct endpoint_call *a, int status, const char *why)
 {
     static const char cut[] = "hung up before the end of its answer";
     bool begun = a->form == FORM_UNKNOWN || (a->form == FORM_STREAM && sse_is_one(&a->sse));
 
     if (!why && a->form == FORM_WHOLE && !a->nonsense)
         read_whole(a);
-    if (a->cancelled) {
-        asking_free(a);
-        return;
-    }
+    if (a->cancelled)
+        return call_free(a);
     if (a->draft.trouble) {
-        struct plaint p;
+        struct endpoint_error p;
 
-        plaint_of_json(&p, a->draft.trouble);
-        judge_plaint(a, p.status, 0, &p);
-        plaint_done(&p); /* the call is gone, these are ours */
+        endpoint_error_of_json(&p, a->draft.trouble);
+        judge_error(a, p.status, 0, &p);
+        endpoint_error_done(&p); /* the call is freed already */
     } else if (!a->nonsense && (a->draft.ended || (a->draft.has_stop && !why))) {
         give(a);
     } else if (!a->nonsense && (why || begun)) {
@@ -230,21 +228,21 @@ static void judge(struct asking *a, int status, const char *why)
     }
 }
 
-static void send_request(struct asking *a);
+static void send_request(struct endpoint_call *a);
 
-/* Whether to ask again without something. */
-static bool bend(struct asking *a, const struct plaint *p)
+/* Whether the request can be sent again without a refused parameter. */
+static bool fall_back(struct endpoint_call *a, const struct endpoint_error *p)
 {
     const struct adapter *ad = a->endpoint->adapter;
 
-    for (size_t i = 0; i < ad->bend_count; i++) {
-        const struct bend *b = &ad->bends[i];
+    for (size_t i = 0; i < ad->fallback_count; i++) {
+        const struct request_fallback *b = &ad->fallbacks[i];
         json_t *value = json_object_get(a->request, b->key);
 
-        if (!value || (a->tried & IN(i)) || !plaint_mentions(p, b->key))
+        if (!value || (a->tried & IN(i)) || !endpoint_error_mentions(p, b->key))
             continue;
         a->tried |= IN(i);
-        a->bends = b->back ? a->bends & ~(IN(i) >> 1) : a->bends | IN(i);
+        a->fallbacks = b->back ? a->fallbacks & ~(IN(i) >> 1) : a->fallbacks | IN(i);
         if (b->to)
             json_object_set(a->request, b->to, value);
         json_object_del(a->request, b->key);
@@ -253,26 +251,26 @@ static bool bend(struct asking *a, const struct plaint *p)
     return false;
 }
 
-static void judge_refusal(struct asking *a, const struct post_end *end)
+static void judge_refusal(struct endpoint_call *a, const struct web_post_end *end)
 {
-    struct plaint p;
+    struct endpoint_error p;
     bool again;
 
-    plaint_of_body(&p, buf_str(&a->bytes));
+    endpoint_error_of_body(&p, buf_str(&a->bytes));
     again = (end->status == 400 || end->status == 422) &&
-            trouble_of(end->status, &p, false) != MODEL_TOO_LONG && bend(a, &p);
+            trouble_of(end->status, &p, false) != MODEL_TOO_LONG && fall_back(a, &p);
     if (again) {
-        a->bytes.n = 0;
+        buf_clear(&a->bytes);
         send_request(a);
     } else {
-        judge_plaint(a, end->status, end->retry_ms, &p);
+        judge_error(a, end->status, end->retry_ms, &p);
     }
-    plaint_done(&p);
+    endpoint_error_done(&p);
 }
 
-static void on_end(void *arg, const struct post_end *end)
+static void on_end(void *arg, const struct web_post_end *end)
 {
-    struct asking *a = arg;
+    struct endpoint_call *a = arg;
 
     a->post = NULL;
     if (end->flood) {
@@ -295,28 +293,28 @@ static void on_end(void *arg, const struct post_end *end)
 
 static void on_too_large(void *arg)
 {
-    struct asking *a = arg;
+    struct endpoint_call *a = arg;
 
     if (a->cancelled)
-        asking_free(a);
+        call_free(a);
     else
         fail_with(a, MODEL_TOO_LONG, 0, "is not sent a request of more than 64 MiB");
 }
 
-static void send_request(struct asking *a)
+static void send_request(struct endpoint_call *a)
 {
-    static const struct post_watcher watcher = {on_body, on_end};
+    static const struct web_post_watcher watcher = {on_body, on_end};
     struct endpoint *ep = a->endpoint;
-    /* Without an Expect a large body does not wait for leave to be sent. */
+    /* No Expect: a large body is sent at once. */
     const char *headers[6] = {"Content-Type: application/json",
                               "Accept: text/event-stream, application/json", "Expect:"};
     int64_t left_us = a->deadline_us - time_mono_us();
     size_t n = 3;
-    struct post_spec spec = {.url = ep->url,
-                             .headers = headers,
-                             .proxy = ep->proxy,
-                             .ca_file = ep->ca_file,
-                             .wall_ms = left_us > 1000 ? (uint64_t)left_us / 1000 : 1};
+    struct web_post_spec spec = {.url = ep->url,
+                                 .headers = headers,
+                                 .proxy = ep->proxy,
+                                 .ca_file = ep->ca_file,
+                                 .wall_ms = left_us > 1000 ? (uint64_t)left_us / 1000 : 1};
 
     if (ep->key_header)
         headers[n++] = ep->key_header;
@@ -329,10 +327,10 @@ static void send_request(struct asking *a)
         loop_later(ep->loop, on_too_large, a);
         return;
     }
-    a->post = post_start(ep->web, &spec, &watcher, a);
+    a->post = web_post_start(ep->web, &spec, &watcher, a);
 }
 
-static json_t *build_request(struct asking *a, const struct model_ask *ask)
+static json_t *build_request(struct endpoint_call *a, const struct model_ask *ask)
 {
     const struct endpoint *ep = a->endpoint;
     const struct adapter *ad = ep->adapter;
@@ -353,13 +351,14 @@ static json_t *build_request(struct asking *a, const struct model_ask *ask)
         asked.tools = NULL;
     request = ad->request(&q);
 
-    for (size_t i = 0; i < ad->bend_count; i++) {
-        json_t *value = ep->bends & IN(i) ? json_object_get(request, ad->bends[i].key) : NULL;
+    for (size_t i = 0; i < ad->fallback_count; i++) {
+        json_t *value =
+            ep->fallbacks & IN(i) ? json_object_get(request, ad->fallbacks[i].key) : NULL;
 
-        if (value && ad->bends[i].to)
-            json_object_set(request, ad->bends[i].to, value);
+        if (value && ad->fallbacks[i].to)
+            json_object_set(request, ad->fallbacks[i].to, value);
         if (value)
-            json_object_del(request, ad->bends[i].key);
+            json_object_del(request, ad->fallbacks[i].key);
     }
     return request;
 }
@@ -368,16 +367,16 @@ static struct model_call *endpoint_ask(struct model *m, const struct model_ask *
                                        const struct model_watcher *w, void *arg)
 {
     struct endpoint *ep = (struct endpoint *)m;
-    struct asking *a = mem_zalloc(sizeof(*a));
+    struct endpoint_call *a = mem_zalloc(sizeof(*a));
     uint64_t wanted_ms = ask->wall_ms ? ask->wall_ms : ep->wall_ms;
     uint64_t wall_ms = wanted_ms < INT32_MAX ? wanted_ms : INT32_MAX;
 
-    *a = (struct asking){
+    *a = (struct endpoint_call){
         .call.model = m,
         .watcher = *w,
         .arg = arg,
         .endpoint = ep,
-        .bends = ep->bends,
+        .fallbacks = ep->fallbacks,
         .with_tools = !ep->no_tools && json_array_size(ask->tools) > 0,
         .own_name = ep->name || ask->name.n == 0,
         .deadline_us = time_mono_us() + (int64_t)wall_ms * 1000,
@@ -396,14 +395,14 @@ static struct model_call *endpoint_ask(struct model *m, const struct model_ask *
 
 static void endpoint_cancel(struct model_call *c)
 {
-    struct asking *a = (struct asking *)c;
+    struct endpoint_call *a = (struct endpoint_call *)c;
 
     if (a->post)
-        post_cancel(take_ptr(&a->post));
+        web_post_cancel(take_ptr(&a->post));
     if (a->reading)
         a->cancelled = true;
     else
-        asking_free(a);
+        call_free(a);
 }
 
 /* --- the endpoint --- */
@@ -435,7 +434,7 @@ static char *join(const char *a, size_t n, const char *b)
     return text;
 }
 
-/* Where it is asked. People write the base with a slash at its end, with /v1 or without. */
+/* People write the base URL with or without a slash or /v1 at its end. */
 static char *url_of(const struct adapter *ad, const char *base)
 {
     size_t n = strlen(base), v1 = strlen("/v1");

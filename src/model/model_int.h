@@ -1,162 +1,174 @@
-/* What the files of this room share: HTTP, streams, replies under way, the two wire formats. */
+/* Private to the room: HTTP, event streams, drafts of replies, the two wire formats. */
 #pragma once
 
 #include "model/model.h"
 
-/* --- web.c: requests over HTTP, from the loop and never on a thread --- */
+/* --- web.c: HTTP requests on the loop --- */
 
 struct web;
-struct post;
+struct web_post;
 
-struct web *web_new(struct loop *l); /* opens nothing before the first post */
+struct web *web_new(struct loop *l); /* opens no fd before the first post */
 void web_free(struct web *w);        /* after the last post; NULL is none */
 
-struct post_spec {
+struct web_post_spec {
     const char *url;
     const char *const *headers; /* "Name: value", up to a NULL */
-    char *body;                 /* the post's from now on; freed with free() */
+    char *body;                 /* taken; freed with free() */
     size_t body_n;
-    const char *proxy;   /* or NULL; those of the environment do not count */
-    const char *ca_file; /* or NULL: those of the system */
+    const char *proxy;   /* or NULL; the environment is ignored */
+    const char *ca_file; /* or NULL: the system's */
     uint64_t wall_ms;
 };
 
-struct post_end {
-    int status;        /* 0: none came */
-    uint64_t retry_ms; /* of Retry-After and its like; 0: none */
-    const char *why;   /* what kept the answer from being whole, "does not answer"; or NULL */
-    bool flood;        /* it is more than we take */
+struct web_post_end {
+    int status;        /* 0: none */
+    uint64_t retry_ms; /* from Retry-After; 0: none */
+    const char *why;   /* why the answer is incomplete, "did not answer in time"; or NULL */
+    bool flood;        /* the answer was too long */
 };
 
-/* Neither is called before post_start() has returned. */
-struct post_watcher {
+/* Called from the loop, never from inside web_post_start(). */
+struct web_post_watcher {
     void (*on_body)(void *arg, int status, struct str bytes);
-    void (*on_end)(void *arg, const struct post_end *end); /* the post is no more */
+    void (*on_end)(void *arg, const struct web_post_end *end); /* the post is freed */
 };
 
-struct post *post_start(struct web *w, const struct post_spec *spec, const struct post_watcher *pw,
-                        void *arg);
-void post_cancel(struct post *p); /* at any moment, from on_body, too */
-/* Nobody wants to hear of it any more, but its connection may serve the next one. */
-void post_release(struct post *p);
+struct web_post *web_post_start(struct web *w, const struct web_post_spec *spec,
+                                const struct web_post_watcher *pw, void *arg);
+void web_post_cancel(struct web_post *p); /* also from on_body */
+/* Like cancel, but the connection stays open for the next post. */
+void web_post_release(struct web_post *p);
 
-/* --- sse.c: server-sent events out of pieces of bytes --- */
+/* --- sse.c: parses server-sent events --- */
 
-struct sse {
+struct sse_reader {
     struct buf line, data;
-    bool after_cr; /* a line feed now belongs to the end of the line before */
+    bool after_cr; /* the next line feed belongs to the line before */
     bool begun;    /* past the byte order mark */
-    bool known;    /* there was a line such as events have */
+    bool known;    /* there was a line of an event */
 };
 
-/* An event's data; -1 ends the reading. */
+/* Gets an event's data; -1 stops the reader. */
 typedef int sse_fn(void *arg, struct str data);
 
-void sse_init(struct sse *s, size_t max);
-void sse_done(struct sse *s);
-/* -1: fn said so, with e->kind ERR_NONE, or a line is too long. */
-int sse_feed(struct sse *s, struct str bytes, sse_fn *fn, void *arg, struct err *e) MUST_CHECK;
-/* Whether this is a stream of events, if only the beginning of one. */
-bool sse_is_one(const struct sse *s);
-/* There are no more bytes: what whole lines said counts, half a line does not. */
-void sse_finish(struct sse *s, sse_fn *fn, void *arg);
+void sse_init(struct sse_reader *s, size_t max);
+void sse_done(struct sse_reader *s);
+/* -1: fn stopped it (e->kind ERR_NONE), or a line is too long. */
+int sse_feed(struct sse_reader *s, struct str bytes, sse_fn *fn, void *arg,
+             struct err *e) MUST_CHECK;
+/* Whether the bytes so far are a stream of events. */
+bool sse_is_one(const struct sse_reader *s);
+/* The end of the bytes: dispatches complete lines, drops a partial one. */
+void sse_finish(struct sse_reader *s, sse_fn *fn, void *arg);
 
-/* --- draft.c: a reply that is still coming --- */
+/* --- draft.c: a reply that is still arriving --- */
 
-struct piece; /* of a draft: what becomes one part */
+struct draft_piece; /* becomes one part */
 
 struct draft {
-    struct piece *piece; /* owned */
+    struct draft_piece *piece; /* owned */
     size_t count;
-    bool ended; /* the end was told, not only reached */
+    bool ended; /* the endpoint has marked the end */
     bool has_stop;
     enum model_stop stop;
     uint64_t input_tokens, output_tokens;
     char *name;      /* owned, or NULL */
-    json_t *trouble; /* owned: an error that came in place of the rest, or NULL */
+    json_t *trouble; /* owned: an error in the stream, or NULL */
     void (*on_text)(void *arg, size_t part, struct str piece); /* or NULL */
     void *arg;
 };
 
 void draft_init(struct draft *d);
 void draft_done(struct draft *d);
-/* Pieces are known by the number that the wire has for them. All of these return -1 when there are
- * too many pieces or bytes. */
+/* `at` is the number of a piece on the wire. All return -1 for too many pieces or bytes. */
 int draft_text(struct draft *d, size_t at, const json_t *text) MUST_CHECK;
-/* id and name may be NULL, and come later. */
+/* id and name may be NULL, and follow later. */
 int draft_call(struct draft *d, size_t at, const char *id, const char *name) MUST_CHECK;
 int draft_args(struct draft *d, size_t at, struct str json) MUST_CHECK;
-/* A block to be sent back as it is; copied. api is a literal. */
+/* Arguments as text, or, from some endpoints, as a JSON value. */
+int draft_args_json(struct draft *d, size_t at, const json_t *args) MUST_CHECK;
+/* A block to be sent back unchanged; copied. api is a literal. */
 int draft_kept(struct draft *d, size_t at, const char *api, const json_t *block) MUST_CHECK;
-/* More of a string in it; key is a literal. */
+/* More text of a string in the block; key is a literal. */
 int draft_kept_more(struct draft *d, size_t at, const char *key, const json_t *text) MUST_CHECK;
-size_t draft_calls(const struct draft *d);              /* how many */
+size_t draft_calls(const struct draft *d);              /* number of calls */
 const char *draft_id(const struct draft *d, size_t at); /* of a call, or NULL */
 void draft_stop(struct draft *d, enum model_stop stop);
+/* Translates the word of the wire; MODEL_DONE for an unknown one. */
+struct stop_word {
+    const char *word;
+    enum model_stop stop;
+};
+void draft_stop_word(struct draft *d, const struct stop_word *words, size_t count,
+                     const json_t *word);
 void draft_trouble(struct draft *d, json_t *error);
 void draft_name(struct draft *d, const json_t *name);
-/* The parts, owned by the caller; *ret_stop is how it ended. */
+/* The parts, owned by the caller, and how the reply ended. */
 json_t *draft_parts(const struct draft *d, enum model_stop *ret_stop);
 
-/* --- openai.c, anthropic.c: ours to theirs and back --- */
+/* --- openai.c, anthropic.c: adapters --- */
 
-/* A question, completed by the settings. */
+/* A question, with defaults from the settings filled in. */
 struct question {
     const struct model_ask *ask;
     const char *name;
-    uint64_t max_tokens; /* 0: not said */
+    uint64_t max_tokens; /* 0: not sent */
     bool sees_images;
 };
 
-/* What some endpoints refuse and can do without. */
-struct bend {
-    const char *key, *to; /* of the request; to NULL: it goes */
-    bool back;            /* it undoes the row before */
+/* A parameter that some endpoints refuse: the request is sent again without it. */
+struct request_fallback {
+    const char *key, *to; /* renamed to `to`; NULL: removed */
+    bool back;            /* undoes the row before */
 };
 
 struct adapter {
     const char *api; /* also in "kept" parts */
     const char *path;
-    const char *key_header; /* the key stands after it */
-    const char *header;     /* a further one, or NULL */
-    uint64_t max_tokens;    /* where nobody says; 0: nobody has to */
-    const struct bend *bends;
-    size_t bend_count;
+    const char *key_header; /* the key follows */
+    const char *header;     /* another header, or NULL */
+    uint64_t max_tokens;    /* default; 0: none needed */
+    const struct request_fallback *fallbacks;
+    size_t fallback_count;
     json_t *(*request)(const struct question *q);
-    /* One event of a stream, or an answer that came in one piece; -1: it is none. */
+    /* Reads one event of a stream, or a complete answer; -1: not a reply. */
     int (*event)(struct draft *d, const json_t *data);
     int (*whole)(struct draft *d, const json_t *body);
 };
 
 extern const struct adapter adapter_openai, adapter_anthropic;
 
-/* --- parts.c: pieces of our own messages --- */
+/* --- parts.c: helpers for adapters --- */
 
-/* What stands for an image where none can be seen. */
+/* Text in place of an image, for models that see none. */
 json_t *image_note(const json_t *image);
-/* The schema of a tool, owned by the caller; there always is one. */
+/* The schema of a tool, owned by the caller; never NULL. */
 json_t *tool_schema(const json_t *tool);
-/* The arguments of a call as an object, owned by the caller, whatever the model wrote. */
+/* The arguments of a call, owned by the caller; always an object. */
 json_t *call_args(const json_t *call);
-/* "" where there is none; the second is the caller's own. */
+/* "" when there is no text. text_in() is owned by the caller. */
 const char *text_of(const json_t *object, const char *key);
+static inline struct str text_view(const json_t *v)
+{
+    return (struct str){json_string_value(v), json_string_length(v)};
+}
 json_t *text_in(const json_t *object, const char *key);
 
-/* --- trouble.c: what an endpoint says when it gives no reply --- */
+/* --- endpoint_error.c: errors of endpoints --- */
 
-/* The words of an error; owned by the caller. */
-struct plaint {
-    char *text;  /* what it says */
-    char *words; /* that, its type and its code: what to judge by */
-    int status;  /* of its own, in a stream; 0: none */
+struct endpoint_error {
+    char *text;  /* owned: the message */
+    char *words; /* owned: type, code and message, for trouble_of() */
+    int status;  /* from an error inside a stream; 0: none */
 };
 
-void plaint_of_body(struct plaint *p, struct str body);
-void plaint_of_json(struct plaint *p, const json_t *error);
-void plaint_done(struct plaint *p);
-bool plaint_mentions(const struct plaint *p, const char *word);
+void endpoint_error_of_body(struct endpoint_error *p, struct str body);
+void endpoint_error_of_json(struct endpoint_error *p, const json_t *error);
+void endpoint_error_done(struct endpoint_error *p);
+bool endpoint_error_mentions(const struct endpoint_error *p, const char *word);
 /* with_tools: tools were in the request. */
-enum model_trouble trouble_of(int status, const struct plaint *p, bool with_tools);
+enum model_trouble trouble_of(int status, const struct endpoint_error *p, bool with_tools);
 /* Sets f->err: "the model fast answered 429: ...", one line, without the key. */
 void failure_say(struct model_failure *f, const char *label, const char *key, const char *what);
 

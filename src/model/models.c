@@ -1,13 +1,12 @@
-/* The models of the settings, and who asks which. */
+/* The models of the settings, and which of them a tenant asks. */
 #include "model/model_int.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #define URL_MAX 1024
 #define KEY_MAX (4 * KiB)
 
-/* Who asks whom without naming anybody. */
+/* The default model of a tenant. */
 struct tenant_model {
     char *tenant; /* owned */
     size_t model;
@@ -15,7 +14,7 @@ struct tenant_model {
 
 struct models {
     struct web *web;      /* owned */
-    struct model **model; /* owned, and each of them; the scripted one is the last */
+    struct model **model; /* owned, as is each model; the scripted one is last */
     size_t count;
     size_t standard;
     struct tenant_model *tenants; /* owned */
@@ -47,7 +46,7 @@ static bool is_word(const char *text, size_t max)
     return n > 0 && n <= max;
 }
 
-/* No user in it and no query: both are where secrets stand, and we show URLs. */
+/* No user and no query, which may hold secrets: URLs are shown. */
 static bool is_base_url(const char *url)
 {
     size_t scheme = strncmp(url, "http://", 7) == 0 ? 7 : strncmp(url, "https://", 8) == 0 ? 8 : 0;
@@ -64,7 +63,7 @@ static size_t find(const struct models_config *c, struct str label)
         at++;
     if (at == c->count && (!c->script || !str_is(label, "scripted")))
         at++;
-    return at; /* count: the scripted one; more: nobody */
+    return at; /* count: the scripted one; more: no such model */
 }
 
 static int check_model(const struct models_config *c, size_t at, struct err *e)
@@ -90,16 +89,7 @@ static int check_model(const struct models_config *c, size_t at, struct err *e)
     return 0;
 }
 
-static struct str trim(struct str s)
-{
-    while (s.n > 0 && strchr(" \t", s.p[0]))
-        s = (struct str){s.p + 1, s.n - 1};
-    while (s.n > 0 && strchr(" \t", s.p[s.n - 1]))
-        s.n--;
-    return s;
-}
-
-/* Goes through "acme=fast, beta=local"; ms NULL: only to see that all is well. */
+/* Reads "acme=fast, beta=local" into ms; ms NULL: only checks it. */
 static int read_tenants(const struct models_config *c, struct models *ms, struct err *e)
 {
     char shown[NAME_SHOWN];
@@ -110,12 +100,13 @@ static int read_tenants(const struct models_config *c, struct models *ms, struct
         size_t at;
 
         p += pair.n;
-        who = trim((struct str){pair.p, equals ? (size_t)(equals - pair.p) : 0});
-        whom = trim((struct str){equals ? equals + 1 : p, equals ? (size_t)(p - equals) - 1 : 0});
+        who = str_trim((struct str){pair.p, equals ? (size_t)(equals - pair.p) : 0});
+        whom =
+            str_trim((struct str){equals ? equals + 1 : p, equals ? (size_t)(p - equals) - 1 : 0});
         at = find(c, whom);
         if (who.n == 0 || whom.n == 0)
             return err_set(e, ERR_CALLER, "model-tenants: '%s' is not TENANT=MODEL",
-                           name_show(shown, trim(pair)));
+                           name_show(shown, str_trim(pair)));
         if (at > c->count)
             return err_set(e, ERR_CALLER, "model-tenants: there is no model %s",
                            name_show(shown, whom));
@@ -187,7 +178,7 @@ void models_free(struct models *ms)
     free(ms);
 }
 
-/* Whom a tenant asks without naming anybody. */
+/* Index of the tenant's default model. */
 static size_t standard_of(const struct models *ms, const char *tenant)
 {
     for (size_t i = 0; tenant && i < ms->tenant_count; i++)

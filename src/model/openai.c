@@ -1,8 +1,8 @@
 /*
- * Chat completions, as OpenAI has them and many others nearly do.
+ * Adapter for chat completions, as spoken by OpenAI and, nearly, by many others.
  *
- * Text of a reply is one piece, TEXT_AT; call number n is piece CALL_AT + n. What a model
- * thought aloud (reasoning_content) is not kept: nobody wants it back, and some refuse it.
+ * The text of a reply is piece TEXT_AT; call n is piece CALL_AT + n. reasoning_content is
+ * dropped: no endpoint needs it back, and some refuse it.
  */
 #include "model/model_int.h"
 
@@ -12,7 +12,7 @@
 #define CALL_AT   1
 #define INDEX_MAX 4096
 
-/* --- ours to theirs --- */
+/* --- the request --- */
 
 static json_t *text_item(const json_t *part)
 {
@@ -29,7 +29,7 @@ static json_t *image_item(const json_t *image, bool sees)
     return json_pack("{s:s, s:{s:o}}", "type", "image_url", "image_url", "url", url);
 }
 
-/* The one text, or the items; takes them. */
+/* A single text as a string, else the items. Takes items. */
 static json_t *content_of(json_t *items)
 {
     json_t *first = json_array_get(items, 0), *text = json_object_get(first, "text");
@@ -41,16 +41,15 @@ static json_t *content_of(json_t *items)
     return text;
 }
 
-/* Results first, each as a message of its own: they follow the calls. A role of tool has no images,
- * so these stand in front of what the user says. */
+/* Results come first, one message each, because they must follow the calls. The role tool has no
+ * images: they go in front of the user's text. */
 static void put_user(json_t *messages, const json_t *parts, bool sees)
 {
     json_t *items = json_array();
     const json_t *part, *image;
     size_t i, k;
 
-    json_array_foreach(parts, i, part)
-    {
+    json_array_foreach(parts, i, part) {
         const char *type = text_of(part, "type");
 
         if (strcmp(type, "result") != 0)
@@ -58,13 +57,11 @@ static void put_user(json_t *messages, const json_t *parts, bool sees)
         json_array_append_new(messages,
                               json_pack("{s:s, s:s, s:o}", "role", "tool", "tool_call_id",
                                         text_of(part, "id"), "content", text_in(part, "text")));
-        json_array_foreach(json_object_get(part, "images"), k, image)
-        {
+        json_array_foreach(json_object_get(part, "images"), k, image) {
             json_array_append_new(items, image_item(image, sees));
         }
     }
-    json_array_foreach(parts, i, part)
-    {
+    json_array_foreach(parts, i, part) {
         const char *type = text_of(part, "type");
 
         if (strcmp(type, "text") == 0)
@@ -94,33 +91,24 @@ static json_t *call_item(const json_t *call)
 static void put_assistant(json_t *messages, const json_t *parts)
 {
     json_t *calls = json_array(), *message = json_pack("{s:s}", "role", "assistant");
-    struct buf text;
+    AUTO(buf_done) struct buf text = BUF(SIZE_MAX);
     const json_t *part;
-    struct err e;
     size_t i;
-    bool whole = true;
 
-    buf_init(&text, SIZE_MAX);
-    json_array_foreach(parts, i, part)
-    {
-        const json_t *said = json_object_get(part, "text");
+    json_array_foreach(parts, i, part) {
         const char *type = text_of(part, "type");
 
         if (strcmp(type, "text") == 0)
-            whole = whole &&
-                    buf_put(&text, (struct str){json_string_value(said), json_string_length(said)},
-                            &e) == 0;
+            buf_put(&text, text_view(json_object_get(part, "text")));
         else if (strcmp(type, "call") == 0)
             json_array_append_new(calls, call_item(part));
     }
-    assert(whole); /* there is no ceiling */
     json_object_set_new(message, "content",
                         text.n > 0 ? json_stringn(text.p, text.n) : json_null());
     if (json_array_size(calls) > 0)
         json_object_set(message, "tool_calls", calls);
     if (text.n > 0 || json_array_size(calls) > 0)
         json_array_append(messages, message);
-    buf_done(&text);
     json_decref(calls);
     json_decref(message);
 }
@@ -134,8 +122,7 @@ static json_t *messages_of(const struct question *q)
     if (q->ask->system.n > 0)
         json_array_append_new(messages, json_pack("{s:s, s:s%}", "role", "system", "content",
                                                   q->ask->system.p, q->ask->system.n));
-    json_array_foreach(q->ask->messages, i, message)
-    {
+    json_array_foreach(q->ask->messages, i, message) {
         const json_t *parts = json_object_get(message, "parts");
 
         if (strcmp(text_of(message, "role"), "assistant") == 0)
@@ -152,8 +139,7 @@ static json_t *tools_of(const json_t *tools)
     const json_t *tool;
     size_t i;
 
-    json_array_foreach(tools, i, tool)
-    {
+    json_array_foreach(tools, i, tool) {
         json_array_append_new(items, json_pack("{s:s, s:{s:s, s:s, s:o}}", "type", "function",
                                                "function", "name", text_of(tool, "name"),
                                                "description", text_of(tool, "description"),
@@ -192,32 +178,17 @@ static json_t *make_request(const struct question *q)
     return r;
 }
 
-/* --- theirs to ours --- */
+/* --- the reply --- */
 
-static int take_stop(struct draft *d, const json_t *reason)
-{
-    static const struct {
-        const char *word;
-        enum model_stop stop;
-    } rows[] = {
-        {"stop",           MODEL_DONE   },
-        {"tool_calls",     MODEL_CALLS  },
-        {"length",         MODEL_LENGTH },
-        {"content_filter", MODEL_REFUSAL},
-    };
-    const char *word = json_string_value(reason);
+static const struct stop_word stops[] = {
+    {"stop",           MODEL_DONE   },
+    {"tool_calls",     MODEL_CALLS  },
+    {"length",         MODEL_LENGTH },
+    {"content_filter", MODEL_REFUSAL},
+};
 
-    if (!word || d->has_stop)
-        return 0;
-    draft_stop(d, MODEL_DONE); /* others have words of their own for it */
-    for (size_t i = 0; i < COUNT(rows); i++)
-        if (strcmp(rows[i].word, word) == 0)
-            draft_stop(d, rows[i].stop);
-    return 0;
-}
-
-/* Where a call is, or is to be. Some endpoints leave the number out, and some have one number for
- * all; then its id tells them apart. */
+/* The piece of a call. Some endpoints send no index, or the same for all calls: then the id tells
+ * calls apart. */
 static size_t call_at(const struct draft *d, const json_t *call, const char *id)
 {
     const json_t *index = json_object_get(call, "index");
@@ -231,41 +202,24 @@ static size_t call_at(const struct draft *d, const json_t *call, const char *id)
     return n > 0 && (!*id || (last && strcmp(last, id) == 0)) ? CALL_AT + n - 1 : CALL_AT + n;
 }
 
-/* Text, or, against all custom, the object itself. */
-static int take_args(struct draft *d, size_t at, const json_t *args)
-{
-    char *text;
-    int rc;
-
-    if (json_is_string(args))
-        return draft_args(d, at, (struct str){json_string_value(args), json_string_length(args)});
-    if (!json_is_object(args))
-        return 0;
-    text = json_dumps(args, JSON_COMPACT);
-    rc = text ? draft_args(d, at, str_of(text)) : -1;
-    free(text);
-    return rc;
-}
-
 static int take_calls(struct draft *d, const json_t *calls, bool whole)
 {
     const json_t *call;
     size_t i;
 
-    json_array_foreach(calls, i, call)
-    {
+    json_array_foreach(calls, i, call) {
         const json_t *function = json_object_get(call, "function");
         const char *id = text_of(call, "id");
         size_t at = whole ? CALL_AT + i : call_at(d, call, id);
 
         if (draft_call(d, at, id, text_of(function, "name")) < 0 ||
-            take_args(d, at, json_object_get(function, "arguments")) < 0)
+            draft_args_json(d, at, json_object_get(function, "arguments")) < 0)
             return -1;
     }
     return 0;
 }
 
-/* A string, or, as some have it, items with text in them. */
+/* A string, or, from some endpoints, a list of text items. */
 static int take_content(struct draft *d, const json_t *content)
 {
     const json_t *item;
@@ -273,8 +227,7 @@ static int take_content(struct draft *d, const json_t *content)
 
     if (json_is_string(content))
         return draft_text(d, TEXT_AT, content);
-    json_array_foreach(content, i, item)
-    {
+    json_array_foreach(content, i, item) {
         if (strcmp(text_of(item, "type"), "text") == 0 &&
             draft_text(d, TEXT_AT, json_object_get(item, "text")) < 0)
             return -1;
@@ -282,7 +235,7 @@ static int take_content(struct draft *d, const json_t *content)
     return 0;
 }
 
-/* A message, or what is new in it. */
+/* Reads a message, or a delta of one. */
 static int take_message(struct draft *d, const json_t *m, bool whole)
 {
     const json_t *refusal = json_object_get(m, "refusal");
@@ -322,7 +275,9 @@ static int take_choice(struct draft *d, const json_t *data, bool whole)
     take_usage(d, json_object_get(data, "usage"));
     if (take_message(d, json_object_get(choice, whole ? "message" : "delta"), whole) < 0)
         return -1;
-    return take_stop(d, json_object_get(choice, "finish_reason"));
+    if (!d->has_stop)
+        draft_stop_word(d, stops, COUNT(stops), json_object_get(choice, "finish_reason"));
+    return 0;
 }
 
 static int take_event(struct draft *d, const json_t *data)
@@ -340,7 +295,7 @@ static int take_whole(struct draft *d, const json_t *body)
     return none && !d->trouble ? -1 : 0;
 }
 
-static const struct bend bends[] = {
+static const struct request_fallback fallbacks[] = {
     {"parallel_tool_calls",   NULL                   },
     {"max_tokens",            "max_completion_tokens"},
     {"max_completion_tokens", "max_tokens",            .back = true},
@@ -351,8 +306,8 @@ const struct adapter adapter_openai = {
     .api = "openai",
     .path = "/chat/completions",
     .key_header = "Authorization: Bearer ",
-    .bends = bends,
-    .bend_count = COUNT(bends),
+    .fallbacks = fallbacks,
+    .fallback_count = COUNT(fallbacks),
     .request = make_request,
     .event = take_event,
     .whole = take_whole,

@@ -1,4 +1,4 @@
-/* Pieces of our own messages, for all adapters. */
+/* Helpers for adapters: parts of messages. */
 #include "model/model_int.h"
 
 const char *text_of(const json_t *object, const char *key)

@@ -1,9 +1,8 @@
 /*
- * A model that plays a script: for tests, and for whoever wants to see how everything
- * works without a model.
+ * A model that plays a script, for tests and for trying the server without a model.
  *
- * The script is in what the user says, so one server plays a different one in every
- * conversation and keeps nothing of them; a file has one for those that bring none.
+ * The script stands in the user's message, so that every conversation can have its own; a
+ * file has one for conversations without.
  */
 #include "model/model_int.h"
 
@@ -37,7 +36,7 @@ struct play {
 
 /* --- the script --- */
 
-/* NULL when the text is none. */
+/* NULL: the text is not a script. */
 static json_t *turns_of(const char *text)
 {
     json_t *script, *turns;
@@ -60,8 +59,7 @@ static json_t *turns_in(const json_t *message)
 
     if (strcmp(text_of(message, "role"), "user") != 0)
         return NULL;
-    json_array_foreach(json_object_get(message, "parts"), i, part)
-    {
+    json_array_foreach(json_object_get(message, "parts"), i, part) {
         bool is_text = strcmp(text_of(part, "type"), "text") == 0;
         json_t *turns = is_text ? turns_of(text_of(part, "text")) : NULL;
 
@@ -71,7 +69,7 @@ static json_t *turns_in(const json_t *message)
     return NULL;
 }
 
-/* The script of the conversation, owned, or NULL; and how many replies came before it. */
+/* The script of the conversation, owned, or NULL; and the number of replies before it. */
 static json_t *find_turns(const struct scripted *s, const json_t *messages, size_t *ret_before)
 {
     for (size_t i = json_array_size(messages); i > 0; i--) {
@@ -93,8 +91,7 @@ static bool is_offered(const json_t *tools, const char *name)
     const json_t *tool;
     size_t i;
 
-    json_array_foreach(tools, i, tool)
-    {
+    json_array_foreach(tools, i, tool) {
         if (strcmp(text_of(tool, "name"), name) == 0)
             return true;
     }
@@ -109,9 +106,9 @@ static json_t *call_of(const char *name, json_t *args, size_t turn, size_t i)
     return json_pack("{s:s, s:s, s:s, s:o}", "type", "call", "id", id, "name", name, "args", args);
 }
 
-/* A step that runs something: the tool, as the doors and the loop call theirs. */
+/* Steps that call a tool: its name at the Anthropic door, and for the agent. */
 static const struct {
-    const char *step, *arg; /* arg NULL: the step is the arguments */
+    const char *step, *arg; /* arg NULL: the step holds all arguments */
     const char *tools[3];
 } runs[] = {
     {"bash",   "command", {"bash_code_execution", "run_shell"}},
@@ -127,7 +124,7 @@ static json_t *raw_call(const json_t *raw, size_t turn, size_t i)
     return call;
 }
 
-/* NULL: it is no part of the reply. */
+/* NULL: the step is not a part of the reply. */
 static json_t *part_of(const json_t *step, const json_t *tools, size_t turn, size_t i)
 {
     const json_t *text = json_object_get(step, "text"), *tool = json_object_get(step, "tool");
@@ -156,7 +153,7 @@ static json_t *part_of(const json_t *step, const json_t *tools, size_t turn, siz
     return NULL;
 }
 
-/* --- what is no part of a reply --- */
+/* --- steps that are not parts --- */
 
 static uint64_t number_in(const json_t *object, const char *key, uint64_t most)
 {
@@ -167,23 +164,17 @@ static uint64_t number_in(const json_t *object, const char *key, uint64_t most)
 
 static bool take_stop(struct play *p, const json_t *value)
 {
-    static const struct {
-        const char *word;
-        enum model_stop stop;
-    } rows[] = {
+    static const struct stop_word words[] = {
         {"length",  MODEL_LENGTH },
         {"refusal", MODEL_REFUSAL},
         {"pause",   MODEL_PAUSE  },
     };
-    const char *word = json_string_value(value);
 
-    for (size_t i = 0; word && i < COUNT(rows); i++) {
-        if (strcmp(rows[i].word, word) != 0)
-            continue;
-        p->reply.stop = rows[i].stop;
-        return p->has_stop = true;
+    for (size_t i = 0; i < COUNT(words) && !p->has_stop; i++) {
+        p->has_stop = str_is(text_view(value), words[i].word);
+        p->reply.stop = words[i].stop;
     }
-    return false;
+    return p->has_stop;
 }
 
 static bool take_usage(struct play *p, const json_t *value)
@@ -201,27 +192,27 @@ static bool take_sleep(struct play *p, const json_t *value)
     return json_is_integer(value) && p->sleep_ms < SLEEP_MAX_MS;
 }
 
-/* Judged by the same rules as what endpoints say. */
+/* Classified like an error of an endpoint. */
 static bool take_fail(struct play *p, const json_t *value)
 {
-    struct plaint plaint;
+    struct endpoint_error error;
 
     if (!json_is_object(value))
         return false;
-    plaint_of_json(&plaint, value);
+    endpoint_error_of_json(&error, value);
     p->fails = true;
     p->failed.status = (int)number_in(value, "status", 599);
     p->failed.retry_ms = number_in(value, "retry_ms", SLEEP_MAX_MS);
-    p->failed.trouble = p->failed.status ? trouble_of(p->failed.status, &plaint, true) : MODEL_BUSY;
+    p->failed.trouble = p->failed.status ? trouble_of(p->failed.status, &error, true) : MODEL_BUSY;
     failure_say(&p->failed, p->call.model->label, NULL,
-                p->failed.status ? plaint.text : "could not be reached");
-    plaint_done(&plaint);
+                p->failed.status ? error.text : "could not be reached");
+    endpoint_error_done(&error);
     return true;
 }
 
 static const struct {
     const char *step;
-    bool (*take)(struct play *p, const json_t *value); /* false: it is wrong */
+    bool (*take)(struct play *p, const json_t *value); /* false: wrong value */
 } manners[] = {
     {"stop",     take_stop },
     {"usage",    take_usage},
@@ -247,8 +238,7 @@ static int read_turn(struct play *p, const json_t *turn, const json_t *tools, si
     const json_t *step;
     size_t i;
 
-    json_array_foreach(turn, i, step)
-    {
+    json_array_foreach(turn, i, step) {
         json_t *part = part_of(step, tools, n, i);
 
         if (part)
@@ -265,8 +255,7 @@ static bool has_call(const json_t *parts)
     const json_t *part;
     size_t i;
 
-    json_array_foreach(parts, i, part)
-    {
+    json_array_foreach(parts, i, part) {
         if (strcmp(text_of(part, "type"), "call") == 0)
             return true;
     }
@@ -291,13 +280,11 @@ static void tell(struct play *p)
     p->reply.name = "scripted";
     if (!p->has_stop)
         p->reply.stop = has_call(p->parts) ? MODEL_CALLS : MODEL_DONE;
-    json_array_foreach(p->parts, i, part)
-    {
+    json_array_foreach(p->parts, i, part) {
         const json_t *text = json_object_get(part, "text");
 
         if (text && p->watcher.on_text)
-            p->watcher.on_text(p->arg, i,
-                               (struct str){json_string_value(text), json_string_length(text)});
+            p->watcher.on_text(p->arg, i, text_view(text));
         if (p->cancelled)
             return;
     }

@@ -1,31 +1,30 @@
-/* Server-sent events (html.spec.whatwg.org), of which only the data matter here: what kind an event
- * is stands in them, too. */
+/* Parser of server-sent events (html.spec.whatwg.org). Only their data matters here. */
 #include "model/model_int.h"
 
-void sse_init(struct sse *s, size_t max)
+void sse_init(struct sse_reader *s, size_t max)
 {
-    *s = (struct sse){0};
+    *s = (struct sse_reader){0};
     buf_init(&s->line, max);
     buf_init(&s->data, max);
 }
 
-void sse_done(struct sse *s)
+void sse_done(struct sse_reader *s)
 {
     buf_done(&s->line);
     buf_done(&s->data);
 }
 
-/* The end of an event. */
-static int dispatch(struct sse *s, sse_fn *fn, void *arg)
+/* Hands over the event that has ended. */
+static int dispatch(struct sse_reader *s, sse_fn *fn, void *arg)
 {
     struct str data = buf_str(&s->data);
     int rc;
 
     if (data.n == 0)
         return 0;
-    data.n--; /* the line feed of its last line */
+    data.n--; /* the last line feed */
     rc = data.n > 0 ? fn(arg, data) : 0;
-    s->data.n = 0;
+    buf_clear(&s->data);
     return rc;
 }
 
@@ -39,12 +38,12 @@ static bool is_known(struct str line)
     return false;
 }
 
-bool sse_is_one(const struct sse *s)
+bool sse_is_one(const struct sse_reader *s)
 {
     return s->known || is_known(buf_str(&s->line));
 }
 
-static int take_line(struct sse *s, sse_fn *fn, void *arg, struct err *e)
+static int take_line(struct sse_reader *s, sse_fn *fn, void *arg, struct err *e)
 {
     struct str line = buf_str(&s->line);
 
@@ -52,7 +51,7 @@ static int take_line(struct sse *s, sse_fn *fn, void *arg, struct err *e)
         line = (struct str){line.p + 3, line.n - 3};
     s->begun = true;
     s->known = s->known || is_known(line);
-    s->line.n = 0;
+    buf_clear(&s->line);
     if (line.n == 0)
         return dispatch(s, fn, arg);
     if (line.n < 5 || memcmp(line.p, "data:", 5) != 0)
@@ -60,10 +59,12 @@ static int take_line(struct sse *s, sse_fn *fn, void *arg, struct err *e)
     line = (struct str){line.p + 5, line.n - 5};
     if (line.n > 0 && line.p[0] == ' ')
         line = (struct str){line.p + 1, line.n - 1};
-    return buf_put(&s->data, line, e) < 0 || buf_put(&s->data, STR("\n"), e) < 0 ? -1 : 0;
+    buf_put(&s->data, line);
+    buf_put(&s->data, STR("\n"));
+    return buf_check(&s->data, e);
 }
 
-/* Bytes of s before the end of the line, or all. */
+/* Length of s up to the end of its first line. */
 static size_t line_length(struct str s)
 {
     size_t n = 0;
@@ -73,7 +74,7 @@ static size_t line_length(struct str s)
     return n;
 }
 
-int sse_feed(struct sse *s, struct str bytes, sse_fn *fn, void *arg, struct err *e)
+int sse_feed(struct sse_reader *s, struct str bytes, sse_fn *fn, void *arg, struct err *e)
 {
     *e = (struct err){0};
     while (bytes.n > 0) {
@@ -81,8 +82,8 @@ int sse_feed(struct sse *s, struct str bytes, sse_fn *fn, void *arg, struct err 
         size_t n = feed ? 0 : line_length(bytes);
 
         s->after_cr = false;
-        if (!feed && buf_put(&s->line, (struct str){bytes.p, n}, e) < 0)
-            return -1;
+        if (!feed && buf_put(&s->line, (struct str){bytes.p, n}) < 0)
+            return buf_check(&s->line, e);
         bytes = (struct str){bytes.p + n, bytes.n - n};
         if (bytes.n == 0)
             break;
@@ -94,7 +95,7 @@ int sse_feed(struct sse *s, struct str bytes, sse_fn *fn, void *arg, struct err 
     return 0;
 }
 
-void sse_finish(struct sse *s, sse_fn *fn, void *arg)
+void sse_finish(struct sse_reader *s, sse_fn *fn, void *arg)
 {
     (void)dispatch(s, fn, arg);
 }

@@ -1,13 +1,12 @@
 /*
- * HTTP requests from the loop.
+ * HTTP requests on the loop, with libcurl.
  *
- * libcurl tells which sockets it waits for, and for what: those stand in an epoll set of
- * ours, and the loop watches that one fd. Within libcurl's callbacks bytes are only put
- * aside; watchers are told afterwards, from tell_all(), so that they may start and cancel
- * whatever they like.
+ * The sockets that libcurl waits for are in an epoll set, and the loop watches the fd of
+ * that set. libcurl's callbacks only buffer bytes; tell_all() calls the watchers afterwards,
+ * so that they may start and cancel posts.
  *
- * An endpoint is the operator's choice and still a stranger: what it sends is counted,
- * it cannot send us elsewhere, and its certificate must be good.
+ * Endpoints are not trusted: answers have limits, redirects are not followed, certificates
+ * are verified.
  */
 #include "model/model_int.h"
 
@@ -20,12 +19,12 @@
 
 #define HEAD_MAX    (64 * KiB)
 #define BODY_MAX    (32 * MiB)
-#define ERROR_MAX   (64 * KiB) /* of an answer that is none; the rest is not waited for */
+#define ERROR_MAX   (64 * KiB) /* of an error; the rest is not read */
 #define CONNECT_MS  15000
 #define LINGER_MS   1000
 #define RETRY_MAX_S 3600ull
-#define IDLE_MAX    16  /* connections that are kept for later */
-#define TOTAL_MAX   512 /* connections; more posts wait, while their time runs */
+#define IDLE_MAX    16  /* idle connections */
+#define TOTAL_MAX   512 /* connections; further posts wait, and their time runs */
 #define EVENTS      64
 #define BUFFER      (64 * KiB)
 
@@ -35,18 +34,18 @@ struct web {
     int epoll;         /* owned */
     struct watch *watch;
     struct timer *timer;
-    struct post *all;   /* owned */
-    struct post *ready; /* those with something to tell, oldest first */
-    struct post **ready_end;
-    struct post *telling; /* NULL once it has been cancelled */
+    struct web_post *all;   /* owned */
+    struct web_post *ready; /* posts with something to tell, oldest first */
+    struct web_post **ready_end;
+    struct web_post *telling; /* NULL once cancelled */
 };
 
-struct post {
-    struct post *next, **here; /* in web.all */
-    struct post *next_ready;
+struct web_post {
+    struct web_post *next, **here; /* in web.all */
+    struct web_post *next_ready;
     bool is_ready;
     struct web *web; /* borrowed: outlives us */
-    struct post_watcher watcher;
+    struct web_post_watcher watcher;
     void *arg;
     CURL *easy;                 /* owned */
     struct curl_slist *headers; /* owned */
@@ -60,7 +59,7 @@ struct post {
 
 /* --- posts that have something to tell --- */
 
-static void make_ready(struct post *p)
+static void make_ready(struct web_post *p)
 {
     struct web *w = p->web;
 
@@ -72,10 +71,10 @@ static void make_ready(struct post *p)
     w->ready_end = &p->next_ready;
 }
 
-static void unready(struct post *p)
+static void unready(struct web_post *p)
 {
     struct web *w = p->web;
-    struct post **at = &w->ready;
+    struct web_post **at = &w->ready;
 
     if (!p->is_ready)
         return;
@@ -87,7 +86,7 @@ static void unready(struct post *p)
     p->is_ready = false;
 }
 
-static void post_free(struct post *p)
+static void web_post_free(struct web_post *p)
 {
     unready(p);
     *p->here = p->next;
@@ -105,7 +104,7 @@ static void post_free(struct post *p)
     free(p);
 }
 
-static int status_of(const struct post *p)
+static int status_of(const struct web_post *p)
 {
     long status = 0;
 
@@ -141,8 +140,8 @@ static const char *why(CURLcode code)
     return code == CURLE_OK ? NULL : "did not answer as an HTTP server does";
 }
 
-/* Some say it in milliseconds; libcurl reads the seconds and the dates. */
-static uint64_t retry_of(const struct post *p)
+/* libcurl reads Retry-After in seconds or as a date, but not retry-after-ms. */
+static uint64_t retry_of(const struct web_post *p)
 {
     struct curl_header *ms = NULL;
     curl_off_t s = 0;
@@ -157,12 +156,12 @@ static uint64_t retry_of(const struct post *p)
     return s <= 0 ? 0 : ((uint64_t)s < RETRY_MAX_S ? (uint64_t)s : RETRY_MAX_S) * 1000;
 }
 
-static void end(struct post *p)
+static void end(struct web_post *p)
 {
-    struct post_watcher watcher = p->watcher;
+    struct web_post_watcher watcher = p->watcher;
     void *arg = p->arg;
     bool told = p->linger != NULL;
-    struct post_end how = {
+    struct web_post_end how = {
         .status = status_of(p),
         .retry_ms = p->easy ? retry_of(p) : 0,
         .why = p->enough ? NULL : why(p->code),
@@ -171,13 +170,13 @@ static void end(struct post *p)
 
     if (p->flood)
         how.why = "sent more than anybody can read";
-    post_free(p);
+    web_post_free(p);
     if (!told)
         watcher.on_end(arg, &how);
 }
 
-/* Watchers may start and cancel posts, this one included. */
-static void tell(struct post *p)
+/* The watcher may start and cancel posts, also this one. */
+static void tell(struct web_post *p)
 {
     struct web *w = p->web;
     struct buf taken = p->in;
@@ -196,7 +195,7 @@ static void tell(struct post *p)
 static void tell_all(struct web *w)
 {
     struct CURLMsg *msg;
-    struct post *p;
+    struct web_post *p;
     int left;
 
     while (w->multi && (msg = curl_multi_info_read(w->multi, &left))) {
@@ -208,7 +207,7 @@ static void tell_all(struct web *w)
         make_ready(p);
     }
     while (w->ready)
-        tell(w->ready); /* NOLINT(clang-analyzer-unix.Malloc): who is told is ready no more */
+        tell(w->ready); /* NOLINT(clang-analyzer-unix.Malloc): tell() takes it off the list */
 }
 
 /* --- what the loop and libcurl call --- */
@@ -277,7 +276,7 @@ static curl_socket_t on_open(void *arg, curlsocktype purpose, struct curl_sockad
 
 static size_t on_head(char *line, size_t one, size_t n, void *arg)
 {
-    struct post *p = arg;
+    struct web_post *p = arg;
 
     (void)line;
     (void)one;
@@ -289,9 +288,8 @@ static size_t on_head(char *line, size_t one, size_t n, void *arg)
 /* Returning less than n ends the transfer. */
 static size_t on_bytes(char *bytes, size_t one, size_t n, void *arg)
 {
-    struct post *p = arg;
+    struct web_post *p = arg;
     bool fine = status_of(p) / 100 == 2;
-    struct err e;
 
     (void)one;
     p->body_bytes += n;
@@ -299,7 +297,7 @@ static size_t on_bytes(char *bytes, size_t one, size_t n, void *arg)
     p->enough = !fine && p->body_bytes > ERROR_MAX;
     if (p->flood || p->enough)
         return 0;
-    if (buf_put(&p->in, (struct str){bytes, n}, &e) < 0)
+    if (buf_put(&p->in, (struct str){bytes, n}) < 0)
         return 0;
     make_ready(p);
     return n;
@@ -309,9 +307,8 @@ static size_t on_bytes(char *bytes, size_t one, size_t n, void *arg)
 
 #define SET(option, value) ok = ok && curl_easy_setopt(p->easy, option, value) == CURLE_OK
 
-/* No redirects: an endpoint is asked where it was said to be, and the key goes nowhere else. No
- * cookies, no .netrc, no compression. */
-static bool set_manners(struct post *p, const struct post_spec *spec)
+/* No redirects, so that the key goes nowhere else; no cookies, no .netrc, no compression. */
+static bool set_manners(struct web_post *p, const struct web_post_spec *spec)
 {
     bool ok = true;
 
@@ -330,11 +327,11 @@ static bool set_manners(struct post *p, const struct post_spec *spec)
         SET(CURLOPT_CAINFO, spec->ca_file);
     SET(CURLOPT_TCP_KEEPALIVE, 1L);
     SET(CURLOPT_NOSIGNAL, 1L);
-    SET(CURLOPT_QUICK_EXIT, 1L); /* giving up on a name does not wait for its resolver thread */
+    SET(CURLOPT_QUICK_EXIT, 1L); /* do not wait for the resolver thread */
     return ok;
 }
 
-static bool set_limits(struct post *p, uint64_t wall_ms)
+static bool set_limits(struct web_post *p, uint64_t wall_ms)
 {
     long wall = wall_ms < INT32_MAX ? (long)wall_ms : INT32_MAX;
     bool ok = true;
@@ -351,7 +348,7 @@ static bool set_limits(struct post *p, uint64_t wall_ms)
     return ok;
 }
 
-static bool set_request(struct post *p, const struct post_spec *spec)
+static bool set_request(struct web_post *p, const struct web_post_spec *spec)
 {
     bool ok = true;
 
@@ -373,7 +370,7 @@ static bool set_request(struct post *p, const struct post_spec *spec)
 #define SET_ALL(option, value)                                                                     \
     ok = ok && curl_multi_setopt(w->multi, CURLMOPT_##option, value) == CURLM_OK
 
-/* With the first post: who only could ask has no fds for it that a child would inherit. */
+/* Opened by the first post, so that a process that asks nothing has no fds. */
 static bool is_open(struct web *w)
 {
     bool ok = true;
@@ -393,31 +390,31 @@ static bool is_open(struct web *w)
     SET_ALL(TIMERDATA, w);
     SET_ALL(MAXCONNECTS, (long)IDLE_MAX);
     SET_ALL(MAX_TOTAL_CONNECTIONS, (long)TOTAL_MAX);
-    assert(ok); /* every libcurl that we are built with knows these */
+    assert(ok); /* every supported libcurl knows these */
     w->watch = watch_new(w->loop, w->epoll, on_sockets, w);
     return true;
 }
 
-static bool begin(struct post *p, const struct post_spec *spec)
+static bool begin(struct web_post *p, const struct web_post_spec *spec)
 {
     p->easy = is_open(p->web) ? curl_easy_init() : NULL;
     return p->easy && set_manners(p, spec) && set_limits(p, spec->wall_ms) &&
            set_request(p, spec) && curl_multi_add_handle(p->web->multi, p->easy) == CURLM_OK;
 }
 
-struct post *post_start(struct web *w, const struct post_spec *spec, const struct post_watcher *pw,
-                        void *arg)
+struct web_post *web_post_start(struct web *w, const struct web_post_spec *spec,
+                                const struct web_post_watcher *pw, void *arg)
 {
-    struct post *p = mem_zalloc(sizeof(*p));
+    struct web_post *p = mem_zalloc(sizeof(*p));
 
-    *p = (struct post){.web = w, .watcher = *pw, .arg = arg, .body = spec->body};
+    *p = (struct web_post){.web = w, .watcher = *pw, .arg = arg, .body = spec->body};
     p->next = w->all;
     p->here = &w->all;
     if (p->next)
         p->next->here = &p->next;
     w->all = p;
     buf_init(&p->in, BODY_MAX);
-    if (!begin(p, spec)) { /* for want of memory, or a URL that is none */
+    if (!begin(p, spec)) { /* no memory, or a bad URL */
         p->ended = true;
         p->code = CURLE_FAILED_INIT;
         make_ready(p);
@@ -426,19 +423,19 @@ struct post *post_start(struct web *w, const struct post_spec *spec, const struc
     return p;
 }
 
-void post_cancel(struct post *p)
+void web_post_cancel(struct web_post *p)
 {
     if (p->web->telling == p)
         p->web->telling = NULL;
-    post_free(p);
+    web_post_free(p);
 }
 
 static void on_lingered(void *arg)
 {
-    post_free(arg);
+    web_post_free(arg);
 }
 
-void post_release(struct post *p)
+void web_post_release(struct web_post *p)
 {
     assert(!p->linger);
     p->linger = timer_new(p->web->loop, on_lingered, p);
@@ -461,7 +458,8 @@ void web_free(struct web *w)
     if (!w)
         return;
     while (w->all)
-        post_free(w->all); /* NOLINT(clang-analyzer-unix.Malloc): who is freed is not in it */
+        web_post_free(
+            w->all); /* NOLINT(clang-analyzer-unix.Malloc): it takes itself off the list */
     if (w->multi)
         (void)curl_multi_cleanup(w->multi); /* calls on_interest() and on_deadline() */
     watch_free(w->watch);

@@ -112,8 +112,7 @@ static void put_object(struct writer *w, const json_t *v)
     const char *key, *before = "{";
     json_t *value;
 
-    json_object_foreach((json_t *)v, key, value)
-    {
+    json_object_foreach((json_t *)v, key, value) {
         put(w, before, 1);
         put_string(w, key, strlen(key));
         put(w, ":", 1);

@@ -8,17 +8,14 @@
 
 json_t *record_text(struct str s)
 {
-    struct buf clean;
-    struct err e;
+    AUTO(buf_done) struct buf clean = BUF(TEXT_MAX);
     json_t *v;
 
     if (str_utf8_len(s) == s.n)
         return json_stringn_nocheck(s.n ? s.p : "", s.n);
-    buf_init(&clean, TEXT_MAX);
-    if (utf8_put(&clean, s, &e) < 0)
+    if (utf8_put(&clean, s) < 0)
         clean.n = 0;
     v = json_stringn_nocheck(clean.n ? clean.p : "", clean.n);
-    buf_done(&clean);
     return v;
 }
 
@@ -238,7 +235,8 @@ static void put_output(struct transcript *t, const struct event *ev)
     if (held->n > 0 && t->stream[ev->kind].late != ev->late)
         flush(t, ev->kind, true);
     t->stream[ev->kind].late = ev->late;
-    if (buf_put(held, ev->text, &e) < 0)
+    buf_put(held, ev->text);
+    if (buf_check(held, &e) < 0)
         log_warn("output left out of the record: %s", e.text);
 }
 

@@ -1,12 +1,11 @@
 /*
  * record: events and outcomes as JSON. `retort run --json`, the native REST
- * answers and the audit log have one shape, and this is where it is made.
+ * answers and the audit log have one shape, which is made here.
  *
  * Touches: memory. Never touches: sockets, files, policy.
  *
- * A transcript collects one execution: transcript_event() for each event,
- * transcript_end() for the outcome. record_event() makes one event by itself, for
- * a stream.
+ * A transcript collects the events of one execution; a reader goes through them
+ * again. record_event() makes one event by itself, for a stream.
  */
 #pragma once
 
@@ -43,3 +42,33 @@ void transcript_event(struct transcript *t, const struct event *ev);
 size_t transcript_cost(const struct transcript *t, const struct event *ev);
 /* What is still held back becomes events; call before reading events. last: nothing follows. */
 void transcript_flush(struct transcript *t, bool last);
+
+/* --- reader.c: what an execution has said, as every client is to see it --- */
+
+/* Text of one member; "" when there is none. */
+struct str event_text(const json_t *ev, const char *key);
+bool event_is(const json_t *ev, const char *type);
+
+/* Goes through the events of a transcript: init, next until it returns false, done. A display that
+ * was updated comes once, in its first place, as its last state. What the fields point to lives as
+ * long as the events do. */
+struct event_reader {
+    json_t *events; /* owned: with updates applied */
+    size_t at;
+    const json_t *event; /* the one in hand: data, name, message, traceback, path, change ... */
+    enum event_kind kind;
+    struct str text;               /* of output and notes; of a display or result its text/plain */
+    const json_t *image, *preview; /* a string of base64, of SVG the text itself; or NULL */
+    const char *mime, *preview_mime; /* static */
+    size_t images;                   /* seen so far: the number of this image, from 1 */
+};
+void event_reader_init(struct event_reader *r, const json_t *events);
+bool event_reader_next(struct event_reader *r);
+void event_reader_done(struct event_reader *r);
+
+/* Adds what was printed: kinds is IN(EVENT_STDOUT), IN(EVENT_STDERR) or both. */
+void events_output(const json_t *events, unsigned kinds, struct buf *ret);
+/* Image n, from 1, as the reader has it; NULL when there are fewer. */
+const json_t *events_image(const json_t *events, size_t n, const char **ret_mime);
+/* The last exception, or NULL. */
+const json_t *events_error(const json_t *events);

@@ -9,13 +9,13 @@
 
 #include <errno.h>
 
-struct step {
+struct box_step {
     const char *name;
     step_fn *enter, *verify;
 };
 
 /* The order is the argument: a row may rely on every row above it. */
-static const struct step steps[] = {
+static const struct box_step steps[] = {
     {"descriptors",     fds_enter,      NULL           },
     {"user ids",        ids_enter,      ids_verify     },
     {"mounts",          mounts_enter,   mounts_verify  },

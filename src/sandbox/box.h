@@ -127,7 +127,6 @@ struct cgroups *cgroups_open(void);
 void cgroups_close(struct cgroups *cg);
 enum cgroup_mode cgroups_mode(const struct cgroups *cg);
 const char *cgroups_why(const struct cgroups *cg); /* a sentence, for doctor and logs */
-unsigned cgroups_swept(const struct cgroups *cg);  /* stale groups removed at open */
 
 /* Making one takes a millisecond or more on version 1, so it can be done ahead of limiting it. */
 int cgroup_make(struct cgroups *cg, uint64_t id, struct err *e) MUST_CHECK;

@@ -27,3 +27,6 @@ bool cgroup_mounted_at(const char *line, const char *controller, char *ret, size
 
 /* seccomp(2) with a compiled program; -1 and errno. */
 int filter_install(struct filter f) MUST_CHECK;
+
+/* rlimit.c: open files of what init starts. */
+int rlimit_of_user(const struct box_plan *p) MUST_CHECK;

@@ -30,7 +30,6 @@ static const char *const v1_name[] = {"memory", "pids", "cpu", "cpuacct"};
 
 struct cgroups {
     enum cgroup_mode mode;
-    unsigned swept;
     int dir[CTL__COUNT];    /* owned: our instance's directory per controller; v2: one in [0] */
     int parent[CTL__COUNT]; /* owned: .../retort */
     char instance[32];
@@ -147,16 +146,13 @@ static void sweep_tree(int parent, const char *name, int depth)
         usleep(2000);
 }
 
-static unsigned sweep(int parent)
+static void sweep(int parent)
 {
     int fd = open_dir(parent, ".");
     DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
-    unsigned count = 0;
 
-    if (!d) {
-        fd_closep(&fd);
-        return 0;
-    }
+    if (!d)
+        return fd_closep(&fd);
     for (struct dirent *entry; (entry = readdir(d));) {
         AUTO_CLOSE int instance = -1;
         if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
@@ -165,10 +161,8 @@ static unsigned sweep(int parent)
         if (instance < 0 || flock(instance, LOCK_EX | LOCK_NB) < 0)
             continue;
         sweep_tree(parent, entry->d_name, 2);
-        count++;
     }
     closedir(d);
-    return count;
 }
 
 /* A group weighs as much as one process of the host, and all boxes together are in one: they get
@@ -191,7 +185,7 @@ static int open_instance(struct cgroups *cg, int i, const char *base)
     /* Nobody sweeps between the making of a directory and the lock that says whose it is. */
     if (flock(cg->parent[i], LOCK_EX) < 0)
         return -1;
-    cg->swept += sweep(cg->parent[i]);
+    sweep(cg->parent[i]);
     cg->dir[i] = make_dir(cg->parent[i], cg->instance);
     weigh(cg->parent[i]);
     weigh(cg->dir[i]);
@@ -312,11 +306,6 @@ enum cgroup_mode cgroups_mode(const struct cgroups *cg)
 const char *cgroups_why(const struct cgroups *cg)
 {
     return cg->why;
-}
-
-unsigned cgroups_swept(const struct cgroups *cg)
-{
-    return cg->swept;
 }
 
 #define CPU_PERIOD_US 100000u

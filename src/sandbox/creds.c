@@ -145,7 +145,7 @@ int box_become_user(const struct box *b)
 {
     if (b->plan->init_uid == 0 && become(BOX_USER) < 0)
         return -1;
-    if (caps_set(0) < 0 || !caps_are(0))
+    if (rlimit_of_user(b->plan) < 0 || caps_set(0) < 0 || !caps_are(0))
         return -1;
     return filter_install(b->user);
 }

@@ -158,25 +158,25 @@ int probe_apart(void (*fn)(void *arg), void *arg, size_t n, unsigned ms, struct 
     return rc;
 }
 
-struct errand {
+struct probe_call {
     int (*fn)(void *arg, struct err *e);
     void *arg; /* borrowed: the child has it by the fork */
     int rc;
     struct err e;
 };
 
-static void run_errand(void *arg)
+static void run_call(void *arg)
 {
-    struct errand *r = arg;
+    struct probe_call *r = arg;
 
     r->rc = r->fn(r->arg, &r->e);
 }
 
 int probe_child(int (*fn)(void *arg, struct err *e), void *arg, struct err *e)
 {
-    struct errand r = {.fn = fn, .arg = arg};
+    struct probe_call r = {.fn = fn, .arg = arg};
 
-    if (probe_apart(run_errand, &r, sizeof(r), PROBE_MS, e) < 0)
+    if (probe_apart(run_call, &r, sizeof(r), PROBE_MS, e) < 0)
         return -1;
     *e = r.e;
     return r.rc;

@@ -6,7 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-struct row {
+struct rlimit_row {
     int resource;
     rlim_t value;
 };
@@ -23,23 +23,24 @@ static uint64_t data_bytes(void)
     return text_number_at(text, 5) * 4096;
 }
 
-static size_t rows_of(const struct box_plan *p, struct row *ret)
+static size_t rows_of(const struct box_plan *p, struct rlimit_row *ret)
 {
     uint64_t largest = p->disk_bytes > p->tmp_bytes ? p->disk_bytes : p->tmp_bytes;
-    const struct row rows[] = {
-        {RLIMIT_CORE,       0                                                            },
-        {RLIMIT_NOFILE,     p->open_files                                                },
+    const struct rlimit_row rows[] = {
+        {RLIMIT_CORE,       0                                                                      },
  /* Counted per uid and user namespace since Linux 5.14, so it is this box's own count. */
-        {RLIMIT_NPROC,      p->pids                                                      },
-        {RLIMIT_FSIZE,      largest                                                      },
-        {RLIMIT_MEMLOCK,    64 * KiB                                                     },
-        {RLIMIT_MSGQUEUE,   0                                                            },
-        {RLIMIT_RTPRIO,     0                                                            },
-        {RLIMIT_NICE,       0                                                            },
-        {RLIMIT_SIGPENDING, 1024                                                         },
+        {RLIMIT_NPROC,      p->pids                                                                },
+        {RLIMIT_FSIZE,      largest                                                                },
+        {RLIMIT_MEMLOCK,    64 * KiB                                                               },
+        {RLIMIT_MSGQUEUE,   0                                                                      },
+        {RLIMIT_RTPRIO,     0                                                                      },
+        {RLIMIT_NICE,       0                                                                      },
+        {RLIMIT_SIGPENDING, 1024                                                                   },
  /* Without a cgroup each process alone is held to the limit, and init watches the sum. What
-  * the interpreter brings along is shared and not the code's doing. */
-        {RLIMIT_DATA,       p->in_cgroup ? RLIM_INFINITY : p->memory_bytes + data_bytes()},
+  * the interpreter brings along is shared and not the code's doing. A sixteenth less: code
+  * that   has heard of MemoryError goes on, and init does not end the next cell for what it
+  * kept. */
+        {RLIMIT_DATA,       p->in_cgroup ? RLIM_INFINITY : p->memory_bytes / 16 * 15 + data_bytes()},
     };
 
     memcpy(ret, rows, sizeof(rows));
@@ -48,7 +49,7 @@ static size_t rows_of(const struct box_plan *p, struct row *ret)
 
 int rlimit_enter(struct box *b, struct err *e)
 {
-    struct row rows[ROWS_MAX];
+    struct rlimit_row rows[ROWS_MAX];
     size_t n = rows_of(b->plan, rows);
 
     for (size_t i = 0; i < n; i++) {
@@ -66,7 +67,7 @@ int rlimit_enter(struct box *b, struct err *e)
 
 int rlimit_verify(struct box *b, struct err *e)
 {
-    struct row rows[ROWS_MAX];
+    struct rlimit_row rows[ROWS_MAX];
     size_t n = rows_of(b->plan, rows);
 
     for (size_t i = 0; i < n; i++) {
@@ -75,4 +76,17 @@ int rlimit_verify(struct box *b, struct err *e)
             return err_set(e, ERR_HOST, "resource limit %d did not hold", rows[i].resource);
     }
     return 0;
+}
+
+/* Not init's: how many descriptors may be in flight over sockets is counted for the user, and this
+ * limit of the sender is what the count is held against. So what the code has in flight, here or in
+ * another sandbox, must not keep an init from answering. */
+int rlimit_of_user(const struct box_plan *p)
+{
+    struct rlimit now;
+
+    if (getrlimit(RLIMIT_NOFILE, &now) < 0)
+        return -1;
+    now.rlim_max = now.rlim_cur = p->open_files < now.rlim_max ? p->open_files : now.rlim_max;
+    return setrlimit(RLIMIT_NOFILE, &now);
 }

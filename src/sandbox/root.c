@@ -20,7 +20,7 @@
 
 #define STAGE "/tmp" /* any directory every system has; covered only in this namespace */
 
-struct source {
+struct mount_source {
     const char *path;
     const char *where; /* NULL: the same path */
     unsigned flags;
@@ -29,7 +29,7 @@ struct source {
 enum { MUST_EXIST = 1, DEVICE = 2, WRITABLE = 4 };
 
 /* The order is that of mounting: a row may lie below the one before it. */
-static const struct source base_sources[] = {
+static const struct mount_source base_sources[] = {
     {"/usr",                 NULL, MUST_EXIST         },
     {"/etc/alternatives",    NULL, 0                  },
     {"/etc/fonts",           NULL, 0                  },
@@ -80,16 +80,16 @@ static const char *const box_links[][2] = {
 
 #define SOURCES_MAX 64
 
-struct tree {
+struct root_tree {
     size_t count;
     struct {
-        struct source from;
+        struct mount_source from;
         int fd; /* a detached mount */
         bool is_dir;
     } row[SOURCES_MAX];
 };
 
-static int take(struct tree *t, struct source from, struct err *e)
+static int take(struct root_tree *t, struct mount_source from, struct err *e)
 {
     struct mount_attr attr = {.attr_set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_RDONLY};
     AUTO_CLOSE int fd = -1;
@@ -118,7 +118,7 @@ static int take(struct tree *t, struct source from, struct err *e)
 }
 
 /* /etc/python3, /etc/python3.11, ...: Debian's sitecustomize lives there. */
-static int take_python_etc(struct tree *t, struct err *e)
+static int take_python_etc(struct root_tree *t, struct err *e)
 {
     DIR *d = opendir("/etc");
     int rc = 0;
@@ -128,14 +128,14 @@ static int take_python_etc(struct tree *t, struct err *e)
         if (strncmp(entry->d_name, "python3", 7) != 0)
             continue;
         snprintf(path, sizeof(path), "/etc/%s", entry->d_name);
-        rc = take(t, (struct source){.path = mem_strdup(path)}, e);
+        rc = take(t, (struct mount_source){.path = mem_strdup(path)}, e);
     }
     if (d)
         closedir(d);
     return rc;
 }
 
-static int take_all(struct tree *t, const struct root_plan *plan, struct err *e)
+static int take_all(struct root_tree *t, const struct root_plan *plan, struct err *e)
 {
     for (size_t i = 0; i < COUNT(base_sources); i++)
         if (take(t, base_sources[i], e) < 0)
@@ -145,16 +145,17 @@ static int take_all(struct tree *t, const struct root_plan *plan, struct err *e)
     for (size_t i = 0; i < COUNT(top_links); i++) {
         struct stat st;
         if (lstat(top_links[i], &st) == 0 && S_ISDIR(st.st_mode) &&
-            take(t, (struct source){.path = top_links[i]}, e) < 0)
+            take(t, (struct mount_source){.path = top_links[i]}, e) < 0)
             return -1;
     }
     for (const char *const *dir = plan->dirs; dir && *dir; dir++)
-        if (take(t, (struct source){*dir, NULL, MUST_EXIST}, e) < 0)
+        if (take(t, (struct mount_source){*dir, NULL, MUST_EXIST}, e) < 0)
             return -1;
     if (plan->cache_dir &&
-        take(t, (struct source){plan->cache_dir, BOX_CACHE_DIR, MUST_EXIST | WRITABLE}, e) < 0)
+        take(t, (struct mount_source){plan->cache_dir, BOX_CACHE_DIR, MUST_EXIST | WRITABLE}, e) <
+            0)
         return -1;
-    return take(t, (struct source){plan->guest_dir, BOX_GUEST_DIR, MUST_EXIST}, e);
+    return take(t, (struct mount_source){plan->guest_dir, BOX_GUEST_DIR, MUST_EXIST}, e);
 }
 
 /* mkdir -p of everything above the last component of path; the last too when is_dir. */
@@ -183,7 +184,7 @@ static int make_place(const char *path, bool is_dir, struct err *e)
     return 0;
 }
 
-static int put(struct tree *t, size_t i, struct err *e)
+static int put(struct root_tree *t, size_t i, struct err *e)
 {
     const char *where = t->row[i].from.where ? t->row[i].from.where : t->row[i].from.path;
     char at[512];
@@ -229,7 +230,7 @@ static int put_links(struct err *e)
     return 0;
 }
 
-static int build_tree(struct tree *t, struct err *e)
+static int build_tree(struct root_tree *t, struct err *e)
 {
     static const char *const places[] = {STAGE "/proc",    STAGE "/tmp", STAGE "/workspace",
                                          STAGE "/dev/shm", STAGE "/run", STAGE "/mnt",
@@ -255,7 +256,7 @@ static int build_tree(struct tree *t, struct err *e)
 
 int root_build(const struct root_plan *plan, struct err *e)
 {
-    struct tree t = {0};
+    struct root_tree t = {0};
 
     if (mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
         return err_sys(e, "make mounts private");

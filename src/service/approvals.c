@@ -13,8 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define REST_CHARS 500 /* of the arguments beside the code, as a person sees them */
-
 static const char *const state_names[] = {
     [APPROVAL_PENDING] = "pending",   [APPROVAL_APPROVED] = "approved",
     [APPROVAL_DECLINED] = "declined", [APPROVAL_EXPIRED] = "expired",
@@ -33,18 +31,6 @@ int approval_state_find(struct str name)
         if (str_is(name, state_names[i]))
             return i;
     return -1;
-}
-
-bool service_asks(struct service *sv)
-{
-    return sv->asks;
-}
-
-bool clearance_is_for(const struct clearance *c, const struct environment *env)
-{
-    /* What is external has been asked about before it comes here. */
-    return env->config.approval == POLICY_AUTO || env->config.approval == POLICY_ASK_EXTERNAL ||
-           strcmp(c->pool, env->config.name) == 0;
 }
 
 int approval_when_check(const char *text, struct err *e)
@@ -99,8 +85,7 @@ static void on_done(struct task *t, const struct err *failed)
     for (size_t i = 0; i < APPROVAL__STATES && !failed; i++)
         t->sv->counts.approvals[i] += op->counts[i];
     if (info.verdict == APPROVAL_CLEAR)
-        memcpy(info.clearance.pool, op->place, sizeof(op->place));
-    memcpy(info.clearance.approval, op->row.id, ID_MAX);
+        memcpy(info.pool, op->place, sizeof(op->place));
     info.lasting = op->policy == POLICY_ASK_FIRST;
     op->fn(op->arg, failed ? NULL : &info, failed);
     op_free(op);
@@ -170,56 +155,44 @@ void approval_digest(const struct approval_spec *spec, const char *pool, uint8_t
     gnutls_hash_deinit(h, ret);
 }
 
-/* The first so many characters, and how many there are. */
-static struct str beginning(struct str s, size_t chars, int64_t *ret_all)
+static int64_t count_chars(struct str s)
 {
-    size_t end = s.n, n = 0;
+    int64_t n = 0;
 
-    for (size_t i = 0; i < s.n; i++) {
-        bool starts = ((unsigned char)s.p[i] & 0xc0) != 0x80;
-        if (starts && n == chars)
-            end = i < end ? i : end;
-        n += starts;
-    }
-    *ret_all = (int64_t)n;
-    return (struct str){s.p, end};
+    for (size_t i = 0; i < s.n; i++)
+        n += ((unsigned char)s.p[i] & 0xc0) != 0x80;
+    return n;
 }
 
-static void make_text(struct approval_op *op)
+/* All that decides what runs, or nothing: code may be harmless, and what comes with it not. */
+static int make_text(struct approval_op *op, struct err *e)
 {
     AUTO_FREE char *rest = json_dumps(op->rest, JSON_COMPACT | JSON_SORT_KEYS);
-    struct str code = beginning(op->spec.code, APPROVAL_TEXT_CHARS, &op->text_chars), more;
-    struct buf out;
-    struct err e;
-    int64_t all;
-    int put;
+    AUTO(buf_done) struct buf out = BUF(APPROVAL_TEXT_MAX);
 
-    buf_init(&out, 64 * KiB);
-    more = beginning(str_of(rest), REST_CHARS, &all);
-    put = buf_put(&out, code, &e);
-    if (put == 0 && op->text_chars > APPROVAL_TEXT_CHARS)
-        put = buf_printf(&out, &e, "\n[%lld characters more are not shown here]",
-                         (long long)(op->text_chars - APPROVAL_TEXT_CHARS));
-    if (put == 0 && json_object_size(op->rest) > 0)
-        put = buf_printf(&out, &e, "\n\nwith %.*s%s", (int)more.n, more.p,
-                         all > REST_CHARS ? " ..." : "");
-    assert(put == 0);
+    op->text_chars = count_chars(op->spec.code);
+    buf_put(&out, op->spec.code);
+    if (json_object_size(op->rest) > 0)
+        buf_printf(&out, "\n\nwith %s", rest);
+    if (out.full)
+        return err_set(e, ERR_LIMIT,
+                       "a person must agree before code runs here, and more than %zu bytes are too "
+                       "much to be read: the code and all that comes with it count",
+                       APPROVAL_TEXT_MAX);
     op->text = mem_strndup(buf_str(&out));
-    buf_done(&out);
+    return 0;
 }
 
 static int read_call(struct task *t, struct err *e)
 {
     struct approval_op *op = OWNER(t, struct approval_op, task);
 
-    (void)e;
     if (!op->free_to_run && !when_holds(op->when, &op->spec))
         op->free_to_run = true;
     if (op->free_to_run)
         return 0;
     approval_digest(&op->spec, op->place, op->digest);
-    make_text(op);
-    return 0;
+    return make_text(op, e);
 }
 
 /* --- what is on record --- */
@@ -308,7 +281,9 @@ static int find_answered(struct approval_op *op, struct db *db, struct err *e)
         return err_set(e, ERR_CONFLICT, "the answer is about another call than this one");
     if (r->taken_ms)
         return err_set(e, ERR_CONFLICT, "the approval %s has been used already", r->id);
-    op->verdict = r->state == APPROVAL_EXPIRED ? APPROVAL_NO : APPROVAL_ASK;
+    op->verdict = r->state == APPROVAL_EXPIRED     ? APPROVAL_NO
+                  : op->by == APPROVAL_BY_APPROVER ? APPROVAL_WAIT
+                                                   : APPROVAL_ASK;
     return 0;
 }
 
@@ -325,8 +300,8 @@ static int look_up(struct task *t, struct db *db, struct err *e)
     if (expire(op, db, e) < 0)
         return -1;
     if (op->policy == POLICY_ASK_FIRST)
-        rc = db_approval_lasting(db, c->tenant, c->key, op->tool, op->session, op->conversation,
-                                 &op->row, e);
+        rc = db_approval_lasting(db, c->tenant, c->key, op->tool, op->place, op->session,
+                                 op->conversation, &op->row, e);
     if (rc != 0)
         return rc < 0 ? -1 : 0;
     if (*op->id)
@@ -374,18 +349,19 @@ static json_t *without_code(json_t *args, struct str code)
     const char *name;
     void *tmp;
 
-    json_object_foreach_safe(rest, tmp, name, v) if (json_string_value(v) == code.p && code.p)
-        json_object_del(rest, name);
+    json_object_foreach_safe(rest, tmp, name, v)
+        if (json_string_value(v) == code.p && code.p)
+            json_object_del(rest, name);
     return rest;
 }
 
-void service_approval_request(struct service *sv, const struct caller *c,
-                              const struct approval_spec *spec, approval_fn *fn, void *arg)
+void approval_request(struct service *sv, const struct caller *c, const struct approval_spec *spec,
+                      approval_fn *fn, void *arg)
 {
     static const struct step steps[] = {
         {.store = find_session}, {.loop = find_pool}, {.work = read_call}, {.store = look_up}, {0}};
     struct approval_op *op = op_new(c, spec->answers, fn, arg);
-    struct live *l = spec->session.n ? live_get(sv, c->tenant, spec->session) : NULL;
+    struct loaded *l = spec->session.n ? loaded_get(sv, c->tenant, spec->session) : NULL;
 
     op->spec = *spec;
     op->spec.tool = keep(op->tool, sizeof(op->tool), spec->tool);
@@ -413,6 +389,15 @@ static void decide(struct approval_op *op)
     op->counts[r->state]++;
 }
 
+/* Where an approver decides, the yes of whoever asks does not count. */
+static bool counts(struct task *t, const struct approval_op *op)
+{
+    const struct environment *env = environment_find(t->sv, str_of(op->row.pool));
+
+    return op->answer == ANSWER_NO ||
+           (op->answer != ANSWER_NONE && env && env->config.approval_by != APPROVAL_BY_APPROVER);
+}
+
 /* What an approver has said meanwhile stands; but a no is a no, whoever says it. */
 static int settle(struct task *t, struct db *db, struct err *e)
 {
@@ -427,7 +412,7 @@ static int settle(struct task *t, struct db *db, struct err *e)
     if (rc == 0 || strcmp(r->key, op->caller.key) != 0)
         return err_set(e, ERR_MISSING, "there is no such approval");
     snprintf(op->place, sizeof(op->place), "%s", r->pool);
-    if ((r->state == APPROVAL_PENDING && op->answer != ANSWER_NONE) ||
+    if ((r->state == APPROVAL_PENDING && counts(t, op)) ||
         (r->state == APPROVAL_APPROVED && !r->taken_ms && op->answer == ANSWER_NO))
         decide(op);
     op->verdict = r->state == APPROVAL_PENDING ? APPROVAL_WAIT : APPROVAL_NO;
@@ -436,8 +421,8 @@ static int settle(struct task *t, struct db *db, struct err *e)
     return take(op, db, e);
 }
 
-void service_approval_settle(struct service *sv, const struct caller *c, struct str id,
-                             enum approval_answer answer, approval_fn *fn, void *arg)
+void approval_settle(struct service *sv, const struct caller *c, struct str id,
+                     enum approval_answer answer, approval_fn *fn, void *arg)
 {
     static const struct step steps[] = {{.store = settle}, {0}};
     struct approval_op *op = op_new(c, id, fn, arg);
@@ -448,7 +433,7 @@ void service_approval_settle(struct service *sv, const struct caller *c, struct 
 
 /* --- what came of it --- */
 
-struct use {
+struct approval_use {
     struct task task;
     char tenant[sizeof(((struct caller *)0)->tenant)];
     char approval[ID_MAX], execution[ID_MAX], session[ID_MAX];
@@ -456,7 +441,7 @@ struct use {
 
 static int write_use(struct task *t, struct db *db, struct err *e)
 {
-    struct use *u = OWNER(t, struct use, task);
+    struct approval_use *u = OWNER(t, struct approval_use, task);
     struct approval_row r = {0};
     int rc = db_approval_get(db, u->tenant, u->approval, &r, e);
 
@@ -472,23 +457,23 @@ static int write_use(struct task *t, struct db *db, struct err *e)
 
 static void on_used(struct task *t, const struct err *failed)
 {
-    struct use *u = OWNER(t, struct use, task);
+    struct approval_use *u = OWNER(t, struct approval_use, task);
 
     if (failed)
         log_warn("approval %s: its use is not on record: %s", u->approval, failed->text);
     free(u);
 }
 
-void approval_note_use(struct job *j)
+void approval_note_use(struct execution *j)
 {
     static const struct step steps[] = {{.store = write_use}, {0}};
-    struct use *u;
+    struct approval_use *u;
 
-    if (!*j->clearance.approval)
+    if (!j->row.approval)
         return;
     u = mem_zalloc(sizeof(*u));
     snprintf(u->tenant, sizeof(u->tenant), "%s", j->row.tenant);
-    memcpy(u->approval, j->clearance.approval, ID_MAX);
+    snprintf(u->approval, sizeof(u->approval), "%s", j->row.approval);
     memcpy(u->execution, j->row.id, ID_MAX);
     snprintf(u->session, sizeof(u->session), "%s", j->row.session);
     task_start(&u->task, j->sv, NULL, steps, on_used);

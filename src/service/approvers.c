@@ -8,8 +8,8 @@
 
 /* --- who waits for a decision --- */
 
-struct approval_watch *service_approval_watch(struct service *sv, const char *id, loop_fn *fn,
-                                              void *arg)
+struct approval_watch *approval_watch_new(struct service *sv, const char *id, loop_fn *fn,
+                                          void *arg)
 {
     struct approval_watch *w = mem_zalloc(sizeof(*w));
 

@@ -162,22 +162,27 @@ static int save_one(struct change *c, struct store *st, const struct space *sp, 
     return 0;
 }
 
-int changes_save(struct changes *c, struct store *st, const struct space *sp, uint64_t max,
-                 struct err *e)
+int changes_save(struct changes *c, struct store *st, const struct space *sp,
+                 const struct limits *limits, struct err *e)
 {
+    uint64_t max = limits->artifact_bytes;
+    uint64_t left = limits->disk_bytes; /* holes count: they are bytes for whoever reads them */
+
     for (size_t i = 0; i < c->n; i++) {
         struct change *one = &c->at[i];
         if (one->is_note || one->change == FILE_DELETED)
             continue;
-        if (!one->too_large && save_one(one, st, sp, max, e) < 0) {
+        if (!one->too_large && save_one(one, st, sp, max < left ? max : left, e) < 0) {
             e->kind = ERR_HOST; /* the code has run: to try again is no help */
             return err_wrap(e, "save a file of the workspace");
         }
+        if (one->saved)
+            left -= one->size;
         if (one->too_large)
             set_problem(one,
                         "a file is larger than %llu bytes: it is not kept when the session "
                         "sleeps",
-                        (unsigned long long)max);
+                        (unsigned long long)(max < left ? max : left));
     }
     return 0;
 }

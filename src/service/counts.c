@@ -1,4 +1,4 @@
-/* What /metrics shows. */
+/* Counters for /metrics. */
 #include "service/service_int.h"
 
 /* From a tenth of a millisecond to five minutes, about three to a decade. */

@@ -6,7 +6,7 @@
 
 /* --- copied from the request --- */
 
-static int copy_one(struct input *in, const struct file_input *from, struct err *e)
+static int copy_one(struct exec_input *in, const struct file_input *from, struct err *e)
 {
     int sources = (from->file_id.n > 0) + (from->url.n > 0) + from->has_content + from->is_folder;
     char path[SPACE_PATH_MAX];
@@ -45,7 +45,7 @@ static uint64_t bytes_of(const struct exec_spec *spec)
     return sum;
 }
 
-int inputs_copy(struct job *j, const struct exec_spec *spec, struct err *e)
+int inputs_copy(struct execution *j, const struct exec_spec *spec, struct err *e)
 {
     if (spec->file_count > INPUTS_MAX)
         return err_set(e, ERR_LIMIT, "more than %d files", INPUTS_MAX);
@@ -61,10 +61,10 @@ int inputs_copy(struct job *j, const struct exec_spec *spec, struct err *e)
     return 0;
 }
 
-void inputs_free(struct job *j)
+void inputs_free(struct execution *j)
 {
     for (size_t i = 0; i < j->input_count; i++) {
-        struct input *in = &j->inputs[i];
+        struct exec_input *in = &j->inputs[i];
         free(in->path);
         free(in->file_id);
         free(in->url);
@@ -77,7 +77,7 @@ void inputs_free(struct job *j)
 /* --- gathered --- */
 
 /* Its own name where the client gave none. */
-static int name_it(struct input *in, const char *name, struct err *e)
+static int name_it(struct exec_input *in, const char *name, struct err *e)
 {
     const char *slash = strrchr(name, '/');
     char path[SPACE_PATH_MAX];
@@ -90,7 +90,7 @@ static int name_it(struct input *in, const char *name, struct err *e)
     return 0;
 }
 
-static void has_come(struct job *j, const struct err *failed)
+static void has_come(struct execution *j, const struct err *failed)
 {
     if (failed && j->failed.kind == ERR_NONE && j->state == JOB_WAITING) {
         j->failed = *failed;
@@ -100,7 +100,7 @@ static void has_come(struct job *j, const struct err *failed)
         job_inputs_there(j);
 }
 
-static int look_up_one(struct input *in, struct db *db, const char *tenant, struct err *e)
+static int look_up_one(struct exec_input *in, struct db *db, const char *tenant, struct err *e)
 {
     struct file_row row = {0};
     int rc = file_find(db, tenant, in->file_id, &row, e);
@@ -115,7 +115,7 @@ static int look_up_one(struct input *in, struct db *db, const char *tenant, stru
 
 static int look_up(struct task *t, struct db *db, struct err *e)
 {
-    struct job *j = OWNER(t, struct job, lookup);
+    struct execution *j = OWNER(t, struct execution, lookup);
 
     for (size_t i = 0; i < j->input_count; i++)
         if (j->inputs[i].file_id && look_up_one(&j->inputs[i], db, j->row.tenant, e) < 0)
@@ -125,17 +125,32 @@ static int look_up(struct task *t, struct db *db, struct err *e)
 
 static void on_looked_up(struct task *t, const struct err *failed)
 {
-    has_come(OWNER(t, struct job, lookup), failed);
+    has_come(OWNER(t, struct execution, lookup), failed);
 }
 
 static int on_bytes(void *arg, struct str bytes, struct err *e)
 {
-    return blob_write(((struct input *)arg)->blob, bytes, e);
+    return blob_write(((struct exec_input *)arg)->blob, bytes, e);
+}
+
+/* The watcher may go on without a file, or refuse one. */
+static void tell_input(struct exec_input *in, const char *mime, struct err *e)
+{
+    struct execution *j = in->job;
+
+    if (!j->watched || !j->watcher.on_input || j->failed.kind)
+        return;
+    if (j->watcher.on_input(j->arg, (size_t)(in - j->inputs), mime, e->kind ? e : NULL)) {
+        in->is_absent = e->kind != ERR_NONE;
+        e->kind = ERR_NONE;
+    } else if (!e->kind) {
+        err_set(e, ERR_CALLER, "a file was refused");
+    }
 }
 
 static void on_fetched(void *arg, const struct fetch_result *r, const struct err *failed)
 {
-    struct input *in = arg;
+    struct exec_input *in = arg;
     struct err e = {0};
 
     in->fetch = NULL;
@@ -143,10 +158,11 @@ static void on_fetched(void *arg, const struct fetch_result *r, const struct err
         e = *failed;
     else
         (void)!name_it(in, r->name, &e);
+    tell_input(in, e.kind ? NULL : r->mime, &e);
     has_come(in->job, e.kind ? &e : NULL);
 }
 
-static void fetch(struct input *in)
+static void fetch(struct exec_input *in)
 {
     struct service *sv = in->job->sv;
     struct err e = {0};
@@ -158,7 +174,7 @@ static void fetch(struct input *in)
         has_come(in->job, &e);
 }
 
-void inputs_gather(struct job *j)
+void inputs_gather(struct execution *j)
 {
     static const struct step steps[] = {{.store = look_up}, {0}};
     bool ids = false;
@@ -178,7 +194,7 @@ void inputs_gather(struct job *j)
     has_come(j, NULL);
 }
 
-void inputs_cancel(struct job *j)
+void inputs_cancel(struct execution *j)
 {
     for (size_t i = 0; i < j->input_count; i++)
         if (j->inputs[i].fetch)
@@ -189,22 +205,22 @@ void inputs_cancel(struct job *j)
 
 static bool brings(const struct task *t, struct str path)
 {
-    const struct job *j = OWNER(t, struct job, place);
+    const struct execution *j = OWNER(t, struct execution, place);
 
     for (size_t i = 0; i < j->input_count; i++)
-        if (str_is(path, j->inputs[i].path))
+        if (!j->inputs[i].is_absent && str_is(path, j->inputs[i].path))
             return true;
     return false;
 }
 
 static int take_space(struct task *t, struct err *e)
 {
-    struct job *j = OWNER(t, struct job, place);
+    struct execution *j = OWNER(t, struct execution, place);
 
-    return space_take(j->live, &j->space, e);
+    return space_take(j->loaded, &j->space, e);
 }
 
-static int make_blob(struct input *in, struct store *st, struct err *e)
+static int make_blob(struct exec_input *in, struct store *st, struct err *e)
 {
     if (*in->hash) /* an upload, or placed before in a sandbox that was lost */
         return 0;
@@ -218,11 +234,13 @@ static int make_blob(struct input *in, struct store *st, struct err *e)
 
 static int place_all(struct task *t, struct err *e)
 {
-    struct job *j = OWNER(t, struct job, place);
+    struct execution *j = OWNER(t, struct execution, place);
 
     for (size_t i = 0; i < j->input_count; i++) {
-        struct input *in = &j->inputs[i];
+        struct exec_input *in = &j->inputs[i];
         AUTO_CLOSE int fd = -1;
+        if (in->is_absent)
+            continue;
         if (in->is_folder) {
             if (space_mkdir(&j->space, str_of(in->path), e) < 0)
                 return space_blame(e, in->path);
@@ -242,13 +260,13 @@ static int place_all(struct task *t, struct err *e)
 
 static int write_rows(struct task *t, struct db *db, struct err *e)
 {
-    struct job *j = OWNER(t, struct job, place);
+    struct execution *j = OWNER(t, struct execution, place);
 
     for (size_t i = 0; i < j->input_count; i++) {
-        struct input *in = &j->inputs[i];
+        struct exec_input *in = &j->inputs[i];
         struct space_row row = {
             .path = in->path, .size = in->size, .mode = 0644, .mtime_ms = in->mtime_ms};
-        if (in->is_folder)
+        if (in->is_folder || in->is_absent)
             continue;
         memcpy(row.hash, in->hash, sizeof(row.hash));
         if (db_space_put(db, j->row.session, &row, e) < 0)
@@ -259,25 +277,25 @@ static int write_rows(struct task *t, struct db *db, struct err *e)
 
 static int note(struct task *t, struct err *e)
 {
-    struct job *j = OWNER(t, struct job, place);
+    struct execution *j = OWNER(t, struct execution, place);
 
     (void)e;
     for (size_t i = 0; i < j->input_count; i++) {
-        if (j->inputs[i].is_folder)
+        if (j->inputs[i].is_folder || j->inputs[i].is_absent)
             continue;
-        if (j->live->session)
-            workspace_note(j->live->session, str_of(j->inputs[i].path));
-        tell_file(j->live, str_of(j->inputs[i].path), true);
+        if (j->loaded->session)
+            workspace_note(j->loaded->session, str_of(j->inputs[i].path));
+        feed_file(j->loaded, str_of(j->inputs[i].path), true);
     }
     return 0;
 }
 
-void inputs_place(struct job *j, task_fn *done)
+void inputs_place(struct execution *j, task_fn *done)
 {
     static const struct step steps[] = {
         {.loop = take_space},  {.work = place_all}, {.loop = task_session_there},
         {.store = write_rows}, {.loop = note},      {0}};
 
     j->place.brings = brings;
-    task_start(&j->place, j->sv, j->live, steps, done);
+    task_start(&j->place, j->sv, j->loaded, steps, done);
 }

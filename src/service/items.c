@@ -1,4 +1,4 @@
-/* Items: what a door keeps of its own, by the tenant it keeps it for. */
+/* Items: rows of JSON that a door stores for a tenant. */
 #include "service/service_int.h"
 
 #include <stdio.h>

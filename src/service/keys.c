@@ -42,7 +42,7 @@ static void take_caller(struct caller *ret, const char *tenant, const char *key,
     ret->approver = admin || approver;
 }
 
-struct use {
+struct key_use {
     struct task task;
     char id[ID_MAX];
     int64_t when_ms;
@@ -50,7 +50,7 @@ struct use {
 
 static int write_use(struct task *t, struct db *db, struct err *e)
 {
-    struct use *u = OWNER(t, struct use, task);
+    struct key_use *u = OWNER(t, struct key_use, task);
 
     return db_key_used(db, u->id, u->when_ms, e) < 0 ? -1 : 0;
 }
@@ -59,14 +59,14 @@ static void on_used(struct task *t, const struct err *failed)
 {
     if (failed)
         log_warn("the use of a key is not on record: %s", failed->text);
-    free(OWNER(t, struct use, task));
+    free(OWNER(t, struct key_use, task));
 }
 
 static void note_use(struct service *sv, struct key_row *k)
 {
     static const struct step steps[] = {{.store = write_use}, {0}};
     int64_t now = time_now_ms();
-    struct use *u;
+    struct key_use *u;
 
     if (now - k->used_ms < USED_EVERY_MS)
         return;

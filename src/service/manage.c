@@ -307,17 +307,17 @@ static void on_ended(void *arg, const struct err *failed)
 /* One in memory, or one that is not: any pool will do for that, as its own is gone. */
 static void end_one(struct pool_op *op, struct session_row *row)
 {
-    struct live *l = table_get(&op->sv->sessions, row->id);
+    struct loaded *l = table_get(&op->sv->sessions, row->id);
 
     if (l)
-        live_hold(l);
+        loaded_hold(l);
     else
-        l = live_enter(op->sv, op->sv->environments, row, SESSION_ASLEEP);
+        l = loaded_enter(op->sv, op->sv->environments, row, SESSION_ASLEEP);
     if (l->state == SESSION_ENDED) /* somebody else is at it */
         on_ended(op, NULL);
     else
-        live_end(l, on_ended, op);
-    live_drop(l);
+        loaded_end(l, on_ended, op);
+    loaded_drop(l);
 }
 
 static void on_read(struct task *t, const struct err *failed)

@@ -1,4 +1,4 @@
-/* A session by its name, where it must not be made. */
+/* Finds a session by its name and never makes one. */
 #include "service/service_int.h"
 
 #include <stdio.h>
@@ -23,13 +23,13 @@ static int find(struct task *t, struct db *db, struct err *e)
 static void on_found(struct task *t, const struct err *failed)
 {
     struct naming *n = OWNER(t, struct naming, task);
-    struct live *l = *n->row.id ? live_get(t->sv, n->tenant, str_of(n->row.id)) : NULL;
+    struct loaded *l = *n->row.id ? loaded_get(t->sv, n->tenant, str_of(n->row.id)) : NULL;
     struct session_info info = {.row = &n->row, .state = SESSION_ASLEEP};
     struct err e;
 
     err_set(&e, ERR_MISSING, "there is no such session");
     if (l)
-        info = live_info(l);
+        info = loaded_info(l);
     else
         info.note = session_note(&n->row);
     info.existed = true;

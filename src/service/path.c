@@ -4,7 +4,7 @@
 #define DEPTH_MAX   32 /* as deep as a workspace is looked at */
 #define SEGMENT_MAX 255
 
-/* Where workspaces are for whoever wrote the path. */
+/* A leading folder that clients know the workspace by is taken off. */
 static struct str without_prefix(struct str path)
 {
     static const char *const prefixes[] = {"/workspace/", "/mnt/data/"};

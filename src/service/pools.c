@@ -1,4 +1,4 @@
-/* The engine's pools, and what is in them. */
+/* Pools of the engine as the service knows them: settings, limits, sessions in each. */
 #include "service/service_int.h"
 
 #include <stdlib.h>

@@ -24,7 +24,7 @@ static void add_unfinished(json_t *events, const struct transcript *t)
 
 /* Of its first record, which no other thread changes, and of what it has said. Its transcript is
  * not touched: where pieces of output are joined must not depend on who asked when. */
-struct exec_info job_info(struct job *j)
+struct exec_info job_info(struct execution *j)
 {
     static char status[][8] = {"queued", "running"};
 
@@ -37,9 +37,9 @@ struct exec_info job_info(struct job *j)
     return info;
 }
 
-static struct job *job_find(struct service *sv, const char *tenant, const char *id)
+static struct execution *job_find(struct service *sv, const char *tenant, const char *id)
 {
-    struct job *j = table_get(&sv->jobs, id);
+    struct execution *j = table_get(&sv->jobs, id);
 
     return j && strcmp(j->row.tenant, tenant) == 0 ? j : NULL;
 }
@@ -163,7 +163,7 @@ static void get(void *arg)
 {
     static const struct step steps[] = {{.store = read_one}, {.work = parse}, {0}};
     struct exec_op *op = arg;
-    struct job *j = job_find(op->sv, op->tenant, op->id);
+    struct execution *j = job_find(op->sv, op->tenant, op->id);
 
     op->sv->pending--;
     if (!j)
@@ -254,7 +254,7 @@ static void on_list(struct task *t, const struct err *failed)
     struct exec_op *op = OWNER(t, struct exec_op, task);
 
     for (size_t i = 0; i < op->count && !failed; i++) {
-        struct job *j = job_find(op->sv, op->rows[i].tenant, op->rows[i].id);
+        struct execution *j = job_find(op->sv, op->rows[i].tenant, op->rows[i].id);
         if (j) {
             free(op->rows[i].status);
             op->rows[i].status = mem_strdup(job_status(j));

@@ -2,7 +2,6 @@
 #include "service/service_int.h"
 
 #include <stdlib.h>
-#include <time.h>
 
 #define SWEEP_MS    30000
 #define SWEEP_SHORT 1000 /* where workspaces are not kept for that long */
@@ -12,14 +11,6 @@
 #define SWEEP_ROWS  500  /* of files and of records, at a time */
 #define SWEEP_ENDS  20   /* sessions at a time: each may have many files */
 #define SWEEP_BLOBS 100  /* found in one go: then there are more of them */
-
-int64_t time_now_ms(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 /* --- by the clock --- */
 
@@ -64,15 +55,15 @@ static int sweep(struct task *t, struct db *db, struct err *e)
 /* One that is in memory is in use, and what its row says will be written anew. */
 static bool forget(struct service *sv, struct session_row *row)
 {
-    struct live *l;
+    struct loaded *l;
 
     if (table_get(&sv->sessions, row->id))
         return false;
     /* Its own pool may be gone, and then any will do for this. */
-    l = live_enter(sv, sv->environments, row, SESSION_ASLEEP);
+    l = loaded_enter(sv, sv->environments, row, SESSION_ASLEEP);
     log_info("session %s: its time is over", l->row.id);
-    live_end(l, NULL, NULL);
-    live_drop(l);
+    loaded_end(l, NULL, NULL);
+    loaded_drop(l);
     return true;
 }
 
@@ -231,10 +222,10 @@ static void close_all(struct service *sv)
     size_t n = sv->sessions.n;
 
     for (size_t i = 0; i < n; i++)
-        live_hold(all[i]);
+        loaded_hold(all[i]);
     for (size_t i = 0; i < n; i++) {
-        live_sleep(all[i], SLEEP_CLOSING);
-        live_drop(all[i]);
+        loaded_sleep(all[i], SLEEP_CLOSING);
+        loaded_drop(all[i]);
     }
 }
 
@@ -265,6 +256,7 @@ void service_free(struct service *sv)
     timer_free(sv->look);
     timer_free(sv->fresh_due);
     close_all(sv);
+    approvals_close(sv);
     settle(sv);
     assert(sv->sessions.n == 0 && sv->jobs.n == 0);
     environments_free(sv);

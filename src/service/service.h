@@ -1,6 +1,6 @@
 /*
  * service: what outlives a sandbox. Tenants and keys, sessions that sleep and wake
- * up, executions on record, files kept, limits of the house.
+ * up, executions on record, files kept, limits.
  *
  * Touches: the engine, the store, the loop, files by URL through fetch. Never
  * touches: HTTP or any other wire format; a door turns bytes into these calls and
@@ -179,15 +179,31 @@ struct file_input {
     bool is_folder; /* no file but an empty folder, unless it is there */
 };
 
-/* Says that the pool's policy was asked: service_approval_request() gives it. */
-struct clearance {
-    char pool[64];         /* for which; "" for none */
-    char approval[ID_MAX]; /* by which; "" when none was needed */
+/* How a person is asked before the code runs, where the pool wants that. */
+struct approval_ask {
+    struct str tool;         /* "run_code": as rules and people know it */
+    json_t *args;            /* borrowed: an object, what is asked about; NULL: the code alone */
+    struct str code;         /* a view into args */
+    struct str conversation; /* the door's own, or empty */
+    struct str answers;      /* the approval that the client's user was asked about, or empty */
+    bool implied;            /* the session was not named: another may stand in its place later */
+    bool can_ask;            /* the client's user can be asked, by on_ask() */
+    bool external;           /* a tool of a protocol, of whoever wrote its client: MCP */
+};
+
+/* So many executions at a time, shared fairly among tenants; others wait. Part of a door. */
+struct exec_lane {
+    unsigned seats;
+    size_t waiting_max; /* one more is ERR_BUSY */
+    unsigned taken;     /* from here on the service's */
+    size_t waiting_count;
+    struct execution *seated, *waiting;
 };
 
 struct exec_spec {
-    struct str session; /* empty: a new one of this pool, put to sleep when the code has run */
-    struct str pool;    /* of a one-shot; empty: the first */
+    struct str session; /* empty, or gone: the one of this name, */
+    struct str name;    /* made when it is not there; empty, too: a new session of this pool, put */
+    struct str pool;    /* to sleep when the code has run. Pool empty: the first */
     enum exec_kind kind;
     struct str code;
     uint64_t wall_ms;          /* 0: the pool's limit, which is also the most */
@@ -195,9 +211,11 @@ struct exec_spec {
     size_t env_count;
     const struct file_input *files;
     size_t file_count;
-    bool background;                   /* goes on when nobody watches */
-    const struct clearance *clearance; /* NULL: none; ERR_DENIED where the pool asks */
-    bool stays;                        /* the new session is not put to sleep: more is to come */
+    bool background; /* goes on when nobody watches */
+    bool stays;      /* the new session is not put to sleep: more is to come */
+    bool alone;      /* a command that waits for its turn as cells do */
+    struct exec_lane *lane;
+    struct approval_ask ask;
 };
 
 /* An execution in hand or on record. */
@@ -209,27 +227,48 @@ struct exec_info {
     size_t bytes;              /* of the events, about */
 };
 
+struct approval_info;
+
+/* All but on_end may be absent. */
 struct exec_watcher {
-    /* It has an id, and a place in its session's queue. First, unless on_end says why not. */
+    /* It has an id, and a place in its session's queue. */
     void (*on_queued)(void *arg, const struct exec_info *info);
     /* EVENT_FILE comes after the file has been saved. */
     void (*on_event)(void *arg, const struct event *ev);
     /* Last. failed: nothing was executed. */
     void (*on_end)(void *arg, const struct exec_info *info, const struct err *failed);
+    /* A person must agree first: the client's user (info->verdict APPROVAL_ASK), or an approver
+     * (APPROVAL_WAIT). True: the execution waits for execution_answer(), an approver, or the
+     * approval's last moment. False, or absent: it ends with ERR_DENIED, and the same call finds
+     * the approval again. It may be left from inside. */
+    bool (*on_ask)(void *arg, const struct approval_info *info);
+    /* File i of the spec was fetched, or failed. True: the execution goes on, without the file if
+     * it failed. False: the execution ends. Absent: a file that fails ends it. */
+    bool (*on_input)(void *arg, size_t i, const char *mime, const struct err *failed);
 };
 
-struct job; /* an execution somebody waits for; valid until on_end */
+/* An execution somebody waits for, from service_execute() to on_end or execution_leave(). */
+struct execution;
 
-struct job *service_execute(struct service *sv, const struct caller *c,
-                            const struct exec_spec *spec, const struct exec_watcher *w, void *arg);
-/* The watcher is gone and hears no more; a foreground execution is interrupted. */
-void job_leave(struct job *j);
+struct execution *service_execute(struct service *sv, const struct caller *c,
+                                  const struct exec_spec *spec, const struct exec_watcher *w,
+                                  void *arg);
+/* The watcher is gone and hears no more. A foreground execution is interrupted; one that has not
+ * been queued yet never begins. */
+void execution_leave(struct execution *j);
 /* The same, and it goes on in the background. After on_queued. */
-void job_detach(struct job *j);
+void execution_detach(struct execution *j);
 /* The watcher does not keep up: the code waits with its output until this is taken back. */
-void job_hold(struct job *j, bool hold);
+void execution_hold(struct execution *j, bool hold);
 /* It waits for somebody outside: its time stands still until this is taken back. */
-void job_stop_clock(struct job *j, bool stopped);
+void execution_stop_clock(struct execution *j, bool stopped);
+
+enum approval_answer { ANSWER_NONE, ANSWER_ONCE, ANSWER_LASTING, ANSWER_NO };
+/* What the client's user has said, after on_ask. ANSWER_NONE: the user cannot be asked after all.
+ */
+void execution_answer(struct execution *j, enum approval_answer answer);
+/* During on_end with ERR_DENIED: what became of the approval; NULL when none was in question. */
+const struct approval_info *execution_approval(const struct execution *j);
 
 typedef void exec_fn(void *arg, const struct exec_info *info, const struct err *failed);
 typedef void execs_fn(void *arg, const struct exec_info *infos, size_t count, bool more,
@@ -246,33 +285,17 @@ void service_exec_interrupt(struct service *sv, const struct caller *c, struct s
 /* --- approvals: a person agrees before code runs, where the pool wants it --- */
 
 /*
- * A door that executes calls service_approval_request() first, and hands the clearance that it
- * gets to service_execute(), which refuses what has none. An approval is for exactly this call,
- * once; or, where the policy is to ask first, for this tool in the same session or conversation.
- * It outlives the process, decided or not.
+ * service_execute() asks where the pool wants that, and runs nothing before the yes. An approval is
+ * for exactly this call, once; or, where the policy is to ask first, for this tool in the same
+ * session or conversation. It outlives the process, decided or not.
  */
-#define APPROVAL_TEXT_CHARS 2000 /* of the code, to be read by a person */
+#define APPROVAL_TEXT_MAX   (64 * KiB) /* to be read by a person: the code and its arguments */
 #define APPROVAL_REASON_MAX 2048
 #define APPROVALS_PENDING   100 /* of one tenant */
 
-/* A call as a client has made it. */
-struct approval_spec {
-    struct str tool;         /* "run_code" */
-    struct str language;     /* "python" or "shell" */
-    struct str code;         /* what is to run: a view into args */
-    json_t *args;            /* borrowed: an object, all of them; not changed until fn */
-    struct str session;      /* empty: a new one, ... */
-    bool implied;            /* it was not named: another may stand in its place later */
-    struct str pool;         /* ... of this pool; empty: the first */
-    struct str conversation; /* the door's own, or empty */
-    struct str answers;      /* the approval its user has been asked about before, or empty */
-    bool can_ask;            /* the client's user can be asked */
-    bool external;           /* a tool of a protocol, of whoever wrote its client: MCP */
-};
-
 enum approval_verdict {
-    APPROVAL_CLEAR, /* it may run, with this clearance */
-    APPROVAL_ASK,   /* ask the client's user, then service_approval_settle() */
+    APPROVAL_CLEAR, /* it may run */
+    APPROVAL_ASK,   /* the client's user is to be asked */
     APPROVAL_WAIT,  /* for an approver: the same call finds it again */
     APPROVAL_NO,    /* declined or expired: row tells; without one nobody can be asked */
 };
@@ -280,8 +303,8 @@ enum approval_verdict {
 struct approval_info {
     const struct approval_row *row; /* or NULL */
     enum approval_verdict verdict;
-    struct clearance clearance;
-    bool lasting; /* its policy lets an approval last */
+    char pool[64]; /* APPROVAL_CLEAR: the pool it may run in */
+    bool lasting;  /* its policy lets an approval last */
 };
 
 typedef void approval_fn(void *arg, const struct approval_info *info, const struct err *failed);
@@ -290,24 +313,6 @@ typedef void approvals_fn(void *arg, const struct approval_row *rows, size_t cou
 
 const char *approval_state_name(int state); /* "pending", ... */
 int approval_state_find(struct str name);   /* -1: there is none */
-/* Whether any pool asks. When none does there is no need for the rest. */
-bool service_asks(struct service *sv);
-/* ERR_CONFLICT: what it answers is no approval of this call, or was used. ERR_BUSY: as many are
- * pending as may be. */
-void service_approval_request(struct service *sv, const struct caller *c,
-                              const struct approval_spec *spec, approval_fn *fn, void *arg);
-
-enum approval_answer { ANSWER_NONE, ANSWER_ONCE, ANSWER_LASTING, ANSWER_NO };
-/* What the client's user has answered, or what has come of it meanwhile. The verdict is CLEAR once,
- * and NO once; WAIT while nobody has decided. */
-void service_approval_settle(struct service *sv, const struct caller *c, struct str id,
-                             enum approval_answer answer, approval_fn *fn, void *arg);
-
-/* fn whenever an approver has decided it, until unwatched. */
-struct approval_watch;
-struct approval_watch *service_approval_watch(struct service *sv, const char *id, loop_fn *fn,
-                                              void *arg);
-void approval_unwatch(struct approval_watch *w); /* NULL is none */
 
 void service_approval_get(struct service *sv, const struct caller *c, struct str id,
                           approval_fn *fn, void *arg);
@@ -341,15 +346,24 @@ typedef void space_fn(void *arg, const struct space_file *files, size_t count,
                       const struct err *failed);
 /* fd: for reading, the callback's to take (set *fd to -1). */
 typedef void open_fn(void *arg, int *fd, const struct space_file *file, const struct err *failed);
+/* bytes: n of them and a NUL, the callback's to take (set *bytes to NULL). */
+typedef void bytes_fn(void *arg, char **bytes, size_t n, const struct space_file *file,
+                      const struct err *failed);
 
-/* What the code left in a live sandbox is saved first, so these are up to date. */
+/* What the code left in an awake sandbox is saved first, so these three are up to date. */
 void service_space_list(struct service *sv, const struct caller *c, struct str session,
                         space_fn *fn, void *arg);
 void service_space_open(struct service *sv, const struct caller *c, struct str session,
                         struct str path, open_fn *fn, void *arg);
-/* Takes the blob in any case. In the store and, where one is live, in the sandbox, or neither. */
+/* At most max bytes, the first of them at from. The whole has file->size. */
+void service_space_read(struct service *sv, const struct caller *c, struct str session,
+                        struct str path, uint64_t from, size_t max, bytes_fn *fn, void *arg);
+/* Takes the blob in any case. In the store and, in an awake session, in the sandbox, or neither. */
 void service_space_put(struct service *sv, const struct caller *c, struct str session,
                        struct str path, struct blob *bytes, space_fn *fn, void *arg);
+/* The same with n bytes in memory, from malloc(), which are taken, too. */
+void service_space_write(struct service *sv, const struct caller *c, struct str session,
+                         struct str path, char *bytes, size_t n, space_fn *fn, void *arg);
 /* The same with the bytes of an uploaded file. */
 void service_space_take(struct service *sv, const struct caller *c, struct str session,
                         struct str path, struct str file, space_fn *fn, void *arg);
@@ -363,7 +377,7 @@ void service_space_delete(struct service *sv, const struct caller *c, struct str
 #define SPACE_PATH_MAX 1024
 int space_path_clean(struct str path, char ret[SPACE_PATH_MAX], struct err *e) MUST_CHECK;
 
-/* --- what changes, for whoever keeps clients informed --- */
+/* --- the change feed, for doors that keep clients informed --- */
 
 struct service_change {
     const char *tenant;
@@ -455,7 +469,7 @@ struct pool_info {
     bool up;
     const char *why;  /* when it is not up */
     bool fixed;       /* of the settings: it cannot be changed here */
-    json_t *document; /* borrowed: of whoever made it, or NULL */
+    json_t *document; /* borrowed: of the door that made the pool, or NULL */
     int64_t created_ms, updated_ms;
 };
 size_t service_pool_count(struct service *sv);

@@ -1,4 +1,4 @@
-/* Private to the room: service > environment, live > job. */
+/* Private to the room: service > environment, loaded > job. */
 #pragma once
 
 #include "service/service.h"
@@ -24,13 +24,13 @@
 
 #define OWNER(p, type, member) ((type *)((char *)(p)-offsetof(type, member)))
 
+struct approval_spec;
 struct environment;
-struct live;
-struct job;
+struct loaded;
+struct execution;
 struct task;
 struct changes;
 
-int64_t time_now_ms(void); /* since 1970 */
 /* A new session of this pool, with the pool's times. */
 void session_row_fill(struct session_row *ret, const struct environment *env, const char *tenant);
 /* ERR_BUSY, counted. */
@@ -63,20 +63,20 @@ typedef void task_fn(struct task *t, const struct err *failed);
 
 /* Embedded in what it works on. */
 struct task {
-    struct service *sv; /* borrowed */
-    struct live *live;  /* held: in whose queue, or NULL */
-    bool is_read;       /* one of sv->reads */
+    struct service *sv;    /* borrowed */
+    struct loaded *loaded; /* held: in whose queue, or NULL */
+    bool is_read;          /* one of sv->reads */
     struct task *next;
     const struct step *step; /* the next one; an empty row is the end */
     task_fn *done;           /* last, from the loop; frees what it is embedded in */
-    /* Whether this path in the workspace is its doing and no news. Or NULL. */
+    /* Whether this path in the workspace is its own doing and no change to tell. Or NULL. */
     bool (*brings)(const struct task *t, struct str path);
     struct err err;
 };
 
 /* Tasks of a session touch its workspace and its saved files: one at a time, in this order. A first
  * step on the loop may run at once. */
-void task_start(struct task *t, struct service *sv, struct live *l, const struct step *steps,
+void task_start(struct task *t, struct service *sv, struct loaded *l, const struct step *steps,
                 task_fn *done);
 /* The same without a session, for what takes much memory until done has been called: READS_MAX at a
  * time, the others wait with nothing in their hands. */
@@ -112,8 +112,9 @@ struct environment {
 struct tenant {
     char name[sizeof(((struct caller *)0)->tenant)];
     unsigned refs;
-    unsigned awake; /* sessions */
-    uint64_t held;  /* bytes in memory for its jobs */
+    unsigned awake;    /* sessions */
+    uint64_t held;     /* bytes in memory for its jobs */
+    int64_t seated_us; /* when one of its executions last took a seat of a lane */
 };
 
 struct service {
@@ -125,14 +126,14 @@ struct service {
     struct environment *environments; /* owned: the first is the default, and never goes */
     struct service_pool *makes;       /* owned: what pools can be made of */
     size_t make_count;
-    struct table sessions; /* struct live by id: awake, or with something under way */
-    struct table jobs;     /* struct job by id */
+    struct table sessions; /* struct loaded by id: awake, or with something under way */
+    struct table jobs;     /* struct execution by id */
     struct table tenants;  /* struct tenant by name: with sessions awake, or jobs */
     struct key_row *keys;  /* owned: as last read */
     size_t key_count;
     struct timer *sweep, *look; /* owned */
     struct timer *fresh_due;    /* owned */
-    struct job *fresh;          /* begun a moment ago, and not on record yet */
+    struct execution *fresh;    /* begun a moment ago, and not on record yet */
     bool sweeping, reading_keys;
     bool draining, closing;
     loop_fn *on_empty; /* until called */
@@ -153,11 +154,11 @@ struct service {
 
 void service_check_empty(struct service *sv); /* a foreground execution has gone */
 
-/* news.c: for service_on_change() */
-void tell_session(const struct live *l); /* came or went */
-void tell_file(const struct live *l, struct str path, bool listed);
-void tell_saved(const struct live *l, const struct changes *saved);
-void tell_execution(const struct job *j);
+/* change_feed.c */
+void feed_session(const struct loaded *l); /* came or went */
+void feed_file(const struct loaded *l, struct str path, bool listed);
+void feed_saved(const struct loaded *l, const struct changes *saved);
+void feed_execution(const struct execution *j);
 
 /* pools.c */
 int environments_start(struct service *sv, const struct service_config *config,
@@ -189,6 +190,21 @@ struct when *when_hold(struct when *w); /* returns w; each holder frees it */
 void when_free(struct when *w);
 bool when_holds(const struct when *w, const struct approval_spec *spec); /* NULL: always */
 
+/* A call as a client has made it. */
+struct approval_spec {
+    struct str tool;         /* "run_code" */
+    struct str language;     /* "python" or "shell" */
+    struct str code;         /* what is to run: a view into args */
+    json_t *args;            /* borrowed: an object, all of them; not changed until fn */
+    struct str session;      /* empty: a new one, ... */
+    bool implied;            /* it was not named: another may stand in its place later */
+    struct str pool;         /* ... of this pool; empty: the first */
+    struct str conversation; /* the door's own, or empty */
+    struct str answers;      /* the approval its user has been asked about before, or empty */
+    bool can_ask;            /* the client's user can be asked */
+    bool external;           /* a tool of a protocol, of whoever wrote its client: MCP */
+};
+
 struct approval_watch {
     struct approval_watch *next, **link;
     char id[ID_MAX];
@@ -198,12 +214,23 @@ struct approval_watch {
 };
 
 /* approvals.c */
+/* ERR_CONFLICT: what it answers is no approval of this call, or was used. ERR_BUSY: as many are
+ * pending as may be. */
+void approval_request(struct service *sv, const struct caller *c, const struct approval_spec *spec,
+                      approval_fn *fn, void *arg);
+/* What the client's user has answered, or what has come of it meanwhile. The verdict is CLEAR once,
+ * and NO once; WAIT while nobody has decided. */
+void approval_settle(struct service *sv, const struct caller *c, struct str id,
+                     enum approval_answer answer, approval_fn *fn, void *arg);
+/* fn whenever an approver has decided it, until unwatched. */
+struct approval_watch *approval_watch_new(struct service *sv, const char *id, loop_fn *fn,
+                                          void *arg);
+void approval_unwatch(struct approval_watch *w); /* NULL is none */
 /* What an approval stands for: SHA-256 of the tool, the session if it was named, the pool and all
  * arguments, however they were written. */
 void approval_digest(const struct approval_spec *spec, const char *pool, uint8_t ret[32]);
-bool clearance_is_for(const struct clearance *c, const struct environment *env);
 /* By which execution it was used, and in which session it lasts. */
-void approval_note_use(struct job *j);
+void approval_note_use(struct execution *j);
 
 /* files.c: one that is there now; 0, else -1 and ERR_MISSING. */
 int file_find(struct db *db, const char *tenant, const char *id, struct file_row *ret,
@@ -243,19 +270,19 @@ struct changes changes_copy(const struct changes *c);
 void changes_return(struct changes *to, struct changes *from);
 bool changes_has_files(const struct changes *c);
 /* Reads each file of the workspace into a blob. On a worker. */
-int changes_save(struct changes *c, struct store *st, const struct space *sp, uint64_t max,
-                 struct err *e) MUST_CHECK;
+int changes_save(struct changes *c, struct store *st, const struct space *sp,
+                 const struct limits *limits, struct err *e) MUST_CHECK;
 int changes_write(const struct changes *c, struct db *db, const char *session,
                   struct err *e) MUST_CHECK;
 /* The event a change is told by; and, when true, the one that follows it. */
 struct event change_event(const struct change *c);
 bool change_problem(const struct change *c, struct event *ret);
 
-/* --- live: a session in memory --- */
+/* --- loaded.c: sessions in memory --- */
 
 enum sleep_why { SLEEP_IDLE, SLEEP_LIFETIME, SLEEP_ONCE, SLEEP_LOST, SLEEP_CLOSING };
 
-struct live {
+struct loaded {
     struct service *sv;      /* borrowed */
     struct environment *env; /* borrowed */
     struct session_row row;  /* row.state is what a reader of the database should see */
@@ -267,88 +294,93 @@ struct live {
     bool gone;               /* the sandbox has ended by itself */
     bool sleeping;           /* about to sleep: nothing new is started */
     enum sleep_why why;
-    bool is_new;      /* has never been up */
-    bool once;        /* sleeps after its execution */
-    bool kept;        /* its row is in the store */
-    char *note;       /* owned, or NULL: to be told by the next execution */
-    struct job *jobs; /* in order; each holds this session */
+    bool is_new;            /* has never been up */
+    bool once;              /* sleeps after its execution */
+    bool kept;              /* its row is in the store */
+    char *note;             /* owned, or NULL: to be told by the next execution */
+    struct execution *jobs; /* in order; each holds this session */
     size_t job_count;
     struct task *tasks;     /* in order: the first is under way */
     bool at_work;           /* one is, or has just ended */
-    struct changes news;    /* seen while something ran, for its end to tell */
+    struct changes changes; /* seen while something ran, for its end to tell */
     struct waiter *waiters; /* owned: for its creation */
     struct timer *clock;    /* owned: idle and lifetime */
     int64_t used_us, woke_us;
 };
 
-extern const char live_lost_note[];
+extern const char loaded_lost_note[];
 
 /* Made when it is not there; gone when nobody holds it. */
 struct tenant *tenant_hold(struct service *sv, const char *name);
 void tenant_drop(struct service *sv, struct tenant *t);
 
-void live_hold(struct live *l);
-void live_drop(struct live *l);
-/* Moves between states: the only place where room in the house is counted. */
-void live_go(struct live *l, enum session_state to);
+void loaded_hold(struct loaded *l);
+void loaded_drop(struct loaded *l);
+/* Moves between states: the only place where awake sessions are counted. */
+void loaded_go(struct loaded *l, enum session_state to);
 /* Into memory, held; takes the row. */
-struct live *live_enter(struct service *sv, struct environment *env, struct session_row *row,
-                        enum session_state state);
-/* Writes its row as it is now. is_new: whoever waits for it hears when it is kept. */
-void live_keep(struct live *l, bool is_new);
-void live_answer(struct live *l, const struct err *failed); /* those who wait for it */
-void live_answer_if_there(struct live *l);
+struct loaded *loaded_enter(struct service *sv, struct environment *env, struct session_row *row,
+                            enum session_state state);
+/* Writes the row as it is now. is_new: callers that wait for the session are answered then. */
+void loaded_keep(struct loaded *l, bool is_new);
+void loaded_answer(struct loaded *l, const struct err *failed); /* its waiters */
+void loaded_answer_if_there(struct loaded *l);
 /* The caller's session where it is in memory, else NULL. */
-struct live *live_get(struct service *sv, const char *tenant, struct str id);
+struct loaded *loaded_get(struct service *sv, const char *tenant, struct str id);
 /* Of a row from the store, which is taken; asleep, unless it is in memory already. NULL when its
  * pool is no more. Held. */
-struct live *live_adopt(struct service *sv, struct session_row *row);
-typedef void live_fn(void *arg, struct live *l, const struct err *failed);
+struct loaded *loaded_adopt(struct service *sv, struct session_row *row);
+typedef void loaded_fn(void *arg, struct loaded *l, const struct err *failed);
 /* Answers from the loop; ERR_MISSING. */
-void live_find(struct service *sv, const char *tenant, struct str id, live_fn *fn, void *arg);
-bool live_is_awake(const struct live *l); /* has a sandbox that can be used */
+void loaded_find(struct service *sv, const char *tenant, struct str id, loaded_fn *fn, void *arg);
+bool loaded_is_awake(const struct loaded *l); /* has a sandbox that can be used */
 /* Room in the pool and for the tenant? ERR_BUSY. */
-int live_room(struct service *sv, const struct environment *env, const char *tenant,
-              struct err *e) MUST_CHECK;
+int loaded_room(struct service *sv, const struct environment *env, const char *tenant,
+                struct err *e) MUST_CHECK;
 /* A new session: takes the row, opens a sandbox and writes the row at once. */
-struct live *live_begin(struct service *sv, struct environment *env, struct session_row *row);
-void live_wait(struct live *l, session_fn *fn, void *arg, bool existed);
-void live_wake(struct live *l);
-void live_sleep(struct live *l, enum sleep_why why);
+struct loaded *loaded_begin(struct service *sv, struct environment *env, struct session_row *row);
+void loaded_wait(struct loaded *l, session_fn *fn, void *arg, bool existed);
+void loaded_wake(struct loaded *l);
+void loaded_sleep(struct loaded *l, enum sleep_why why);
 /* Closed and deleted; done (may be NULL) when the rows are gone. */
-void live_end(struct live *l, done_fn *done, void *arg);
-void live_used(struct live *l);  /* something was asked of it: the clocks start anew */
-void live_rests(struct live *l); /* a job has gone */
-struct session_info live_info(struct live *l);
+void loaded_end(struct loaded *l, done_fn *done, void *arg);
+void loaded_used(struct loaded *l);  /* something was asked of it: the clocks start anew */
+void loaded_rests(struct loaded *l); /* a job has gone */
+struct session_info loaded_info(struct loaded *l);
 const char *session_note(const struct session_row *row);
 bool session_state_can(enum session_state from, enum session_state to);
 /* sleep.c */
-int64_t live_sleeps_us(const struct live *l);
-bool live_is_old(const struct live *l); /* its interpreter has lived its lifetime */
-void live_on_clock(void *arg);
-void live_fail_start(struct live *l, const struct err *why);
+int64_t loaded_sleeps_us(const struct loaded *l);
+bool loaded_is_old(const struct loaded *l); /* its interpreter has lived its lifetime */
+void loaded_on_clock(void *arg);
+void loaded_fail_start(struct loaded *l, const struct err *why);
 
-/* keep.c: saving and putting back */
+/* workspace_sync.c */
 /* Looks for changes, saves them, then fn from the loop. Jobs that run still tell them at their end.
  */
-void space_sync(struct live *l, done_fn *fn, void *arg);
+void space_sync(struct loaded *l, done_fn *fn, void *arg);
 /* Puts the saved files into a fresh sandbox. */
-void space_restore(struct live *l, done_fn *fn, void *arg);
-/* For workspace_scan() and executions: a file has changed, or a note about files. */
-void space_news(struct live *l, const struct event *ev);
+void space_restore(struct loaded *l, done_fn *fn, void *arg);
+/* For space_sync() and executions: a file has changed, or a note about files. */
+void space_change(struct loaded *l, const struct event *ev);
 /* These could not be saved: they come with what is saved next. Empties it, or leaves it alone. */
-void space_return(struct live *l, struct changes *unsaved);
+void space_return(struct loaded *l, struct changes *unsaved);
 /* A step's: the workspace for other threads; closed by the caller. */
-int space_take(struct live *l, struct space *ret, struct err *e) MUST_CHECK;
+int space_take(struct loaded *l, struct space *ret, struct err *e) MUST_CHECK;
 /* Is this path what a task under way has put there? */
-bool space_is_ours(const struct live *l, struct str path);
+bool space_is_ours(const struct loaded *l, struct str path);
 /* What a failed put means for the caller. */
 int space_blame(struct err *e, const char *path);
 
-/* --- job: an execution --- */
+/* --- job: one execution in hand, from its call until its record is written --- */
 
+/* Inside the service an execution in hand is a job, as the names of its functions say. */
 enum job_state {
+    JOB_ASKING,  /* whether a person must agree */
+    JOB_ASKED,   /* its watcher waits for the person */
+    JOB_SEATING, /* for a seat of its lane */
     JOB_FINDING, /* its session */
+    JOB_REFUSED, /* its watcher is about to hear so */
     JOB_WAITING, /* for its turn, its session to wake, its files to come */
     JOB_PLACING, /* its files */
     JOB_STARTED,
@@ -356,12 +388,23 @@ enum job_state {
     JOB_ENDING,  /* being saved and recorded */
 };
 
-struct input {
-    struct job *job;               /* borrowed */
+/* An approval that an execution waits for. */
+struct approve {
+    char id[ID_MAX];
+    struct approval_watch *watch;     /* owned, or NULL */
+    struct timer *late;               /* owned, or NULL */
+    const struct approval_info *info; /* borrowed during on_end */
+    enum approval_answer answer;
+    bool answered, under_way, again;
+};
+
+struct exec_input {
+    struct execution *job;         /* borrowed */
     char *path;                    /* owned: as it is kept, or NULL until known */
     char *file_id, *url, *content; /* owned: one of them, unless it is a folder */
     size_t content_n;
     bool is_folder;
+    bool is_absent;    /* could not be fetched, and the watcher goes on without */
     struct blob *blob; /* owned: being fetched */
     struct fetch *fetch;
     char hash[HASH_HEX]; /* "" until it is a blob of ours */
@@ -369,23 +412,34 @@ struct input {
     int64_t mtime_ms;
 };
 
-struct job {
-    struct job *next;                     /* in its session */
-    struct exec_watch *watches;           /* who waits for it to say something */
-    struct job *fresh_next, **fresh_link; /* of sv->fresh; link NULL when it is not there */
-    struct service *sv;                   /* borrowed */
-    struct tenant *tenant;                /* held */
-    struct live *live;                    /* held, NULL while JOB_FINDING */
+struct execution {
+    struct execution *next;                     /* in its session */
+    struct exec_watch *watches;                 /* who waits for it to say something */
+    struct execution *fresh_next, **fresh_link; /* of sv->fresh; link NULL when it is not there */
+    struct service *sv;                         /* borrowed */
+    struct tenant *tenant;                      /* held */
+    struct loaded *loaded;                      /* held, NULL while JOB_FINDING */
     struct task begun, ended, lookup, place;
     enum job_state state;
     enum exec_kind kind;
-    struct clearance clearance;
+    struct caller caller;
+    struct wanted {
+        char *session, *name, *pool; /* owned, "" for none */
+        bool stays;
+    } wanted;
+    struct approve approve;
+    char cleared[64];       /* the pool it may run in, once a person has agreed; else "" */
+    bool external;          /* as in struct approval_ask */
+    struct exec_lane *lane; /* borrowed, or NULL */
+    struct execution *lane_next, **lane_link; /* link NULL: neither seated nor waiting */
+    bool alone, counted;                      /* counted: in sv->foreground */
     uint64_t wall_ms;
     json_t *vars; /* owned: of this execution */
-    struct input *inputs;
+    struct exec_input *inputs;
     size_t input_count, inputs_left;
     struct space space; /* while placing or saving */
     bool background, watched, held;
+    bool stopped;                           /* its clock stands still */
     bool told_queued, begun_over, recorded; /* what must be over before it can go */
     bool placed;                            /* its files are there */
     bool dropped;                           /* to be given up as soon as it can be */
@@ -410,30 +464,43 @@ struct job {
     int64_t begun_us;
 };
 
+/* begin.c */
+bool job_is_cleared_for(const struct execution *j, const struct environment *env);
+void job_cleared(struct execution *j); /* nobody need be asked any more */
+void job_refuse(struct execution *j, const struct err *why);
+bool job_leave_early(struct execution *j) MUST_CHECK; /* true: it is not in a queue yet */
+void lane_leave(struct execution *j);                 /* gives its seat to the next */
+/* approve.c */
+void job_ask(struct execution *j, const struct exec_spec *spec);
+void approve_done(struct approve *a);
+void approvals_close(struct service *sv);
 /* execute.c */
-loop_fn on_fresh_due;                                  /* arg: the service */
-bool job_is_fresh(struct job *j);                      /* and is not any more */
-void job_wake(struct job *j, bool over);               /* watch.c: it has said something */
-void job_pump(struct live *l);                         /* starts what can be started */
-void job_fail(struct job *j, const struct err *why);   /* nothing was executed */
-void job_interrupt(struct job *j);                     /* wherever it is */
-void jobs_fail(struct live *l, const struct err *why); /* all that have not begun */
-void job_free(struct job *j);
-/* Counts n more bytes for it. False when the house holds too much: then they are not counted. */
-bool job_takes(struct job *j, uint64_t n) MUST_CHECK;
-const char *job_status(const struct job *j);
-/* ending.c */
-void job_end(struct job *j);
-void job_settle(struct job *j); /* another thing about it is over: perhaps it has gone */
+struct execution *job_new(struct service *sv, const struct caller *c, const struct exec_spec *spec,
+                          const struct exec_watcher *w, void *arg);
+void job_queue(struct execution *j, struct loaded *l);
+loop_fn on_fresh_due;                                      /* arg: the service */
+bool job_is_fresh(struct execution *j);                    /* and is not any more */
+void job_wake(struct execution *j, bool over);             /* watch.c: it has said something */
+void job_pump(struct loaded *l);                           /* starts what can be started */
+void job_fail(struct execution *j, const struct err *why); /* nothing was executed */
+void job_interrupt(struct execution *j);                   /* wherever it is */
+void jobs_fail(struct loaded *l, const struct err *why);   /* all that have not begun */
+void job_free(struct execution *j);
+/* Counts n more bytes for it. False when the service holds too much: then they are not counted. */
+bool job_takes(struct execution *j, uint64_t n) MUST_CHECK;
+const char *job_status(const struct execution *j);
+/* exec_end.c */
+void job_end(struct execution *j);
+void job_settle(struct execution *j); /* another thing about it is over: perhaps it has gone */
 /* records.c: as it is now, with events that are the caller's to drop */
-struct exec_info job_info(struct job *j);
+struct exec_info job_info(struct execution *j);
 /* inputs.c */
-int inputs_copy(struct job *j, const struct exec_spec *spec, struct err *e) MUST_CHECK;
-void inputs_gather(struct job *j);
-void inputs_place(struct job *j, task_fn *done);
-void inputs_cancel(struct job *j);
-void inputs_free(struct job *j);
-void job_inputs_there(struct job *j); /* execute.c: all have come, or one has failed */
+int inputs_copy(struct execution *j, const struct exec_spec *spec, struct err *e) MUST_CHECK;
+void inputs_gather(struct execution *j);
+void inputs_place(struct execution *j, task_fn *done);
+void inputs_cancel(struct execution *j);
+void inputs_free(struct execution *j);
+void job_inputs_there(struct execution *j); /* execute.c: all have come, or one has failed */
 
 /* --- environment variables: vars.c --- */
 

@@ -104,20 +104,20 @@ static int take_spec(struct creation *n, const struct caller *c, const struct se
 
 static void begin(struct creation *n)
 {
-    struct live *l = live_begin(n->sv, n->env, &n->row);
+    struct loaded *l = loaded_begin(n->sv, n->env, &n->row);
 
-    live_wait(l, n->fn, n->arg, false);
-    live_drop(l);
+    loaded_wait(l, n->fn, n->arg, false);
+    loaded_drop(l);
     creation_free(n);
 }
 
 /* One of this name in memory: perhaps not in the store yet. */
-static struct live *named(const struct creation *n)
+static struct loaded *named(const struct creation *n)
 {
     AUTO_FREE void **all = table_all(&n->sv->sessions);
 
     for (size_t i = 0; i < n->sv->sessions.n; i++) {
-        struct live *l = all[i];
+        struct loaded *l = all[i];
         if (l->state != SESSION_ENDED && strcmp(l->row.pool, n->row.pool) == 0 && l->row.name &&
             strcmp(l->row.name, n->row.name) == 0 && strcmp(l->row.tenant, n->row.tenant) == 0)
             return l;
@@ -135,7 +135,7 @@ static int find_named(struct task *t, struct db *db, struct err *e)
 static void on_named(struct task *t, const struct err *failed)
 {
     struct creation *n = OWNER(t, struct creation, task);
-    struct live *l = named(n);
+    struct loaded *l = named(n);
 
     n->env = environment_find(n->sv, str_of(n->row.pool)); /* it may be another by now */
     if (failed)
@@ -145,22 +145,22 @@ static void on_named(struct task *t, const struct err *failed)
     if (n->failed.kind)
         return fail(n);
     if (l)
-        live_hold(l);
+        loaded_hold(l);
     else if (*n->found.id)
-        l = live_adopt(n->sv, &n->found);
+        l = loaded_adopt(n->sv, &n->found);
     if (l && l->state != SESSION_ENDED) {
-        live_used(l);
+        loaded_used(l);
         if (l->state == SESSION_ASLEEP)
-            live_keep(l, false);
-        live_wait(l, n->fn, n->arg, true);
+            loaded_keep(l, false);
+        loaded_wait(l, n->fn, n->arg, true);
         creation_free(n);
-    } else if (live_room(n->sv, n->env, n->row.tenant, &n->failed) < 0) {
+    } else if (loaded_room(n->sv, n->env, n->row.tenant, &n->failed) < 0) {
         fail(n);
     } else {
         begin(n);
     }
     if (l)
-        live_drop(l);
+        loaded_drop(l);
 }
 
 void service_session_create(struct service *sv, const struct caller *c,
@@ -171,7 +171,7 @@ void service_session_create(struct service *sv, const struct caller *c,
 
     *n = (struct creation){.sv = sv, .fn = fn, .arg = arg};
     if (take_spec(n, c, spec, &n->failed) < 0 ||
-        (!n->row.name && live_room(sv, n->env, c->tenant, &n->failed) < 0)) {
+        (!n->row.name && loaded_room(sv, n->env, c->tenant, &n->failed) < 0)) {
         sv->pending++;
         loop_later(sv->loop, fail_later, n);
     } else if (n->row.name) {
@@ -184,14 +184,14 @@ void service_session_create(struct service *sv, const struct caller *c,
 /* --- one that is there --- */
 
 struct session_op {
-    void (*act)(struct live *l, const struct session_op *op);
+    void (*act)(struct loaded *l, const struct session_op *op);
     uint64_t idle_ms;
     session_fn *fn;
     done_fn *done;
     void *arg;
 };
 
-static void on_found(void *arg, struct live *l, const struct err *failed)
+static void on_found(void *arg, struct loaded *l, const struct err *failed)
 {
     struct session_op *op = arg;
     struct session_info info;
@@ -199,7 +199,7 @@ static void on_found(void *arg, struct live *l, const struct err *failed)
     if (l && op->act)
         op->act(l, op);
     if (l)
-        info = live_info(l);
+        info = loaded_info(l);
     op->fn(op->arg, l ? &info : NULL, failed);
     free(op);
 }
@@ -210,7 +210,7 @@ static void ask(struct service *sv, const struct caller *c, struct str id,
     struct session_op *copy = mem_zalloc(sizeof(*copy));
 
     *copy = *op;
-    live_find(sv, c->tenant, id, on_found, copy);
+    loaded_find(sv, c->tenant, id, on_found, copy);
 }
 
 void service_session_get(struct service *sv, const struct caller *c, struct str id, session_fn *fn,
@@ -219,12 +219,12 @@ void service_session_get(struct service *sv, const struct caller *c, struct str 
     ask(sv, c, id, &(struct session_op){.fn = fn, .arg = arg});
 }
 
-static void extend(struct live *l, const struct session_op *op)
+static void extend(struct loaded *l, const struct session_op *op)
 {
     if (op->idle_ms)
         l->row.idle_ms = (int64_t)at_most(op->idle_ms, l->env->config.idle_ms);
-    live_used(l);
-    live_keep(l, false);
+    loaded_used(l);
+    loaded_keep(l, false);
 }
 
 void service_session_extend(struct service *sv, const struct caller *c, struct str id,
@@ -233,13 +233,13 @@ void service_session_extend(struct service *sv, const struct caller *c, struct s
     ask(sv, c, id, &(struct session_op){.act = extend, .idle_ms = idle_ms, .fn = fn, .arg = arg});
 }
 
-static void interrupt(struct live *l, const struct session_op *op)
+static void interrupt(struct loaded *l, const struct session_op *op)
 {
     (void)op;
-    for (struct job *j = l->jobs; j; j = j->next)
+    for (struct execution *j = l->jobs; j; j = j->next)
         if (j->state == JOB_STARTED)
             job_interrupt(j);
-    live_used(l);
+    loaded_used(l);
 }
 
 void service_session_interrupt(struct service *sv, const struct caller *c, struct str id,
@@ -249,15 +249,15 @@ void service_session_interrupt(struct service *sv, const struct caller *c, struc
 }
 
 /* What waits was meant for the interpreter that goes. One that sleeps has a new one anyway. */
-static void restart(struct live *l, const struct session_op *op)
+static void restart(struct loaded *l, const struct session_op *op)
 {
     (void)op;
-    for (struct job *j = l->jobs; j; j = j->next)
+    for (struct execution *j = l->jobs; j; j = j->next)
         if (j->state == JOB_WAITING || j->state == JOB_PLACING)
             job_interrupt(j);
-    if (live_is_awake(l))
+    if (loaded_is_awake(l))
         session_restart(l->session);
-    live_used(l);
+    loaded_used(l);
 }
 
 void service_session_restart(struct service *sv, const struct caller *c, struct str id,
@@ -266,12 +266,12 @@ void service_session_restart(struct service *sv, const struct caller *c, struct 
     ask(sv, c, id, &(struct session_op){.act = restart, .fn = fn, .arg = arg});
 }
 
-static void on_found_to_delete(void *arg, struct live *l, const struct err *failed)
+static void on_found_to_delete(void *arg, struct loaded *l, const struct err *failed)
 {
     struct session_op *op = arg;
 
     if (l)
-        live_end(l, op->done, op->arg);
+        loaded_end(l, op->done, op->arg);
     else
         op->done(op->arg, failed);
     free(op);
@@ -283,7 +283,7 @@ void service_session_delete(struct service *sv, const struct caller *c, struct s
     struct session_op *op = mem_zalloc(sizeof(*op));
 
     *op = (struct session_op){.done = fn, .arg = arg};
-    live_find(sv, c->tenant, id, on_found_to_delete, op);
+    loaded_find(sv, c->tenant, id, on_found_to_delete, op);
 }
 
 /* --- list --- */
@@ -293,6 +293,7 @@ struct listing {
     struct service *sv;
     char tenant[sizeof(((struct caller *)0)->tenant)];
     char after[ID_MAX];
+    char *pool, *name_prefix; /* owned, or NULL */
     struct page page;
     struct session_row *rows; /* owned */
     size_t count;
@@ -329,16 +330,18 @@ static void on_list(struct task *t, const struct err *failed)
     AUTO_FREE struct session_info *infos = mem_zalloc((n + 1) * sizeof(*infos));
 
     for (size_t i = 0; i < n; i++) {
-        struct live *l = live_get(g->sv, g->tenant, str_of(g->rows[i].id));
+        struct loaded *l = loaded_get(g->sv, g->tenant, str_of(g->rows[i].id));
         infos[i] = (struct session_info){
             .row = &g->rows[i], .state = SESSION_ASLEEP, .note = session_note(&g->rows[i])};
         if (l)
-            infos[i] = live_info(l);
+            infos[i] = loaded_info(l);
     }
     g->fn(g->arg, infos, failed ? 0 : n, g->count > n, failed);
     for (size_t i = 0; i < g->count; i++)
         session_row_done(&g->rows[i]);
     free(g->rows);
+    free(g->pool);
+    free(g->name_prefix);
     free(g);
 }
 
@@ -348,12 +351,13 @@ void service_session_list(struct service *sv, const struct caller *c, struct pag
     static const struct step steps[] = {{.store = read_list}, {0}};
     struct listing *g = mem_zalloc(sizeof(*g));
 
-    *g = (struct listing){.sv = sv, .fn = fn, .arg = arg};
+    *g = (struct listing){.sv = sv, .page = page, .fn = fn, .arg = arg};
     snprintf(g->tenant, sizeof(g->tenant), "%s", c->tenant);
     if (page.after)
         snprintf(g->after, sizeof(g->after), "%s", page.after);
     g->page.after = page.after ? g->after : NULL;
-    g->page.after_ms = page.after_ms;
+    g->page.pool = g->pool = page.pool ? mem_strdup(page.pool) : NULL;
+    g->page.name_prefix = g->name_prefix = page.name_prefix ? mem_strdup(page.name_prefix) : NULL;
     g->page.limit = page.limit && page.limit < PAGE_MAX ? page.limit : PAGE_MAX;
     task_start_read(&g->task, sv, steps, on_list);
 }

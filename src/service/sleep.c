@@ -12,30 +12,30 @@
 #define AGAIN_MS   30000 /* saving failed: later */
 #define NEXT_MAX_S 60
 
-/* --- room in the house --- */
+/* --- limits on awake sessions --- */
 
 static int64_t earlier(int64_t a, int64_t b)
 {
     return a < b ? a : b;
 }
 
-int64_t live_sleeps_us(const struct live *l)
+int64_t loaded_sleeps_us(const struct loaded *l)
 {
     return earlier(l->used_us + l->row.idle_ms * 1000, l->woke_us + l->row.lifetime_ms * 1000);
 }
 
-/* When the next one that rests goes to sleep; only asked when the house is full. */
+/* When the next idle session goes to sleep; only asked when a limit is reached. */
 static int next_free_s(struct service *sv, const struct environment *env, const char *tenant)
 {
     AUTO_FREE void **all = table_all(&sv->sessions);
     int64_t now = time_mono_us(), soonest = now + (int64_t)NEXT_MAX_S * 1000000;
 
     for (size_t i = 0; i < sv->sessions.n; i++) {
-        struct live *l = all[i];
+        struct loaded *l = all[i];
         bool counts = tenant ? strcmp(l->row.tenant, tenant) == 0
                              : strcmp(l->row.pool, env->config.name) == 0;
         if (l->state == SESSION_IDLE && counts)
-            soonest = earlier(soonest, live_sleeps_us(l));
+            soonest = earlier(soonest, loaded_sleeps_us(l));
     }
     return soonest <= now ? 1 : (int)((soonest - now) / 1000000) + 1;
 }
@@ -48,7 +48,8 @@ int forbid(struct service *sv, struct err *e, int retry_s, const char *text)
     return -1;
 }
 
-int live_room(struct service *sv, const struct environment *env, const char *tenant, struct err *e)
+int loaded_room(struct service *sv, const struct environment *env, const char *tenant,
+                struct err *e)
 {
     struct tenant *t = table_get(&sv->tenants, tenant);
 
@@ -65,64 +66,64 @@ int live_room(struct service *sv, const struct environment *env, const char *ten
 
 /* --- the clock --- */
 
-static void set_clock(struct live *l)
+static void set_clock(struct loaded *l)
 {
-    int64_t left_us = live_sleeps_us(l) - time_mono_us();
+    int64_t left_us = loaded_sleeps_us(l) - time_mono_us();
 
     timer_set(l->clock, left_us > 0 ? (uint64_t)(left_us + 999) / 1000 : 0);
 }
 
-bool live_is_old(const struct live *l)
+bool loaded_is_old(const struct loaded *l)
 {
     return time_mono_us() >= l->woke_us + l->row.lifetime_ms * 1000;
 }
 
-/* While something runs nothing is due: live_rests() sets the clock anew. */
-void live_on_clock(void *arg)
+/* While something runs nothing is due: loaded_rests() sets the clock anew. */
+void loaded_on_clock(void *arg)
 {
-    struct live *l = arg;
+    struct loaded *l = arg;
 
-    if (!live_is_awake(l) || l->sleeping || l->jobs)
+    if (!loaded_is_awake(l) || l->sleeping || l->jobs)
         return;
-    if (time_mono_us() < live_sleeps_us(l))
+    if (time_mono_us() < loaded_sleeps_us(l))
         return set_clock(l);
-    live_sleep(l, live_is_old(l) ? SLEEP_LIFETIME : SLEEP_IDLE);
+    loaded_sleep(l, loaded_is_old(l) ? SLEEP_LIFETIME : SLEEP_IDLE);
 }
 
-void live_used(struct live *l)
+void loaded_used(struct loaded *l)
 {
     int64_t now = time_now_ms();
 
     l->row.used_ms = now;
     l->row.expires_ms = now + (int64_t)l->sv->config.retention_ms;
     l->used_us = time_mono_us();
-    if (live_is_awake(l) && !l->jobs && !l->sleeping)
+    if (loaded_is_awake(l) && !l->jobs && !l->sleeping)
         set_clock(l);
 }
 
-void live_rests(struct live *l)
+void loaded_rests(struct loaded *l)
 {
-    live_used(l);
+    loaded_used(l);
     if (l->state == SESSION_RUNNING && !l->jobs)
-        live_go(l, SESSION_IDLE);
-    if (!live_is_awake(l) || l->sleeping)
+        loaded_go(l, SESSION_IDLE);
+    if (!loaded_is_awake(l) || l->sleeping)
         return;
     if (l->once && !l->jobs)
-        live_sleep(l, SLEEP_ONCE);
-    else if (live_is_old(l) && !l->jobs)
-        live_sleep(l, SLEEP_LIFETIME);
+        loaded_sleep(l, SLEEP_ONCE);
+    else if (loaded_is_old(l) && !l->jobs)
+        loaded_sleep(l, SLEEP_LIFETIME);
 }
 
 /* --- the sandbox --- */
 
 static void on_lost(void *arg, const char *why)
 {
-    struct live *l = arg;
+    struct loaded *l = arg;
 
     log_info("session %s: its sandbox has ended: %s", l->row.id, why);
     l->gone = true;
     if (l->state == SESSION_IDLE || l->state == SESSION_RUNNING)
-        live_sleep(l, SLEEP_LOST);
+        loaded_sleep(l, SLEEP_LOST);
 }
 
 static void on_egress(void *arg, const char *line)
@@ -130,7 +131,7 @@ static void on_egress(void *arg, const char *line)
     log_info("session %s: egress: %s", (const char *)arg, line);
 }
 
-static void take_sandbox(struct live *l, struct session *s)
+static void take_sandbox(struct loaded *l, struct session *s)
 {
     int listener;
 
@@ -142,7 +143,7 @@ static void take_sandbox(struct live *l, struct session *s)
         l->egress = egress_open(l->sv->loop, l->env->policy, listener, on_egress, l->row.id);
 }
 
-static void close_sandbox(struct live *l)
+static void close_sandbox(struct loaded *l)
 {
     struct session *s = take_ptr(&l->session);
     struct egress *g = take_ptr(&l->egress);
@@ -153,42 +154,42 @@ static void close_sandbox(struct live *l)
         egress_close(g);
     if (s)
         session_close(s);
-    changes_done(&l->news);
+    changes_done(&l->changes);
 }
 
 /* --- waking up --- */
 
-static void is_up(struct live *l)
+static void is_up(struct loaded *l)
 {
     l->is_new = false;
     l->woke_us = l->used_us = time_mono_us();
-    live_go(l, l->jobs ? SESSION_RUNNING : SESSION_IDLE);
+    loaded_go(l, l->jobs ? SESSION_RUNNING : SESSION_IDLE);
     set_clock(l);
-    live_answer_if_there(l);
+    loaded_answer_if_there(l);
     job_pump(l);
-    if (l->once && !l->jobs) /* whoever wanted it has left */
-        live_sleep(l, SLEEP_ONCE);
+    if (l->once && !l->jobs) /* its client has left */
+        loaded_sleep(l, SLEEP_ONCE);
 }
 
 /* One that was asleep stays so; one that was never there is deleted. */
-void live_fail_start(struct live *l, const struct err *why)
+void loaded_fail_start(struct loaded *l, const struct err *why)
 {
     struct err e = *why;
 
-    live_hold(l);
+    loaded_hold(l);
     close_sandbox(l);
     if (l->kept && !l->is_new)
-        live_go(l, SESSION_ASLEEP);
-    live_answer(l, &e);
+        loaded_go(l, SESSION_ASLEEP);
+    loaded_answer(l, &e);
     jobs_fail(l, &e);
     if (l->state != SESSION_ASLEEP)
-        live_end(l, NULL, NULL);
-    live_drop(l);
+        loaded_end(l, NULL, NULL);
+    loaded_drop(l);
 }
 
 static void on_restored(void *arg, const struct err *failed)
 {
-    struct live *l = arg;
+    struct loaded *l = arg;
     struct err e = {0};
 
     if (failed)
@@ -198,15 +199,15 @@ static void on_restored(void *arg, const struct err *failed)
     if (l->state == SESSION_ENDED)
         ;
     else if (e.kind)
-        live_fail_start(l, &e);
+        loaded_fail_start(l, &e);
     else
         is_up(l);
-    live_drop(l);
+    loaded_drop(l);
 }
 
 static void on_open(void *arg, struct session *s, const struct err *failed)
 {
-    struct live *l = arg;
+    struct loaded *l = arg;
     struct err e = {0};
     const char *why;
 
@@ -220,14 +221,14 @@ static void on_open(void *arg, struct session *s, const struct err *failed)
     if (s && (e.kind || l->state == SESSION_ENDED))
         session_close(s);
     if (l->state == SESSION_ENDED) {
-        live_drop(l);
+        loaded_drop(l);
     } else if (e.kind) {
-        live_fail_start(l, &e);
-        live_drop(l);
+        loaded_fail_start(l, &e);
+        loaded_drop(l);
     } else if (l->is_new) {
         take_sandbox(l, s);
         is_up(l);
-        live_drop(l);
+        loaded_drop(l);
     } else {
         take_sandbox(l, s);
         l->sv->counts.resumed++;
@@ -235,51 +236,51 @@ static void on_open(void *arg, struct session *s, const struct err *failed)
     }
 }
 
-static void open_sandbox(struct live *l)
+static void open_sandbox(struct loaded *l)
 {
     if (pool_parked(l->env->pool) > 0)
         l->sv->counts.pool_hits++;
     else
         l->sv->counts.pool_misses++;
     l->sv->pending++;
-    live_hold(l);
+    loaded_hold(l);
     session_open(l->env->pool, on_open, l);
 }
 
-struct live *live_begin(struct service *sv, struct environment *env, struct session_row *row)
+struct loaded *loaded_begin(struct service *sv, struct environment *env, struct session_row *row)
 {
-    struct live *l = live_enter(sv, env, row, SESSION_STARTING);
+    struct loaded *l = loaded_enter(sv, env, row, SESSION_STARTING);
 
     sv->counts.sessions_created++;
-    live_used(l);
+    loaded_used(l);
     open_sandbox(l);
-    live_keep(l, true);
+    loaded_keep(l, true);
     return l;
 }
 
-void live_wake(struct live *l)
+void loaded_wake(struct loaded *l)
 {
     struct err e;
 
-    if (live_room(l->sv, l->env, l->row.tenant, &e) < 0)
+    if (loaded_room(l->sv, l->env, l->row.tenant, &e) < 0)
         return jobs_fail(l, &e);
-    live_go(l, SESSION_STARTING);
+    loaded_go(l, SESSION_STARTING);
     open_sandbox(l);
-    live_keep(l, false);
+    loaded_keep(l, false);
 }
 
 /* --- falling asleep --- */
 
 static void on_saved(void *arg, const struct err *failed)
 {
-    struct live *l = arg;
+    struct loaded *l = arg;
     /* Somebody came at the last moment. */
     bool spared = l->jobs && (l->why == SLEEP_IDLE || l->why == SLEEP_ONCE);
 
     l->sleeping = false;
     /* It was deleted; or it was waking when the server began to close, and did not come up. */
     if (l->state != SESSION_IDLE && l->state != SESSION_RUNNING) {
-        live_drop(l);
+        loaded_drop(l);
         return;
     }
     if (failed)
@@ -289,18 +290,18 @@ static void on_saved(void *arg, const struct err *failed)
         if (failed && l->why == SLEEP_LIFETIME) /* they would only ask for the same again */
             jobs_fail(l, failed);
         job_pump(l);
-        live_drop(l);
+        loaded_drop(l);
         return;
     }
     close_sandbox(l);
     l->row.lost = l->row.executions > 0;
-    live_go(l, SESSION_ASLEEP);
-    live_keep(l, false);
+    loaded_go(l, SESSION_ASLEEP);
+    loaded_keep(l, false);
     job_pump(l);
-    live_drop(l);
+    loaded_drop(l);
 }
 
-void live_sleep(struct live *l, enum sleep_why why)
+void loaded_sleep(struct loaded *l, enum sleep_why why)
 {
     if (l->sleeping && why == SLEEP_LOST)
         l->why = why;
@@ -308,52 +309,52 @@ void live_sleep(struct live *l, enum sleep_why why)
         return;
     l->sleeping = true;
     l->why = why;
-    live_hold(l);
+    loaded_hold(l);
     space_sync(l, on_saved, l);
 }
 
 /* --- the end --- */
 
-struct ending {
+struct deletion {
     struct task task;
-    struct live *live; /* held */
+    struct loaded *loaded; /* held */
     done_fn *done;
     void *arg;
 };
 
 static int delete_rows(struct task *t, struct db *db, struct err *e)
 {
-    struct live *l = OWNER(t, struct ending, task)->live;
+    struct loaded *l = OWNER(t, struct deletion, task)->loaded;
 
     return db_session_delete(db, l->row.tenant, l->row.id, e) < 0 ? -1 : 0;
 }
 
 static void on_deleted(struct task *t, const struct err *failed)
 {
-    struct ending *n = OWNER(t, struct ending, task);
+    struct deletion *n = OWNER(t, struct deletion, task);
 
     if (failed)
-        log_warn("session %s is not deleted: %s", n->live->row.id, failed->text);
+        log_warn("session %s is not deleted: %s", n->loaded->row.id, failed->text);
     else
-        tell_session(n->live);
+        feed_session(n->loaded);
     if (n->done)
         n->done(n->arg, failed);
-    live_drop(n->live);
+    loaded_drop(n->loaded);
     free(n);
 }
 
-void live_end(struct live *l, done_fn *done, void *arg)
+void loaded_end(struct loaded *l, done_fn *done, void *arg)
 {
     static const struct step steps[] = {{.store = delete_rows}, {0}};
-    struct ending *n = mem_zalloc(sizeof(*n));
+    struct deletion *n = mem_zalloc(sizeof(*n));
     struct err e;
 
-    *n = (struct ending){.live = l, .done = done, .arg = arg};
-    live_hold(l);
-    live_go(l, SESSION_ENDED);
+    *n = (struct deletion){.loaded = l, .done = done, .arg = arg};
+    loaded_hold(l);
+    loaded_go(l, SESSION_ENDED);
     close_sandbox(l);
     err_set(&e, ERR_MISSING, "the session has been deleted");
-    live_answer(l, &e);
+    loaded_answer(l, &e);
     jobs_fail(l, &e);
     task_start(&n->task, l->sv, NULL, steps, on_deleted);
 }

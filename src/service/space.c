@@ -3,15 +3,19 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 /* One request about one file, or all of them. */
 struct space_op {
     struct task task;
     struct service *sv;
-    struct live *live; /* held once found */
+    struct loaded *loaded; /* held once found */
     void (*found)(struct space_op *op);
     char path[SPACE_PATH_MAX];
-    struct blob *blob; /* owned, or NULL: of file_id */
+    struct blob *blob; /* owned, or NULL: of bytes or file_id */
+    char *bytes;       /* owned, or NULL: to be written, or as read */
+    size_t n, max;
+    uint64_t from;
     char file_id[ID_MAX];
     struct space space; /* owned */
     int fd;             /* owned */
@@ -22,6 +26,7 @@ struct space_op {
     struct err failed;
     space_fn *on_files;
     open_fn *on_open;
+    bytes_fn *on_bytes;
     done_fn *on_done;
     void *arg;
 };
@@ -48,24 +53,28 @@ static void answer_files(struct space_op *op, const struct err *failed)
         op->count--;
 }
 
-static void answer_open(struct space_op *op, const struct err *failed)
+static void answer_file(struct space_op *op, const struct err *failed)
 {
     struct space_file file = failed ? (struct space_file){0} : file_of(&op->row);
 
-    op->on_open(op->arg, &op->fd, failed ? NULL : &file, failed);
+    if (op->on_open)
+        op->on_open(op->arg, &op->fd, failed ? NULL : &file, failed);
+    else
+        op->on_bytes(op->arg, &op->bytes, op->n, failed ? NULL : &file, failed);
 }
 
 static void op_end(struct space_op *op, const struct err *failed)
 {
     if (op->on_files)
         answer_files(op, failed);
-    else if (op->on_open)
-        answer_open(op, failed);
+    else if (op->on_open || op->on_bytes)
+        answer_file(op, failed);
     else
         op->on_done(op->arg, failed);
-    if (op->live)
-        live_drop(op->live);
+    if (op->loaded)
+        loaded_drop(op->loaded);
     blob_free(op->blob);
+    free(op->bytes);
     space_close(&op->space);
     fd_closep(&op->fd);
     space_row_done(&op->row);
@@ -80,14 +89,14 @@ static void on_ended(struct task *t, const struct err *failed)
     op_end(OWNER(t, struct space_op, task), failed);
 }
 
-static void on_found(void *arg, struct live *l, const struct err *failed)
+static void on_found(void *arg, struct loaded *l, const struct err *failed)
 {
     struct space_op *op = arg;
 
     if (!l)
         return op_end(op, failed);
-    live_hold(l);
-    op->live = l;
+    loaded_hold(l);
+    op->loaded = l;
     op->found(op);
 }
 
@@ -102,11 +111,11 @@ static void refuse_later(void *arg)
 static void op_start(struct space_op *op, const struct caller *c, struct str session,
                      struct str path)
 {
-    if (path.p && space_path_clean(path, op->path, &op->failed) < 0) {
+    if (space_path_clean(path, op->path, &op->failed) < 0) {
         op->sv->pending++;
         return loop_later(op->sv->loop, refuse_later, op);
     }
-    live_find(op->sv, c->tenant, session, on_found, op);
+    loaded_find(op->sv, c->tenant, session, on_found, op);
 }
 
 static struct space_op *op_new(struct service *sv, void *arg)
@@ -123,13 +132,13 @@ static int read_list(struct task *t, struct db *db, struct err *e)
 {
     struct space_op *op = OWNER(t, struct space_op, task);
 
-    return db_space_list(db, op->live->row.id, &op->rows, &op->count, e) < 0 ? -1 : 0;
+    return db_space_list(db, op->loaded->row.id, &op->rows, &op->count, e) < 0 ? -1 : 0;
 }
 
 static int read_one(struct task *t, struct db *db, struct err *e)
 {
     struct space_op *op = OWNER(t, struct space_op, task);
-    int rc = db_space_get(db, op->live->row.id, str_of(op->path), &op->row, e);
+    int rc = db_space_get(db, op->loaded->row.id, str_of(op->path), &op->row, e);
 
     return rc == 0 ? err_set(e, ERR_MISSING, "there is no such file in the workspace") : rc;
 }
@@ -142,10 +151,30 @@ static int open_blob(struct task *t, struct err *e)
     return op->fd < 0 ? -1 : 0;
 }
 
+static int read_bytes(struct task *t, struct err *e)
+{
+    struct space_op *op = OWNER(t, struct space_op, task);
+    uint64_t left = op->from < op->row.size ? op->row.size - op->from : 0;
+    size_t n = left < op->max ? (size_t)left : op->max;
+    ssize_t got;
+
+    if (open_blob(t, e) < 0)
+        return -1;
+    op->bytes = mem_zalloc(n + 1);
+    while (op->n < n) {
+        got = pread(op->fd, op->bytes + op->n, n - op->n, (off_t)(op->from + op->n));
+        if (got <= 0 && !(got < 0 && errno == EINTR))
+            return err_sys(e, "read a file of a workspace");
+        op->n += got > 0 ? (size_t)got : 0;
+    }
+    return 0;
+}
+
 static void on_synced(void *arg, const struct err *failed)
 {
     static const struct step list[] = {{.store = read_list}, {0}};
     static const struct step one[] = {{.store = read_one}, {.work = open_blob}, {0}};
+    static const struct step bytes[] = {{.store = read_one}, {.work = read_bytes}, {0}};
     struct space_op *op = arg;
 
     if (failed)
@@ -153,13 +182,13 @@ static void on_synced(void *arg, const struct err *failed)
     if (op->on_open)
         task_start(&op->task, op->sv, NULL, one, on_ended);
     else
-        task_start_read(&op->task, op->sv, list, on_ended);
+        task_start_read(&op->task, op->sv, op->on_bytes ? bytes : list, on_ended);
 }
 
 static void sync_and_read(struct space_op *op)
 {
-    if (live_is_awake(op->live) || op->live->tasks)
-        space_sync(op->live, on_synced, op);
+    if (loaded_is_awake(op->loaded) || op->loaded->tasks)
+        space_sync(op->loaded, on_synced, op);
     else
         on_synced(op, NULL);
 }
@@ -171,7 +200,7 @@ void service_space_list(struct service *sv, const struct caller *c, struct str s
 
     op->on_files = fn;
     op->found = sync_and_read;
-    op_start(op, c, session, (struct str){0});
+    loaded_find(sv, c->tenant, session, on_found, op);
 }
 
 void service_space_open(struct service *sv, const struct caller *c, struct str session,
@@ -181,7 +210,19 @@ void service_space_open(struct service *sv, const struct caller *c, struct str s
 
     op->on_open = fn;
     op->found = sync_and_read;
-    op_start(op, c, session, (struct str){path.p ? path.p : "", path.n});
+    op_start(op, c, session, path);
+}
+
+void service_space_read(struct service *sv, const struct caller *c, struct str session,
+                        struct str path, uint64_t from, size_t max, bytes_fn *fn, void *arg)
+{
+    struct space_op *op = op_new(sv, arg);
+
+    op->on_bytes = fn;
+    op->from = from;
+    op->max = max;
+    op->found = sync_and_read;
+    op_start(op, c, session, path);
 }
 
 /* --- put --- */
@@ -198,8 +239,8 @@ static int take_space(struct task *t, struct err *e)
 
     if (task_session_there(t, e) < 0)
         return -1;
-    op->in_sandbox = live_is_awake(op->live);
-    return op->in_sandbox ? space_take(op->live, &op->space, e) : 0;
+    op->in_sandbox = loaded_is_awake(op->loaded);
+    return op->in_sandbox ? space_take(op->loaded, &op->space, e) : 0;
 }
 
 /* What is written over keeps its permissions: a script that could be run can still be. */
@@ -207,7 +248,7 @@ static int find_mode(struct task *t, struct db *db, struct err *e)
 {
     struct space_op *op = OWNER(t, struct space_op, task);
     struct space_row old = {0};
-    int rc = db_space_get(db, op->live->row.id, str_of(op->path), &old, e);
+    int rc = db_space_get(db, op->loaded->row.id, str_of(op->path), &old, e);
 
     op->row.mode = rc > 0 ? old.mode | 0600 : 0644;
     space_row_done(&old);
@@ -219,6 +260,11 @@ static int keep_bytes(struct task *t, struct err *e)
     struct space_op *op = OWNER(t, struct space_op, task);
     AUTO_CLOSE int fd = -1;
 
+    if (op->bytes) {
+        op->blob = blob_new(t->sv->store, t->sv->config.file_bytes, e);
+        if (!op->blob || blob_write(op->blob, (struct str){op->bytes, op->n}, e) < 0)
+            return -1;
+    }
     if (op->blob && blob_keep(take_ptr(&op->blob), true, op->row.hash, &op->row.size, e) < 0)
         return -1;
     op->row.mtime_ms = time_now_ms();
@@ -245,7 +291,7 @@ static int check_asleep(struct space_op *op, struct db *db, struct err *e)
     uint64_t sum = op->row.size;
     size_t others = 0;
 
-    if (db_space_list(db, op->live->row.id, &op->rows, &op->count, e) < 0)
+    if (db_space_list(db, op->loaded->row.id, &op->rows, &op->count, e) < 0)
         return -1;
     for (size_t i = 0; i < op->count; i++) {
         const char *other = op->rows[i].path;
@@ -261,7 +307,7 @@ static int check_asleep(struct space_op *op, struct db *db, struct err *e)
     if (others >= SPACE_FILES_MAX)
         return err_set(e, ERR_LIMIT, "the workspace holds %d files, and takes no more",
                        SPACE_FILES_MAX);
-    if (sum > op->live->env->config.limits.disk_bytes)
+    if (sum > op->loaded->env->config.limits.disk_bytes)
         return err_set(e, ERR_LIMIT, "'%s' does not fit into the workspace", op->path);
     return 0;
 }
@@ -273,21 +319,21 @@ static int write_put(struct task *t, struct db *db, struct err *e)
     op->row.path = mem_strdup(op->path);
     if (!op->in_sandbox && check_asleep(op, db, e) < 0)
         return -1;
-    return db_space_put(db, op->live->row.id, &op->row, e);
+    return db_space_put(db, op->loaded->row.id, &op->row, e);
 }
 
 static void on_put(struct task *t, const struct err *failed)
 {
     struct space_op *op = OWNER(t, struct space_op, task);
 
-    if (op->in_sandbox && live_is_awake(op->live) && !failed)
-        workspace_note(op->live->session, str_of(op->path));
-    if (!failed && op->live->state != SESSION_ENDED)
-        live_used(op->live);
-    if (!failed && op->live->state == SESSION_ASLEEP)
-        live_keep(op->live, false);
+    if (op->in_sandbox && loaded_is_awake(op->loaded) && !failed)
+        workspace_note(op->loaded->session, str_of(op->path));
+    if (!failed && op->loaded->state != SESSION_ENDED)
+        loaded_used(op->loaded);
+    if (!failed && op->loaded->state == SESSION_ASLEEP)
+        loaded_keep(op->loaded, false);
     if (!failed)
-        tell_file(op->live, str_of(op->path), true);
+        feed_file(op->loaded, str_of(op->path), true);
     op_end(op, failed);
 }
 
@@ -298,7 +344,7 @@ static void put(struct space_op *op)
                                         {.store = write_put}, {0}};
 
     op->task.brings = brings;
-    task_start(&op->task, op->sv, op->live, steps, on_put);
+    task_start(&op->task, op->sv, op->loaded, steps, on_put);
 }
 
 void service_space_put(struct service *sv, const struct caller *c, struct str session,
@@ -309,14 +355,26 @@ void service_space_put(struct service *sv, const struct caller *c, struct str se
     op->on_files = fn;
     op->blob = bytes;
     op->found = put;
-    op_start(op, c, session, (struct str){path.p ? path.p : "", path.n});
+    op_start(op, c, session, path);
+}
+
+void service_space_write(struct service *sv, const struct caller *c, struct str session,
+                         struct str path, char *bytes, size_t n, space_fn *fn, void *arg)
+{
+    struct space_op *op = op_new(sv, arg);
+
+    op->on_files = fn;
+    op->bytes = bytes;
+    op->n = n;
+    op->found = put;
+    op_start(op, c, session, path);
 }
 
 static int find_upload(struct task *t, struct db *db, struct err *e)
 {
     struct space_op *op = OWNER(t, struct space_op, task);
     struct file_row file = {0};
-    int rc = db_file_get(db, op->live->row.tenant, op->file_id, &file, e);
+    int rc = db_file_get(db, op->loaded->row.tenant, op->file_id, &file, e);
 
     memcpy(op->row.hash, file.hash, sizeof(op->row.hash));
     op->row.size = file.size;
@@ -331,7 +389,7 @@ static void put_upload(struct space_op *op)
                                         {.store = write_put},   {0}};
 
     op->task.brings = brings;
-    task_start(&op->task, op->sv, op->live, steps, on_put);
+    task_start(&op->task, op->sv, op->loaded, steps, on_put);
 }
 
 void service_space_take(struct service *sv, const struct caller *c, struct str session,
@@ -343,7 +401,7 @@ void service_space_take(struct service *sv, const struct caller *c, struct str s
     op->found = put_upload;
     if (!str_to_cstr(file, op->file_id, sizeof(op->file_id)))
         op->file_id[0] = '\0'; /* which is nobody's */
-    op_start(op, c, session, (struct str){path.p ? path.p : "", path.n});
+    op_start(op, c, session, path);
 }
 
 /* --- delete --- */
@@ -360,13 +418,13 @@ static int delete_file(struct task *t, struct err *e)
 static int write_delete(struct task *t, struct db *db, struct err *e)
 {
     struct space_op *op = OWNER(t, struct space_op, task);
-    int rc = db_space_get(db, op->live->row.id, str_of(op->path), &op->row, e);
+    int rc = db_space_get(db, op->loaded->row.id, str_of(op->path), &op->row, e);
 
     if (rc < 0)
         return -1;
     if (rc == 0 && !op->is_there)
         return err_set(e, ERR_MISSING, "there is no such file in the workspace");
-    return db_space_drop(db, op->live->row.id, str_of(op->path), e) < 0 ? -1 : 0;
+    return db_space_drop(db, op->loaded->row.id, str_of(op->path), e) < 0 ? -1 : 0;
 }
 
 static void delete (struct space_op *op)
@@ -378,7 +436,7 @@ static void delete (struct space_op *op)
                                         {0}};
 
     op->task.brings = brings;
-    task_start(&op->task, op->sv, op->live, steps, on_put);
+    task_start(&op->task, op->sv, op->loaded, steps, on_put);
 }
 
 void service_space_delete(struct service *sv, const struct caller *c, struct str session,
@@ -388,5 +446,5 @@ void service_space_delete(struct service *sv, const struct caller *c, struct str
 
     op->on_done = fn;
     op->found = delete;
-    op_start(op, c, session, (struct str){path.p ? path.p : "", path.n});
+    op_start(op, c, session, path);
 }

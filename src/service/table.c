@@ -1,4 +1,4 @@
-/* Things by name: chained, doubled when it fills up. */
+/* A hash table of values by name: chained buckets, twice as many when it fills up. */
 #include "service/service_int.h"
 
 #include <stdlib.h>

@@ -50,7 +50,7 @@ static struct task *next_read(struct service *sv)
 static struct task *finish(struct task *t)
 {
     struct service *sv = t->sv;
-    struct live *l = t->live;
+    struct loaded *l = t->loaded;
     struct task *next = NULL;
     struct err err = t->err;
     bool is_read = t->is_read;
@@ -63,7 +63,7 @@ static struct task *finish(struct task *t)
     if (l) {
         next = l->tasks; /* which holds the session, too */
         l->at_work = next != NULL;
-        live_drop(l);
+        loaded_drop(l);
     }
     sv->pending--;
     return is_read ? next_read(sv) : next;
@@ -100,11 +100,11 @@ static void go_on(void *arg)
         t = finish(t);
 }
 
-static void fill(struct task *t, struct service *sv, struct live *l, const struct step *steps,
+static void fill(struct task *t, struct service *sv, struct loaded *l, const struct step *steps,
                  task_fn *done)
 {
     t->sv = sv;
-    t->live = l;
+    t->loaded = l;
     t->step = steps;
     t->done = done;
     t->err = (struct err){0};
@@ -125,7 +125,7 @@ void task_start_read(struct task *t, struct service *sv, const struct step *step
     sv->reads_end = &t->next;
 }
 
-void task_start(struct task *t, struct service *sv, struct live *l, const struct step *steps,
+void task_start(struct task *t, struct service *sv, struct loaded *l, const struct step *steps,
                 task_fn *done)
 {
     struct task **at;
@@ -133,7 +133,7 @@ void task_start(struct task *t, struct service *sv, struct live *l, const struct
     fill(t, sv, l, steps, done);
     if (!l)
         return go_on(t);
-    live_hold(l);
+    loaded_hold(l);
     for (at = &l->tasks; *at; at = &(*at)->next)
         ;
     *at = t;
@@ -145,7 +145,7 @@ void task_start(struct task *t, struct service *sv, struct live *l, const struct
 
 int task_session_there(struct task *t, struct err *e)
 {
-    if (t->live->state == SESSION_ENDED)
+    if (t->loaded->state == SESSION_ENDED)
         return err_set(e, ERR_MISSING, "the session has been deleted");
     return 0;
 }

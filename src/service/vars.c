@@ -65,7 +65,9 @@ static bool has_in_any_case(json_t *vars, const char *name)
     const char *other;
     json_t *value;
 
-    json_object_foreach(vars, other, value) if (strcasecmp(other, name) == 0) return true;
+    json_object_foreach(vars, other, value)
+        if (strcasecmp(other, name) == 0)
+            return true;
     return false;
 }
 

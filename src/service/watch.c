@@ -33,7 +33,7 @@ static void tell(void *arg)
         w->fn(w->arg);
 }
 
-void job_wake(struct job *j, bool over)
+void job_wake(struct execution *j, bool over)
 {
     for (struct exec_watch *w = j->watches, *next; w; w = next) {
         next = w->next;
@@ -51,7 +51,7 @@ struct exec_watch *service_exec_watch(struct service *sv, const struct caller *c
 {
     char name[ID_MAX];
     struct exec_watch *w;
-    struct job *j;
+    struct execution *j;
 
     if (!str_to_cstr(id, name, sizeof(name)))
         return NULL;

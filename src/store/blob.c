@@ -153,12 +153,18 @@ void blob_free(struct blob *b)
     free(b);
 }
 
+static int check_size(struct blob *b, uint64_t more, struct err *e)
+{
+    if (more <= b->max - b->size)
+        return 0;
+    b->broken = true;
+    return err_set(e, ERR_LIMIT, "more than %llu bytes", (unsigned long long)b->max);
+}
+
 int blob_write(struct blob *b, struct str bytes, struct err *e)
 {
-    if (bytes.n > b->max - b->size) {
-        b->broken = true;
-        return err_set(e, ERR_LIMIT, "more than %llu bytes", (unsigned long long)b->max);
-    }
+    if (check_size(b, bytes.n, e) < 0)
+        return -1;
     if (bytes.n == 0)
         return 0;
     if (b->size / LOOK_SIZE != (b->size + bytes.n) / LOOK_SIZE && check_disk(b, e) < 0) {
@@ -175,24 +181,61 @@ int blob_write(struct blob *b, struct str bytes, struct err *e)
     return 0;
 }
 
-int blob_write_fd(struct blob *b, int fd, struct err *e)
+/* Zeros that are counted and hashed, and take no room. */
+static int write_hole(struct blob *b, uint64_t n, struct err *e)
+{
+    static const char zeros[64 * KiB];
+
+    if (check_size(b, n, e) < 0)
+        return -1;
+    b->size += n;
+    if (n > 0 &&
+        (ftruncate(b->fd, (off_t)b->size) < 0 || lseek(b->fd, (off_t)b->size, SEEK_SET) < 0)) {
+        b->broken = true;
+        return err_sys(e, "write a blob");
+    }
+    for (size_t part; n > 0; n -= part) {
+        part = n < sizeof(zeros) ? (size_t)n : sizeof(zeros);
+        gnutls_hash(b->hash, zeros, part);
+    }
+    return 0;
+}
+
+static int write_run(struct blob *b, int fd, off_t at, off_t to, struct err *e)
 {
     AUTO_FREE char *bytes = mem_zalloc(COPY_SIZE);
 
-    for (off_t at = 0;;) {
-        ssize_t n = pread(fd, bytes, COPY_SIZE, at);
+    while (at < to) {
+        size_t most = to - at < (off_t)COPY_SIZE ? (size_t)(to - at) : COPY_SIZE;
+        ssize_t n = pread(fd, bytes, most, at);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0) {
             b->broken = true;
             return err_sys(e, "read for a blob");
         }
-        if (n == 0)
+        if (n == 0) /* somebody has made it shorter meanwhile */
             return 0;
         if (blob_write(b, (struct str){bytes, (size_t)n}, e) < 0)
             return -1;
         at += n;
     }
+    return 0;
+}
+
+int blob_write_fd(struct blob *b, int fd, struct err *e)
+{
+    off_t at = 0, from, to, end;
+
+    for (; fd_data_run(fd, at, &from, &to); at = to)
+        if (write_hole(b, (uint64_t)(from - at), e) < 0 || write_run(b, fd, from, to, e) < 0)
+            return -1;
+    end = lseek(fd, 0, SEEK_END);
+    if (end < 0) {
+        b->broken = true;
+        return err_sys(e, "read for a blob");
+    }
+    return end > at ? write_hole(b, (uint64_t)(end - at), e) : 0;
 }
 
 /* --- naming --- */

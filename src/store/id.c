@@ -99,14 +99,12 @@ void key_make(struct key_row *ret, char ret_secret[KEY_SECRET_MAX], const char *
               const char *name, bool admin)
 {
     static const char prefix[] = "rt_";
-    struct timespec now;
 
-    clock_gettime(CLOCK_REALTIME, &now);
     *ret = (struct key_row){
         .tenant = mem_strdup(tenant),
         .name = mem_strdup(name),
         .admin = admin,
-        .created_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000,
+        .created_ms = time_now_ms(),
     };
     id_make(ret->id, "key_");
     memcpy(ret_secret, prefix, sizeof(prefix));

@@ -202,16 +202,7 @@ struct db *sqlite_open(const char *path, struct err *e)
 {
     struct sqlite *q = mem_zalloc(sizeof(*q));
 
-    q->ops = frame;
-    q->db.ops = &q->ops;
-    sqlite_keys(&q->ops);
-    sqlite_sessions(&q->ops);
-    sqlite_execs(&q->ops);
-    sqlite_files(&q->ops);
-    sqlite_approvals(&q->ops);
-    sqlite_pools(&q->ops);
-    sqlite_items(&q->ops);
-    sqlite_loops(&q->ops);
+    q->db.ops = &frame;
     if (open_file(q, path, e) == 0)
         return &q->db;
     err_wrap(e, "%s", path);

@@ -12,7 +12,7 @@ static_assert(APPROVAL_PENDING == 0 && APPROVAL_APPROVED == 1 && APPROVAL_DECLIN
                   APPROVAL_EXPIRED == 3,
               "the statements and indices have these numbers");
 
-static int put(struct db *db, const struct approval_row *r, struct err *e)
+int db_approval_put(struct db *db, const struct approval_row *r, struct err *e)
 {
     int rc = sql_put(db,
                      "INSERT INTO approvals (" COLUMNS ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
@@ -32,16 +32,16 @@ static int put(struct db *db, const struct approval_row *r, struct err *e)
     return rc < 0 ? -1 : 0;
 }
 
-static int get(struct db *db, const char *tenant, const char *id, struct approval_row *ret,
-               struct err *e)
+int db_approval_get(struct db *db, const char *tenant, const char *id, struct approval_row *ret,
+                    struct err *e)
 {
     return sql_one(db, SELECT "id = ?2 AND tenant = ?1", ARGS(TEXT(tenant), TEXT(id)),
                    &approval_type, ret, e);
 }
 
 /* The digest's index is the narrowest; the unary plus keeps SQLite from taking another. */
-static int open_one(struct db *db, const char *tenant, const char *key, const uint8_t digest[32],
-                    int64_t now_ms, struct approval_row *ret, struct err *e)
+int db_approval_open(struct db *db, const char *tenant, const char *key, const uint8_t digest[32],
+                     int64_t now_ms, struct approval_row *ret, struct err *e)
 {
     struct str bytes = {(const char *)digest, 32};
 
@@ -52,29 +52,29 @@ static int open_one(struct db *db, const char *tenant, const char *key, const ui
                    e);
 }
 
-static int lasting(struct db *db, const char *tenant, const char *key, const char *tool,
-                   const char *session, const char *conversation, struct approval_row *ret,
-                   struct err *e)
+int db_approval_lasting(struct db *db, const char *tenant, const char *key, const char *tool,
+                        const char *pool, const char *session, const char *conversation,
+                        struct approval_row *ret, struct err *e)
 {
     int rc = 0;
 
     if (*session)
         rc = sql_one(db,
                      SELECT "session = ?4 AND state = 1 AND lasting AND taken_ms > 0"
-                            " AND tenant = ?1 AND key = ?2 AND tool = ?3 LIMIT 1",
-                     ARGS(TEXT(tenant), TEXT(key), TEXT(tool), TEXT(session)), &approval_type, ret,
-                     e);
+                            " AND tenant = ?1 AND key = ?2 AND tool = ?3 AND pool = ?5 LIMIT 1",
+                     ARGS(TEXT(tenant), TEXT(key), TEXT(tool), TEXT(session), TEXT(pool)),
+                     &approval_type, ret, e);
     if (rc == 0 && *conversation)
         rc = sql_one(db,
                      SELECT "conversation = ?4 AND state = 1 AND lasting AND taken_ms > 0"
-                            " AND tenant = ?1 AND key = ?2 AND tool = ?3 LIMIT 1",
-                     ARGS(TEXT(tenant), TEXT(key), TEXT(tool), TEXT(conversation)), &approval_type,
-                     ret, e);
+                            " AND tenant = ?1 AND key = ?2 AND tool = ?3 AND pool = ?5 LIMIT 1",
+                     ARGS(TEXT(tenant), TEXT(key), TEXT(tool), TEXT(conversation), TEXT(pool)),
+                     &approval_type, ret, e);
     return rc;
 }
 
-static int count(struct db *db, const char *tenant, int64_t now_ms, uint64_t *ret_pending,
-                 struct err *e)
+int db_approval_count(struct db *db, const char *tenant, int64_t now_ms, uint64_t *ret_pending,
+                      struct err *e)
 {
     int64_t n = 0;
     int rc = sql_one(db,
@@ -86,8 +86,8 @@ static int count(struct db *db, const char *tenant, int64_t now_ms, uint64_t *re
     return rc < 0 ? -1 : 0;
 }
 
-static int list(struct db *db, const char *tenant, int state, struct page page,
-                struct approval_row **ret, size_t *ret_count, struct err *e)
+int db_approval_list(struct db *db, const char *tenant, int state, struct page page,
+                     struct approval_row **ret, size_t *ret_count, struct err *e)
 {
     struct span s = SPAN_ALL;
 
@@ -106,7 +106,7 @@ static int list(struct db *db, const char *tenant, int state, struct page page,
     return *ret ? 0 : -1;
 }
 
-static int expire(struct db *db, int64_t now_ms, struct err *e)
+int db_approval_expire(struct db *db, int64_t now_ms, struct err *e)
 {
     return sql_run(db,
                    "UPDATE approvals SET state = 3"
@@ -114,22 +114,10 @@ static int expire(struct db *db, int64_t now_ms, struct err *e)
                    ARGS(NUMBER(now_ms)), e);
 }
 
-static int forget(struct db *db, int64_t before_ms, size_t limit, struct err *e)
+int db_approval_forget(struct db *db, int64_t before_ms, size_t limit, struct err *e)
 {
     return sql_run(db,
                    "DELETE FROM approvals WHERE id IN (SELECT id FROM approvals"
                    " WHERE created_ms < ?1 ORDER BY created_ms, id LIMIT ?2)",
                    ARGS(NUMBER(before_ms), NUMBER(limit)), e);
-}
-
-void sqlite_approvals(struct db_ops *ops)
-{
-    ops->approval_put = put;
-    ops->approval_get = get;
-    ops->approval_open = open_one;
-    ops->approval_lasting = lasting;
-    ops->approval_count = count;
-    ops->approval_list = list;
-    ops->approval_expire = expire;
-    ops->approval_forget = forget;
 }

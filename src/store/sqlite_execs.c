@@ -10,7 +10,7 @@
 
 /* Who asked for what, and when, is written once. Only what came of it is set anew, so the indices
  * on the rest are left alone. */
-static int put(struct db *db, const struct exec_row *r, struct err *e)
+int db_exec_put(struct db *db, const struct exec_row *r, struct err *e)
 {
     int rc = sql_put(db,
                      "INSERT INTO execs (" COLUMNS ")"
@@ -27,8 +27,8 @@ static int put(struct db *db, const struct exec_row *r, struct err *e)
     return rc < 0 ? -1 : 0;
 }
 
-static int get(struct db *db, const char *tenant, const char *id, struct exec_row *ret,
-               struct err *e)
+int db_exec_get(struct db *db, const char *tenant, const char *id, struct exec_row *ret,
+                struct err *e)
 {
     return sql_one(db, "SELECT " COLUMNS " FROM execs WHERE id = ?2 AND tenant = ?1",
                    ARGS(TEXT(tenant), TEXT(id)), &exec_type, ret, e);
@@ -52,8 +52,8 @@ static void write_ask(char *ret, size_t size, const struct exec_filter *f, bool 
     assert(n > 0 && (size_t)n < size);
 }
 
-static int list(struct db *db, const struct exec_filter *f, struct page page, bool whole,
-                struct exec_row **ret, size_t *ret_count, struct err *e)
+int db_exec_list(struct db *db, const struct exec_filter *f, struct page page, bool whole,
+                 struct exec_row **ret, size_t *ret_count, struct err *e)
 {
     struct span s = SPAN_ALL;
     char text[512];
@@ -72,7 +72,7 @@ static int list(struct db *db, const struct exec_filter *f, struct page page, bo
     return *ret ? 0 : -1;
 }
 
-static int all_lost(struct db *db, int64_t now_ms, struct err *e)
+int db_exec_all_lost(struct db *db, int64_t now_ms, struct err *e)
 {
     return sql_run(db,
                    "UPDATE execs SET status = 'session_lost', ended_ms = ?1"
@@ -80,19 +80,10 @@ static int all_lost(struct db *db, int64_t now_ms, struct err *e)
                    ARGS(NUMBER(now_ms)), e);
 }
 
-static int forget(struct db *db, int64_t before_ms, size_t limit, struct err *e)
+int db_exec_forget(struct db *db, int64_t before_ms, size_t limit, struct err *e)
 {
     return sql_run(db,
                    "DELETE FROM execs WHERE id IN (SELECT id FROM execs WHERE created_ms < ?1"
                    " ORDER BY created_ms, id LIMIT ?2)",
                    ARGS(NUMBER(before_ms), NUMBER(limit)), e);
-}
-
-void sqlite_execs(struct db_ops *ops)
-{
-    ops->exec_put = put;
-    ops->exec_get = get;
-    ops->exec_list = list;
-    ops->exec_all_lost = all_lost;
-    ops->exec_forget = forget;
 }

@@ -4,7 +4,7 @@
 #define COLUMNS "id, tenant, name, mime, hash, size, created_ms, expires_ms, downloadable"
 #define SELECT  "SELECT " COLUMNS " FROM files WHERE "
 
-static int put(struct db *db, const struct file_row *r, struct err *e)
+int db_file_put(struct db *db, const struct file_row *r, struct err *e)
 {
     int rc = sql_put(db, "INSERT INTO files (" COLUMNS ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
                      &file_type, r, NULL, 0, e);
@@ -12,8 +12,8 @@ static int put(struct db *db, const struct file_row *r, struct err *e)
     return rc < 0 ? -1 : 0;
 }
 
-static int get(struct db *db, const char *tenant, const char *id, struct file_row *ret,
-               struct err *e)
+int db_file_get(struct db *db, const char *tenant, const char *id, struct file_row *ret,
+                struct err *e)
 {
     return sql_one(db, SELECT "id = ?2 AND tenant = ?1", ARGS(TEXT(tenant), TEXT(id)), &file_type,
                    ret, e);
@@ -31,8 +31,8 @@ static void turn_round(struct file_row *rows, size_t count)
     }
 }
 
-static int list(struct db *db, const char *tenant, int64_t now_ms, struct page page,
-                struct file_row **ret, size_t *ret_count, struct err *e)
+int db_file_list(struct db *db, const char *tenant, int64_t now_ms, struct page page,
+                 struct file_row **ret, size_t *ret_count, struct err *e)
 {
     struct span s = SPAN_ALL;
 
@@ -48,7 +48,7 @@ static int list(struct db *db, const char *tenant, int64_t now_ms, struct page p
     return *ret ? 0 : -1;
 }
 
-static int bytes(struct db *db, const char *tenant, int64_t now_ms, uint64_t *ret, struct err *e)
+int db_file_bytes(struct db *db, const char *tenant, int64_t now_ms, uint64_t *ret, struct err *e)
 {
     int64_t sum = 0;
     int rc = sql_one(db,
@@ -60,7 +60,7 @@ static int bytes(struct db *db, const char *tenant, int64_t now_ms, uint64_t *re
     return rc < 0 ? -1 : 0;
 }
 
-static int drop(struct db *db, const char *tenant, const char *id, struct err *e)
+int db_file_delete(struct db *db, const char *tenant, const char *id, struct err *e)
 {
     return sql_run(db, "DELETE FROM files WHERE id = ?2 AND tenant = ?1",
                    ARGS(TEXT(tenant), TEXT(id)), e);
@@ -68,7 +68,7 @@ static int drop(struct db *db, const char *tenant, const char *id, struct err *e
 
 #define PAST "FROM files WHERE expires_ms > 0 AND expires_ms < ?1"
 
-static int expire(struct db *db, int64_t now_ms, int64_t forget_ms, size_t limit, struct err *e)
+int db_file_expire(struct db *db, int64_t now_ms, int64_t forget_ms, size_t limit, struct err *e)
 {
     int emptied = sql_run(db,
                           "UPDATE files SET hash = '' WHERE id IN (SELECT id " PAST
@@ -81,14 +81,4 @@ static int expire(struct db *db, int64_t now_ms, int64_t forget_ms, size_t limit
                                           ARGS(NUMBER(forget_ms), NUMBER(limit)), e);
 
     return forgotten < 0 ? -1 : emptied > forgotten ? emptied : forgotten;
-}
-
-void sqlite_files(struct db_ops *ops)
-{
-    ops->file_put = put;
-    ops->file_get = get;
-    ops->file_list = list;
-    ops->file_bytes = bytes;
-    ops->file_delete = drop;
-    ops->file_expire = expire;
 }

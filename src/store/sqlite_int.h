@@ -9,7 +9,6 @@
 
 struct sqlite {
     struct db db;
-    struct db_ops ops;
     sqlite3 *conn;                       /* owned */
     sqlite3_stmt *cache[STATEMENTS_MAX]; /* owned */
     size_t cached;
@@ -89,12 +88,3 @@ int sqlite_fail(sqlite3 *conn, struct err *e); /* what it says went wrong; -1 */
 /* Brings the schema up to the last of the steps, each in a transaction of its own. */
 int sqlite_migrate(sqlite3 *conn, const char *const *steps, size_t count, struct err *e) MUST_CHECK;
 int sqlite_to_this_version(sqlite3 *conn, struct err *e) MUST_CHECK;
-
-void sqlite_keys(struct db_ops *ops);
-void sqlite_sessions(struct db_ops *ops);
-void sqlite_execs(struct db_ops *ops);
-void sqlite_files(struct db_ops *ops);
-void sqlite_approvals(struct db_ops *ops);
-void sqlite_pools(struct db_ops *ops);
-void sqlite_items(struct db_ops *ops);
-void sqlite_loops(struct db_ops *ops);

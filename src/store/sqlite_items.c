@@ -9,7 +9,7 @@
     "tenant = ?1 AND kind = ?2 AND (?3 = 0 OR owner = ?4 OR (?3 = 2 AND owner = ''))"              \
     " AND (?5 IS NULL OR parent = ?5)"
 
-static int put(struct db *db, const struct item_row *r, struct err *e)
+int db_item_put(struct db *db, const struct item_row *r, struct err *e)
 {
     int rc = sql_put(db,
                      "INSERT INTO items (" COLUMNS ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
@@ -22,15 +22,15 @@ static int put(struct db *db, const struct item_row *r, struct err *e)
     return rc < 0 ? -1 : 0;
 }
 
-static int get(struct db *db, const char *tenant, const char *kind, const char *id,
-               struct item_row *ret, struct err *e)
+int db_item_get(struct db *db, const char *tenant, const char *kind, const char *id,
+                struct item_row *ret, struct err *e)
 {
     return sql_one(db, SELECT "tenant = ?1 AND kind = ?2 AND id = ?3",
                    ARGS(TEXT(tenant), TEXT(kind), TEXT(id)), &item_type, ret, e);
 }
 
-static int list(struct db *db, const struct item_filter *f, struct item_row **ret,
-                size_t *ret_count, uint64_t *ret_total, struct err *e)
+int db_item_list(struct db *db, const struct item_filter *f, struct item_row **ret,
+                 size_t *ret_count, uint64_t *ret_total, struct err *e)
 {
     int64_t total = 0;
 
@@ -48,25 +48,17 @@ static int list(struct db *db, const struct item_filter *f, struct item_row **re
     return *ret ? 0 : -1;
 }
 
-static int drop(struct db *db, const char *tenant, const char *kind, const char *id, struct err *e)
+int db_item_delete(struct db *db, const char *tenant, const char *kind, const char *id,
+                   struct err *e)
 {
     return sql_run(db, "DELETE FROM items WHERE tenant = ?1 AND kind = ?2 AND id = ?3",
                    ARGS(TEXT(tenant), TEXT(kind), TEXT(id)), e);
 }
 
-static int expire(struct db *db, int64_t now_ms, size_t limit, struct err *e)
+int db_item_expire(struct db *db, int64_t now_ms, size_t limit, struct err *e)
 {
     return sql_run(db,
                    "DELETE FROM items WHERE rowid IN (SELECT rowid FROM items"
                    " WHERE expires_ms > 0 AND expires_ms < ?1 ORDER BY expires_ms LIMIT ?2)",
                    ARGS(NUMBER(now_ms), NUMBER(limit)), e);
-}
-
-void sqlite_items(struct db_ops *ops)
-{
-    ops->item_put = put;
-    ops->item_get = get;
-    ops->item_list = list;
-    ops->item_delete = drop;
-    ops->item_expire = expire;
 }

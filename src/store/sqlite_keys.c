@@ -3,7 +3,7 @@
 
 #define COLUMNS "id, tenant, name, hint, hash, admin, approver, created_ms, used_ms, revoked_ms"
 
-static int put(struct db *db, const struct key_row *r, struct err *e)
+int db_key_put(struct db *db, const struct key_row *r, struct err *e)
 {
     int rc = sql_put(db, "INSERT INTO keys (" COLUMNS ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                      &key_type, r, NULL, 0, e);
@@ -12,7 +12,7 @@ static int put(struct db *db, const struct key_row *r, struct err *e)
     return rc < 0 ? -1 : 0;
 }
 
-static int list(struct db *db, struct key_row **ret, size_t *ret_count, struct err *e)
+int db_key_list(struct db *db, struct key_row **ret, size_t *ret_count, struct err *e)
 {
     *ret = sql_all(db, "SELECT " COLUMNS " FROM keys ORDER BY created_ms, id", NULL, 0, &key_type,
                    ret_count, e);
@@ -20,23 +20,15 @@ static int list(struct db *db, struct key_row **ret, size_t *ret_count, struct e
 }
 
 /* The first time counts. */
-static int revoke(struct db *db, const char *id, int64_t now_ms, struct err *e)
+int db_key_revoke(struct db *db, const char *id, int64_t now_ms, struct err *e)
 {
     sqlite_of(db)->must_sync = true;
     return sql_run(db, "UPDATE keys SET revoked_ms = iif(revoked_ms, revoked_ms, ?2) WHERE id = ?1",
                    ARGS(TEXT(id), NUMBER(now_ms)), e);
 }
 
-static int used(struct db *db, const char *id, int64_t now_ms, struct err *e)
+int db_key_used(struct db *db, const char *id, int64_t now_ms, struct err *e)
 {
     return sql_run(db, "UPDATE keys SET used_ms = ?2 WHERE id = ?1", ARGS(TEXT(id), NUMBER(now_ms)),
                    e);
-}
-
-void sqlite_keys(struct db_ops *ops)
-{
-    ops->key_put = put;
-    ops->key_list = list;
-    ops->key_revoke = revoke;
-    ops->key_used = used;
 }

@@ -1,10 +1,10 @@
-/* Loops of an agent: each is one document, written whole whenever it goes on. */
+/* Runs of the agent: each is one document, written whole at every step. */
 #include "store/sqlite_int.h"
 
 #define LISTED  "id, tenant, owner, status, created_ms, ended_ms, record"
 #define COLUMNS LISTED ", events"
 
-static int put(struct db *db, const struct loop_row *r, struct err *e)
+int db_loop_put(struct db *db, const struct loop_row *r, struct err *e)
 {
     int rc = sql_put(db,
                      "INSERT INTO loops (" COLUMNS ") VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
@@ -16,15 +16,15 @@ static int put(struct db *db, const struct loop_row *r, struct err *e)
     return rc < 0 ? -1 : 0;
 }
 
-static int get(struct db *db, const char *tenant, const char *id, struct loop_row *ret,
-               struct err *e)
+int db_loop_get(struct db *db, const char *tenant, const char *id, struct loop_row *ret,
+                struct err *e)
 {
     return sql_one(db, "SELECT " COLUMNS " FROM loops WHERE id = ?2 AND tenant = ?1",
                    ARGS(TEXT(tenant), TEXT(id)), &loop_type, ret, e);
 }
 
-static int list(struct db *db, const char *tenant, const char *owner, struct page page,
-                struct loop_row **ret, size_t *ret_count, struct err *e)
+int db_loop_list(struct db *db, const char *tenant, const char *owner, struct page page,
+                 struct loop_row **ret, size_t *ret_count, struct err *e)
 {
     struct span s = SPAN_ALL;
 
@@ -44,8 +44,8 @@ static int list(struct db *db, const char *tenant, const char *owner, struct pag
     return *ret ? 0 : -1;
 }
 
-static int unfinished(struct db *db, size_t limit, struct loop_row **ret, size_t *ret_count,
-                      struct err *e)
+int db_loop_unfinished(struct db *db, size_t limit, struct loop_row **ret, size_t *ret_count,
+                       struct err *e)
 {
     *ret = sql_all(db,
                    "SELECT " COLUMNS " FROM loops WHERE ended_ms = 0"
@@ -54,19 +54,10 @@ static int unfinished(struct db *db, size_t limit, struct loop_row **ret, size_t
     return *ret ? 0 : -1;
 }
 
-static int forget(struct db *db, int64_t before_ms, size_t limit, struct err *e)
+int db_loop_forget(struct db *db, int64_t before_ms, size_t limit, struct err *e)
 {
     return sql_run(db,
                    "DELETE FROM loops WHERE id IN (SELECT id FROM loops"
                    " WHERE ended_ms > 0 AND ended_ms < ?1 ORDER BY ended_ms LIMIT ?2)",
                    ARGS(NUMBER(before_ms), NUMBER(limit)), e);
-}
-
-void sqlite_loops(struct db_ops *ops)
-{
-    ops->loop_put = put;
-    ops->loop_get = get;
-    ops->loop_list = list;
-    ops->loop_unfinished = unfinished;
-    ops->loop_forget = forget;
 }

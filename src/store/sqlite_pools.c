@@ -5,7 +5,7 @@
 #define COLUMNS     "name, settings, document, created_ms, updated_ms"
 #define KEY_COLUMNS "pool, tenant, key, secret"
 
-static int put(struct db *db, const struct pool_row *r, struct err *e)
+int db_pool_put(struct db *db, const struct pool_row *r, struct err *e)
 {
     int rc = sql_put(db,
                      "INSERT INTO pools (" COLUMNS ") VALUES (?, ?, ?, ?, ?)"
@@ -17,14 +17,14 @@ static int put(struct db *db, const struct pool_row *r, struct err *e)
     return rc < 0 ? -1 : 0;
 }
 
-static int list(struct db *db, struct pool_row **ret, size_t *ret_count, struct err *e)
+int db_pool_list(struct db *db, struct pool_row **ret, size_t *ret_count, struct err *e)
 {
     *ret = sql_all(db, "SELECT " COLUMNS " FROM pools ORDER BY created_ms, name", NULL, 0,
                    &pool_type, ret_count, e);
     return *ret ? 0 : -1;
 }
 
-static int drop(struct db *db, const char *name, struct err *e)
+int db_pool_delete(struct db *db, const char *name, struct err *e)
 {
     sqlite_of(db)->must_sync = true;
     if (sql_run(db, "DELETE FROM pool_keys WHERE pool = ?1", ARGS(TEXT(name)), e) < 0)
@@ -32,7 +32,7 @@ static int drop(struct db *db, const char *name, struct err *e)
     return sql_run(db, "DELETE FROM pools WHERE name = ?1", ARGS(TEXT(name)), e);
 }
 
-static int key_put(struct db *db, const struct pool_key_row *r, struct err *e)
+int db_pool_key_put(struct db *db, const struct pool_key_row *r, struct err *e)
 {
     int rc = sql_put(db,
                      "INSERT INTO pool_keys (" KEY_COLUMNS ") VALUES (?, ?, ?, ?)"
@@ -44,18 +44,9 @@ static int key_put(struct db *db, const struct pool_key_row *r, struct err *e)
     return rc < 0 ? -1 : 0;
 }
 
-static int key_get(struct db *db, const char *pool, const char *tenant, struct pool_key_row *ret,
-                   struct err *e)
+int db_pool_key_get(struct db *db, const char *pool, const char *tenant, struct pool_key_row *ret,
+                    struct err *e)
 {
     return sql_one(db, "SELECT " KEY_COLUMNS " FROM pool_keys WHERE pool = ?1 AND tenant = ?2",
                    ARGS(TEXT(pool), TEXT(tenant)), &pool_key_type, ret, e);
-}
-
-void sqlite_pools(struct db_ops *ops)
-{
-    ops->pool_put = put;
-    ops->pool_list = list;
-    ops->pool_delete = drop;
-    ops->pool_key_put = key_put;
-    ops->pool_key_get = key_get;
 }

@@ -8,7 +8,7 @@
 
 /* Not REPLACE, which would delete the old row and with it the files. What a session is stays; what
  * is not set anew leaves its indices alone. */
-static int put(struct db *db, const struct session_row *r, struct err *e)
+int db_session_put(struct db *db, const struct session_row *r, struct err *e)
 {
     int rc = sql_put(db,
                      "INSERT INTO sessions (" COLUMNS ")"
@@ -26,22 +26,22 @@ static int put(struct db *db, const struct session_row *r, struct err *e)
     return rc < 0 ? -1 : 0;
 }
 
-static int get(struct db *db, const char *tenant, const char *id, struct session_row *ret,
-               struct err *e)
+int db_session_get(struct db *db, const char *tenant, const char *id, struct session_row *ret,
+                   struct err *e)
 {
     return sql_one(db, SELECT "id = ?2 AND tenant = ?1", ARGS(TEXT(tenant), TEXT(id)),
                    &session_type, ret, e);
 }
 
-static int named(struct db *db, const char *tenant, const char *pool, const char *name,
-                 struct session_row *ret, struct err *e)
+int db_session_named(struct db *db, const char *tenant, const char *pool, const char *name,
+                     struct session_row *ret, struct err *e)
 {
     return sql_one(db, SELECT "tenant = ?1 AND pool = ?2 AND name = ?3",
                    ARGS(TEXT(tenant), TEXT(pool), TEXT(name)), &session_type, ret, e);
 }
 
-static int list(struct db *db, const char *tenant, struct page page, struct session_row **ret,
-                size_t *ret_count, struct err *e)
+int db_session_list(struct db *db, const char *tenant, struct page page, struct session_row **ret,
+                    size_t *ret_count, struct err *e)
 {
     struct span s = SPAN_ALL;
 
@@ -49,19 +49,24 @@ static int list(struct db *db, const char *tenant, struct page page, struct sess
     if (span_go_on(db, &s, MADE_WHEN("sessions"), tenant, page, false, e) < 0)
         return -1;
     *ret =
-        sql_all(db, SELECT IN_SPAN " AND tenant = ?5" NEWEST_FIRST " LIMIT ?6",
-                ARGS(SPAN_ARGS(s), TEXT(tenant), NUMBER(page.limit)), &session_type, ret_count, e);
+        sql_all(db,
+                SELECT IN_SPAN " AND tenant = ?5 AND (?7 IS NULL OR pool = ?7)"
+                               " AND (?8 IS NULL OR substr(name, 1, length(?8)) = ?8)" NEWEST_FIRST
+                               " LIMIT ?6 OFFSET ?9",
+                ARGS(SPAN_ARGS(s), TEXT(tenant), NUMBER(page.limit), TEXT(page.pool),
+                     TEXT(page.name_prefix), NUMBER(page.skip)),
+                &session_type, ret_count, e);
     return *ret ? 0 : -1;
 }
 
-static int drop(struct db *db, const char *tenant, const char *id, struct err *e)
+int db_session_delete(struct db *db, const char *tenant, const char *id, struct err *e)
 {
     return sql_run(db, "DELETE FROM sessions WHERE id = ?2 AND tenant = ?1",
                    ARGS(TEXT(tenant), TEXT(id)), e);
 }
 
-static int expired(struct db *db, int64_t now_ms, size_t limit, struct session_row **ret,
-                   size_t *ret_count, struct err *e)
+int db_session_expired(struct db *db, int64_t now_ms, size_t limit, struct session_row **ret,
+                       size_t *ret_count, struct err *e)
 {
     *ret = sql_all(db, SELECT "expires_ms < ?1 ORDER BY expires_ms LIMIT ?2",
                    ARGS(NUMBER(now_ms), NUMBER(limit)), &session_type, ret_count, e);
@@ -69,21 +74,21 @@ static int expired(struct db *db, int64_t now_ms, size_t limit, struct session_r
 }
 
 /* Rare, so it goes through them all. */
-static int in_pool(struct db *db, const char *pool, size_t limit, struct session_row **ret,
-                   size_t *ret_count, struct err *e)
+int db_session_in_pool(struct db *db, const char *pool, size_t limit, struct session_row **ret,
+                       size_t *ret_count, struct err *e)
 {
     *ret = sql_all(db, SELECT "pool = ?1 LIMIT ?2", ARGS(TEXT(pool), NUMBER(limit)), &session_type,
                    ret_count, e);
     return *ret ? 0 : -1;
 }
 
-static int count(struct db *db, uint64_t *ret, struct err *e)
+int db_session_count(struct db *db, uint64_t *ret, struct err *e)
 {
     return sql_one(db, "SELECT count(*) FROM sessions", NULL, 0, &number_type, ret, e) < 0 ? -1 : 0;
 }
 
 /* Once at a start, so it goes through them all: an index would cost something with every put. */
-static int all_asleep(struct db *db, int live_state, int asleep_state, struct err *e)
+int db_session_all_asleep(struct db *db, int live_state, int asleep_state, struct err *e)
 {
     return sql_run(db, "UPDATE sessions SET state = ?2, lost = 1 WHERE state = ?1",
                    ARGS(NUMBER(live_state), NUMBER(asleep_state)), e);
@@ -94,7 +99,7 @@ static int all_asleep(struct db *db, int live_state, int asleep_state, struct er
 #define SPACE_COLUMNS "path, hash, size, mode, mtime_ms"
 #define SPACE_SELECT  "SELECT " SPACE_COLUMNS " FROM space WHERE session = ?1"
 
-static int space_put(struct db *db, const char *session, const struct space_row *r, struct err *e)
+int db_space_put(struct db *db, const char *session, const struct space_row *r, struct err *e)
 {
     int rc = sql_put(db,
                      "INSERT INTO space (" SPACE_COLUMNS ", session) VALUES (?, ?, ?, ?, ?, ?)"
@@ -105,40 +110,23 @@ static int space_put(struct db *db, const char *session, const struct space_row 
     return rc < 0 ? -1 : 0;
 }
 
-static int space_drop(struct db *db, const char *session, struct str path, struct err *e)
+int db_space_drop(struct db *db, const char *session, struct str path, struct err *e)
 {
     return sql_run(db, "DELETE FROM space WHERE session = ?1 AND path = ?2",
                    ARGS(TEXT(session), BYTES(path)), e);
 }
 
-static int space_get(struct db *db, const char *session, struct str path, struct space_row *ret,
-                     struct err *e)
+int db_space_get(struct db *db, const char *session, struct str path, struct space_row *ret,
+                 struct err *e)
 {
     return sql_one(db, SPACE_SELECT " AND path = ?2", ARGS(TEXT(session), BYTES(path)), &space_type,
                    ret, e);
 }
 
-static int space_list(struct db *db, const char *session, struct space_row **ret, size_t *ret_count,
-                      struct err *e)
+int db_space_list(struct db *db, const char *session, struct space_row **ret, size_t *ret_count,
+                  struct err *e)
 {
     *ret =
         sql_all(db, SPACE_SELECT " ORDER BY path", ARGS(TEXT(session)), &space_type, ret_count, e);
     return *ret ? 0 : -1;
-}
-
-void sqlite_sessions(struct db_ops *ops)
-{
-    ops->session_put = put;
-    ops->session_get = get;
-    ops->session_named = named;
-    ops->session_list = list;
-    ops->session_delete = drop;
-    ops->session_expired = expired;
-    ops->session_in_pool = in_pool;
-    ops->session_count = count;
-    ops->session_all_asleep = all_asleep;
-    ops->space_put = space_put;
-    ops->space_drop = space_drop;
-    ops->space_get = space_get;
-    ops->space_list = space_list;
 }

@@ -107,6 +107,11 @@ struct page {
     size_t limit;
     int64_t after_ms; /* its created_ms where that is known, else 0: then it need not be there */
     bool newer;       /* of files alone: what is newer than it, and next to it; newest first, too */
+    /* Of sessions alone. */
+    const char *pool; /* of this pool; NULL: of any */
+    const char
+        *name_prefix; /* whose name begins so, "" for any name; NULL: with a name or without */
+    size_t skip;      /* so many of these are left out first */
 };
 
 /* Or replaces; id, tenant, pool and created_ms stay. ERR_CONFLICT when the name is taken. */
@@ -214,7 +219,7 @@ enum approval_state {
 struct approval_row {
     char id[ID_MAX];    /* "apr_..." */
     char *tenant;       /* owned */
-    char *key;          /* owned: of whoever asked; "" without one */
+    char *key;          /* owned: the id of the asker's key; "" without one */
     char *pool;         /* owned */
     char *session;      /* owned: "" as long as there is none */
     char *conversation; /* owned: the door's, or "" */
@@ -226,7 +231,7 @@ struct approval_row {
     int state;          /* enum approval_state */
     char *decided_by;   /* owned, or NULL: id of the key; "" without one */
     char *decided_how;  /* owned, or NULL: "client" or "approver" */
-    char *reason;       /* owned, or NULL: in the words of whoever decided */
+    char *reason;       /* owned, or NULL: in the words of the person who decided */
     char *execution;    /* owned, or NULL: the last that ran by it */
     int64_t created_ms;
     int64_t expires_ms; /* pending, or approved and not taken yet: until then */
@@ -247,8 +252,8 @@ int db_approval_open(struct db *db, const char *tenant, const char *key, const u
                      int64_t now_ms, struct approval_row *ret, struct err *e) MUST_CHECK;
 /* One that lasts, for this tool in this session or conversation ("" is none): 1, 0, -1. */
 int db_approval_lasting(struct db *db, const char *tenant, const char *key, const char *tool,
-                        const char *session, const char *conversation, struct approval_row *ret,
-                        struct err *e) MUST_CHECK;
+                        const char *pool, const char *session, const char *conversation,
+                        struct approval_row *ret, struct err *e) MUST_CHECK;
 int db_approval_count(struct db *db, const char *tenant, int64_t now_ms, uint64_t *ret_pending,
                       struct err *e) MUST_CHECK;
 /* Newest first. state -1: any. */
@@ -275,7 +280,7 @@ int db_pool_put(struct db *db, const struct pool_row *r, struct err *e) MUST_CHE
 int db_pool_list(struct db *db, struct pool_row **ret, size_t *ret_count, struct err *e) MUST_CHECK;
 int db_pool_delete(struct db *db, const char *name, struct err *e) MUST_CHECK; /* 1, 0, -1 */
 
-/* A key that is handed out again to whoever manages the pool, so its secret is kept. */
+/* A key that managers of the pool can read again, so its secret is stored. */
 struct pool_key_row {
     char *pool;   /* owned */
     char *tenant; /* owned: whose key it is */

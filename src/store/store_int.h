@@ -1,4 +1,4 @@
-/* Private to the store: the table a database implements, and what a row is made of. */
+/* Private to the store: transactions, the columns of each row, the thread. */
 #pragma once
 
 #include "store/store.h"
@@ -7,8 +7,7 @@
 
 /* --- what a database does --- */
 
-/* One function for each db_* of store.h, and the frame around them. A database embeds struct db and
- * knows its own by that. */
+/* The frame of transactions; the db_* of store.h stand in sqlite_*.c. Tests put their own here. */
 struct db_ops {
     int (*begin)(struct db *db, struct err *e);
     int (*commit)(struct db *db, struct err *e);
@@ -19,93 +18,6 @@ struct db_ops {
     /* What can wait until a batch has been answered. */
     void (*tidy)(struct db *db);
     void (*close)(struct db *db);
-
-    int (*key_put)(struct db *db, const struct key_row *r, struct err *e);
-    int (*key_list)(struct db *db, struct key_row **ret, size_t *ret_count, struct err *e);
-    int (*key_revoke)(struct db *db, const char *id, int64_t now_ms, struct err *e);
-    int (*key_used)(struct db *db, const char *id, int64_t now_ms, struct err *e);
-
-    int (*session_put)(struct db *db, const struct session_row *r, struct err *e);
-    int (*session_get)(struct db *db, const char *tenant, const char *id, struct session_row *ret,
-                       struct err *e);
-    int (*session_named)(struct db *db, const char *tenant, const char *pool, const char *name,
-                         struct session_row *ret, struct err *e);
-    int (*session_list)(struct db *db, const char *tenant, struct page page,
-                        struct session_row **ret, size_t *ret_count, struct err *e);
-    int (*session_delete)(struct db *db, const char *tenant, const char *id, struct err *e);
-    int (*session_expired)(struct db *db, int64_t now_ms, size_t limit, struct session_row **ret,
-                           size_t *ret_count, struct err *e);
-    int (*session_in_pool)(struct db *db, const char *pool, size_t limit, struct session_row **ret,
-                           size_t *ret_count, struct err *e);
-    int (*session_count)(struct db *db, uint64_t *ret, struct err *e);
-    int (*session_all_asleep)(struct db *db, int live_state, int asleep_state, struct err *e);
-
-    int (*space_put)(struct db *db, const char *session, const struct space_row *r, struct err *e);
-    int (*space_drop)(struct db *db, const char *session, struct str path, struct err *e);
-    int (*space_get)(struct db *db, const char *session, struct str path, struct space_row *ret,
-                     struct err *e);
-    int (*space_list)(struct db *db, const char *session, struct space_row **ret, size_t *ret_count,
-                      struct err *e);
-
-    int (*exec_put)(struct db *db, const struct exec_row *r, struct err *e);
-    int (*exec_get)(struct db *db, const char *tenant, const char *id, struct exec_row *ret,
-                    struct err *e);
-    int (*exec_list)(struct db *db, const struct exec_filter *f, struct page page, bool whole,
-                     struct exec_row **ret, size_t *ret_count, struct err *e);
-    int (*exec_all_lost)(struct db *db, int64_t now_ms, struct err *e);
-    int (*exec_forget)(struct db *db, int64_t before_ms, size_t limit, struct err *e);
-
-    int (*approval_put)(struct db *db, const struct approval_row *r, struct err *e);
-    int (*approval_get)(struct db *db, const char *tenant, const char *id, struct approval_row *ret,
-                        struct err *e);
-    int (*approval_open)(struct db *db, const char *tenant, const char *key,
-                         const uint8_t digest[32], int64_t now_ms, struct approval_row *ret,
-                         struct err *e);
-    int (*approval_lasting)(struct db *db, const char *tenant, const char *key, const char *tool,
-                            const char *session, const char *conversation, struct approval_row *ret,
-                            struct err *e);
-    int (*approval_count)(struct db *db, const char *tenant, int64_t now_ms, uint64_t *ret_pending,
-                          struct err *e);
-    int (*approval_list)(struct db *db, const char *tenant, int state, struct page page,
-                         struct approval_row **ret, size_t *ret_count, struct err *e);
-    int (*approval_expire)(struct db *db, int64_t now_ms, struct err *e);
-    int (*approval_forget)(struct db *db, int64_t before_ms, size_t limit, struct err *e);
-
-    int (*pool_put)(struct db *db, const struct pool_row *r, struct err *e);
-    int (*pool_list)(struct db *db, struct pool_row **ret, size_t *ret_count, struct err *e);
-    int (*pool_delete)(struct db *db, const char *name, struct err *e);
-    int (*pool_key_put)(struct db *db, const struct pool_key_row *r, struct err *e);
-    int (*pool_key_get)(struct db *db, const char *pool, const char *tenant,
-                        struct pool_key_row *ret, struct err *e);
-
-    int (*loop_put)(struct db *db, const struct loop_row *r, struct err *e);
-    int (*loop_get)(struct db *db, const char *tenant, const char *id, struct loop_row *ret,
-                    struct err *e);
-    int (*loop_list)(struct db *db, const char *tenant, const char *owner, struct page page,
-                     struct loop_row **ret, size_t *ret_count, struct err *e);
-    int (*loop_unfinished)(struct db *db, size_t limit, struct loop_row **ret, size_t *ret_count,
-                           struct err *e);
-    int (*loop_forget)(struct db *db, int64_t before_ms, size_t limit, struct err *e);
-
-    int (*file_put)(struct db *db, const struct file_row *r, struct err *e);
-    int (*file_get)(struct db *db, const char *tenant, const char *id, struct file_row *ret,
-                    struct err *e);
-    int (*file_list)(struct db *db, const char *tenant, int64_t now_ms, struct page page,
-                     struct file_row **ret, size_t *ret_count, struct err *e);
-    int (*file_bytes)(struct db *db, const char *tenant, int64_t now_ms, uint64_t *ret,
-                      struct err *e);
-    int (*file_delete)(struct db *db, const char *tenant, const char *id, struct err *e);
-    int (*file_expire)(struct db *db, int64_t now_ms, int64_t forget_ms, size_t limit,
-                       struct err *e);
-
-    int (*item_put)(struct db *db, const struct item_row *r, struct err *e);
-    int (*item_get)(struct db *db, const char *tenant, const char *kind, const char *id,
-                    struct item_row *ret, struct err *e);
-    int (*item_list)(struct db *db, const struct item_filter *f, struct item_row **ret,
-                     size_t *ret_count, uint64_t *ret_total, struct err *e);
-    int (*item_delete)(struct db *db, const char *tenant, const char *kind, const char *id,
-                       struct err *e);
-    int (*item_expire)(struct db *db, int64_t now_ms, size_t limit, struct err *e);
 
     /* Whether any row names this blob: 1, 0, -1. */
     int (*blob_named)(struct db *db, const char *hash, struct err *e);

@@ -85,17 +85,15 @@ static int ask_fork(struct warden *w, struct zygote *z, struct box_entry *b,
     int fds[1 + CGROUP_DOORS_MAX] = {ctl};
     int doors = cgroup_doors(w->cgroups, b->cgroup, fds + 1, e);
     char map[UID_MAP_TEXT];
-    struct buf body;
+    AUTO(buf_done) struct buf body = BUF(4 * KiB);
     int rc;
 
     if (doors < 0)
         return -1;
     uid_map_text(w, b->slot, map);
-    buf_init(&body, 4 * KiB);
     wire_put(&body, TAG_BLOB, (struct str){(const char *)plan, sizeof(*plan)});
     wire_put(&body, TAG_UID_MAP, str_of(map));
     rc = wire_send(z->sock, MSG_FORK, b->id, buf_str(&body), fds, 1 + (size_t)doors);
-    buf_done(&body);
     for (int i = 1; i <= doors; i++)
         fd_closep(&fds[i]);
     return rc < 0 ? err_sys(e, "ask the zygote") : 0;
@@ -174,39 +172,35 @@ struct box_entry *box_due(struct warden *w, struct zygote *z, uint64_t id)
 void box_on_forked(struct warden *w, struct zygote *z, uint64_t id, int *pidfd)
 {
     struct box_entry *b = box_due(w, z, id);
-    struct buf body;
+    AUTO(buf_done) struct buf body = BUF(KiB);
 
     if (!b || *pidfd < 0)
         return;
     b->pidfd = take_fd(pidfd);
-    b->from_pidfd = (struct source){BOX_GONE, b};
+    b->from_pidfd = (struct event_source){BOX_GONE, b};
     if (warden_watch(w, b->pidfd, &b->from_pidfd) < 0) {
         syscall(SYS_pidfd_send_signal, b->pidfd, SIGKILL, NULL, 0);
         return box_on_gone(w, b);
     }
-    buf_init(&body, KiB);
     wire_put_num(&body, TAG_UID,
                  w->uid_base ? w->uid_base + UID_SLOT * (b->slot + 1) + 1 : (uint64_t)geteuid());
     wire_put_num(&body, TAG_FLAGS, cgroups_mode(w->cgroups) != CGROUP_NONE);
     warden_tell(w, MSG_SPAWNED, id, buf_str(&body));
-    buf_done(&body);
 }
 
 void box_tell_usage(struct warden *w, uint64_t id)
 {
     struct box_entry *b = box_find(w, id);
     struct box_usage u = {0};
-    struct buf body;
+    AUTO(buf_done) struct buf body = BUF(KiB);
 
     if (b)
         cgroup_usage(w->cgroups, b->cgroup, &u);
-    buf_init(&body, KiB);
     wire_put_num(&body, TAG_MEMORY, u.memory_peak_bytes);
     wire_put_num(&body, TAG_CPU_US, u.cpu_us);
     wire_put_num(&body, TAG_OOM_KILLS, u.oom_kills);
     wire_put_num(&body, TAG_PID_HITS, u.pid_hits);
     warden_tell(w, MSG_USED, id, buf_str(&body));
-    buf_done(&body);
 }
 
 void box_kill(struct warden *w, uint64_t id)

@@ -44,15 +44,13 @@ void warden_tell(struct warden *w, uint16_t type, uint64_t id, struct str body)
 
 void warden_tell_text(struct warden *w, uint16_t type, uint64_t id, const char *text)
 {
-    struct buf b;
+    AUTO(buf_done) struct buf b = BUF(4 * KiB);
 
-    buf_init(&b, 4 * KiB);
     wire_put(&b, TAG_TEXT, str_of(text));
     warden_tell(w, type, id, buf_str(&b));
-    buf_done(&b);
 }
 
-int warden_watch(struct warden *w, int fd, struct source *s)
+int warden_watch(struct warden *w, int fd, struct event_source *s)
 {
     struct epoll_event ev = {.events = EPOLLIN, .data.ptr = s};
 
@@ -109,8 +107,8 @@ static void on_pool_start(struct warden *w, uint64_t id, struct str body)
         return warden_tell_text(w, MSG_POOL_DOWN, id, e.text);
     z = mem_zalloc(sizeof(*z));
     *z = (struct zygote){.next = w->zygotes, .id = id, .sock = sock, .pidfd = pidfd, .log = log};
-    z->from_sock = (struct source){FROM_ZYGOTE, z};
-    z->from_pidfd = (struct source){KEEPER_GONE, z};
+    z->from_sock = (struct event_source){FROM_ZYGOTE, z};
+    z->from_pidfd = (struct event_source){KEEPER_GONE, z};
     w->zygotes = z;
     if (warden_watch(w, sock, &z->from_sock) < 0 || warden_watch(w, pidfd, &z->from_pidfd) < 0)
         syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
@@ -153,16 +151,14 @@ static void on_keeper_gone(struct warden *w, struct zygote *z)
 {
     struct zygote **at = &w->zygotes;
     siginfo_t how = {0};
-    struct buf body;
+    AUTO(buf_done) struct buf body = BUF(4 * KiB);
     char why[512];
 
     waitid(P_PIDFD, (id_t)z->pidfd, &how, WEXITED);
     last_words(z->log, &how, why, sizeof(why));
-    buf_init(&body, 4 * KiB);
     wire_put(&body, TAG_TEXT, str_of(why));
     wire_put_num(&body, TAG_STATUS, z->refused);
     warden_tell(w, MSG_POOL_DOWN, z->id, buf_str(&body));
-    buf_done(&body);
     /* Boxes it had asked for and not forked will never come; those it had are dying with it. */
     for (struct box_entry *b = w->boxes, *next; b; b = next) {
         next = b->next;
@@ -186,14 +182,12 @@ static void on_keeper_gone(struct warden *w, struct zygote *z)
 
 static int send_filters(struct warden *w, struct zygote *z)
 {
-    struct buf body;
+    AUTO(buf_done) struct buf body = BUF(MiB);
     int rc;
 
-    buf_init(&body, MiB);
     wire_put(&body, TAG_BLOB, buf_str(&w->base));
     wire_put(&body, TAG_BLOB, buf_str(&w->user));
     rc = wire_send(z->sock, MSG_FILTERS, z->id, buf_str(&body), NULL, 0);
-    buf_done(&body);
     return rc;
 }
 
@@ -295,7 +289,8 @@ static void run(struct warden *w)
         }
         if (n <= 0)
             continue;
-        struct source s = *(struct source *)ev[0].data.ptr; /* a copy: what holds it may be freed */
+        struct event_source s =
+            *(struct event_source *)ev[0].data.ptr; /* a copy: what holds it may be freed */
         switch (s.kind) {
         case FROM_SERVER:
             if (!on_server(w))
@@ -363,7 +358,7 @@ static void forget_ignored_signals(void)
 static _Noreturn void warden_main(int server)
 {
     struct warden w = {.server = server, .epoll = epoll_create1(EPOLL_CLOEXEC)};
-    struct source from_server = {FROM_SERVER, NULL};
+    struct event_source from_server = {FROM_SERVER, NULL};
     struct err e;
 
     prctl(PR_SET_NAME, "retort-warden");

@@ -29,7 +29,7 @@ int keeper_start(const struct zygote_spec *spec, int *ret_sock, int *ret_log,
 
 enum source_kind { FROM_SERVER, FROM_ZYGOTE, KEEPER_GONE, BOX_GONE };
 
-struct source {
+struct event_source {
     enum source_kind kind;
     void *of; /* borrowed: struct zygote or struct box_entry */
 };
@@ -40,7 +40,7 @@ struct zygote {
     int sock, pidfd, log;      /* owned */
     bool up, retired, refused; /* refused: the interpreter itself said that it will not do */
     unsigned boxes;
-    struct source from_sock, from_pidfd;
+    struct event_source from_sock, from_pidfd;
 };
 
 struct box_entry {
@@ -51,7 +51,7 @@ struct box_entry {
     unsigned slot;
     uint64_t cgroup;
     bool gone; /* processes are gone, the cgroup not yet */
-    struct source from_pidfd;
+    struct event_source from_pidfd;
 };
 
 struct warden {
@@ -73,7 +73,7 @@ struct warden {
 
 void warden_tell(struct warden *w, uint16_t type, uint64_t id, struct str body);
 void warden_tell_text(struct warden *w, uint16_t type, uint64_t id, const char *text);
-int warden_watch(struct warden *w, int fd, struct source *s);
+int warden_watch(struct warden *w, int fd, struct event_source *s);
 /* Ends one that has been told to stop, once it has no boxes. */
 void zygote_release(struct zygote *z);
 

@@ -254,15 +254,13 @@ void wire_in_done(struct wire_in *in)
 
 int wire_in_add(struct wire_in *in, struct wire_head head, struct str part)
 {
-    struct err e;
-
     if (in->open && (head.type != in->head.type || head.id != in->head.id))
         return -1;
     if (!in->open)
-        in->body.n = 0;
+        buf_clear(&in->body);
     in->head = head;
     in->open = head.flags & WIRE_MORE;
-    if (buf_put(&in->body, part, &e) < 0)
+    if (buf_put(&in->body, part) < 0)
         return -1;
     return in->open ? 0 : 1;
 }

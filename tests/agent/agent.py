@@ -1,42 +1,14 @@
 """Drives agent-driver: starts loops, hears of what happens, answers, stops, kills."""
 
 import json
-import os
 import queue
 import subprocess
 import threading
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-BUILD = Path(os.environ.get("RETORT_BIN", ROOT / "build" / "retort")).parent
-DRIVER = BUILD / "tests" / "agent" / "agent-driver"
+from support.retort import BUILD, driver
+from support.script import script
+
 PATIENCE = 60
-
-
-def script(*turns):
-    """A request that is its own script: each turn a step or a list of steps."""
-    return json.dumps({"turns": [t if isinstance(t, list) else [t] for t in turns]})
-
-
-def plan(*steps):
-    return {"text": json.dumps({"steps": steps or ["compute it"]})}
-
-
-def python(code):
-    return {"python": code}
-
-
-def call(tool, **args):
-    return {"tool": {"name": tool, "input": args}}
-
-
-def finish(answer, **more):
-    return call("finish", answer=answer, **more)
-
-
-def say(text):
-    return {"text": text}
-
 
 # Draws as plotting packages do, without any.
 DRAW = """import base64
@@ -85,7 +57,7 @@ class Driver:
         settings.setdefault("script", "-")
         settings.setdefault("ready", 2)
         self.process = subprocess.Popen(
-            [DRIVER, BUILD / "guest", store, json.dumps(settings)],
+            [driver("agent/agent-driver", shipped=True), BUILD / "guest", store, json.dumps(settings)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.answers = queue.Queue()
         self.loops = {}

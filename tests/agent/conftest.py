@@ -1,13 +1,7 @@
-import sys
-from pathlib import Path
-
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-sys.path.insert(0, str(Path(__file__).parents[1] / "model"))
-
-from agent import Driver  # noqa: E402
-from server import ModelServer  # noqa: E402
+from agent import Driver
+from support.model_server import ModelServer
 
 
 @pytest.fixture(scope="session")

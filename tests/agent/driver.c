@@ -233,8 +233,7 @@ static void do_start(const json_t *v, struct ask *a)
     };
     size_t i;
 
-    json_array_foreach(list, i, f)
-    {
+    json_array_foreach(list, i, f) {
         files[i] = (struct file_input){.path = text_in(f, "path"),
                                        .file_id = text_in(f, "file_id"),
                                        .url = text_in(f, "url"),
@@ -483,8 +482,8 @@ static void up(const char *guest, const char *data, const json_t *set)
     struct agent_config ac = {.tenant_loops = number(set, "tenant_loops"),
                               .budget = budget_of(json_object_get(set, "budget"))};
 
-    json_array_foreach(json_object_get(set, "models"), mc.count, m) each[mc.count] =
-        (struct model_config){
+    json_array_foreach(json_object_get(set, "models"), mc.count, m)
+        each[mc.count] = (struct model_config){
             .label = text_in(m, "label").p,
             .api = str_is(text_in(m, "api"), "anthropic") ? MODEL_ANTHROPIC : MODEL_OPENAI,
             .url = text_in(m, "url").p,

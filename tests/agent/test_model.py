@@ -5,7 +5,8 @@ import time
 
 import pytest
 
-from agent import DRAW, Driver, call, finish, plan, python, say
+from agent import DRAW, Driver
+from support.script import call, finish, plan, python, say
 
 DONE = [plan("multiply"), python("print(6 * 7)"), finish("It is 42.")]
 

@@ -3,7 +3,8 @@
 import json
 import threading
 
-from agent import Driver, finish, plan, python, script
+from agent import Driver
+from support.script import finish, plan, python, script
 
 COUNTING = "with open('count', 'a') as f: f.write('x')\nprint(len(open('count').read()))"
 
@@ -84,7 +85,9 @@ def test_l14_killed_while_code_runs(tmp_path):
     loop = driver.start(script(plan("a", "b"), python(code), python("print('next')"),
                                finish("It was lost: next.")))
     loop.event(type="console")
-    threading.Event().wait(0.3)  # until the execution is on record
+    sandbox = driver.get(loop)["record"]["sandbox_id"]
+    while not driver.ask(do="executions", session=sandbox)["executions"]:
+        threading.Event().wait(0.01)
     driver = restart(driver, tmp_path / "store", ready=1)
     record = driver.loop(loop.id).end()
     assert record["status"] == "completed" and record["total_rounds"] == 2

@@ -1,6 +1,6 @@
 """The door at /anthropic as its clients see it: one base URL, a key in either header, errors of one shape."""
 
-from server import REQUEST_ID, form
+from support.server import REQUEST_ID, form
 
 TYPES = {400: "invalid_request_error", 401: "authentication_error", 403: "permission_error",
          404: "not_found_error", 405: "invalid_request_error", 409: "conflict_error",

@@ -1,17 +1,12 @@
-import sys
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 
-tests = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(tests), str(tests / "serve"), str(tests / "anthropic")]
-
-import retort  # noqa: E402
-import silence  # noqa: E402
-from api import Api  # noqa: E402
-from server import Server  # noqa: E402
-from talk import Talk  # noqa: E402
+import silence
+from api import Api
+from support import retort
+from support.server import Server
+from talk import Talk
 
 
 @pytest.fixture(scope="session")
@@ -30,12 +25,12 @@ def api(server):
 @pytest.fixture(scope="session")
 def house():
     """With keys of two tenants, and little patience."""
-    with Server("--model-script", "-", "--anthropic-timeout", "2", "--anthropic-cell-timeout", "2",
-                "--anthropic-answer-wait", "1.5", "--anthropic-turns", "8", "--artifact-size", "1M") as one:
+    with Server("--model-script", "-", "--anthropic-timeout", "3", "--anthropic-cell-timeout", "3",
+                "--anthropic-answer-wait", "3", "--anthropic-turns", "8", "--artifact-size", "1M") as one:
         one.key = one.keys("create", "--tenant", "acme", "--quiet").strip()
         one.other_key = one.keys("create", "--tenant", "other", "--quiet").strip()
         with Talk(one) as nobody:  # keys are read every few seconds; until then nobody needs one
-            retort.wait_until(lambda: nobody.get("/v1/files").status == 401, "the keys", 20)
+            retort.wait_until(lambda: nobody.get("/v1/files").status == 401, "the keys")
         yield one
 
 

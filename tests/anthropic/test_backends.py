@@ -1,11 +1,13 @@
 """The same door in front of models that are asked over the network, in both of their dialects."""
 
-import importlib.util
+import base64
+import re
+import struct
 
 import pytest
 
-import retort
-from server import Server
+from support.model_server import ModelServer
+from support.server import Server
 from talk import Talk, answer, body, kinds, results, said, tool
 
 KEY = "sk-of-the-operator"
@@ -13,23 +15,15 @@ LOCAL = {"name": "local", "description": "d", "input_schema": {"type": "object"}
 LOOKUP = {**LOCAL, "name": "lookup", "allowed_callers": ["code_execution_20260120"]}
 
 
-def model_server():
-    """tests/model/server.py, which has the name of another module here."""
-    spec = importlib.util.spec_from_file_location("model_server", retort.REPO / "tests/model/server.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.ModelServer()
-
-
 @pytest.fixture(scope="module", params=["anthropic", "openai"])
 def backend(request, tmp_path_factory):
     key = tmp_path_factory.mktemp("keys") / "key"
     key.write_text(KEY + "\n")
     key.chmod(0o600)  # of whoever starts the server, which serves as somebody else when that is root
-    with model_server() as models:
+    with ModelServer() as models:
         desk = models.desk()
         with Server("--model-url", getattr(desk, request.param), "--model-api", request.param,
-                    "--model-key-file", key) as server:
+                    "--model-images", "--model-key-file", key) as server:
             server.api, server.desk = request.param, desk
             yield server
 
@@ -51,6 +45,14 @@ def test_a_turn_with_a_result(talk, backend):
     assert "hi" in str(last_sent(backend)["messages"][-1])
     described = str(last_sent(backend)["tools"])
     assert all(word in described for word in ("$INPUT_DIR", "$OUTPUT_DIR", "no network", "30 seconds"))
+
+
+def test_the_model_sees_the_preview_of_a_large_image(talk, backend):
+    """Small ones as they are; in the order of the code."""
+    code = "from PIL import Image\nfor size in (2000, 10), (8, 6): display(Image.new('RGB', size))"
+    talk.go([[{"python": code}], [{"text": "seen"}]], tools=[tool("20260120")])
+    sent = re.findall(r"iVBORw0KGgo[A-Za-z0-9+/=]+", str(last_sent(backend)["messages"]))
+    assert [struct.unpack(">II", base64.b64decode(s)[16:24]) for s in sent] == [(1568, 8), (8, 6)]
 
 
 def test_the_key_goes_to_the_endpoint_and_nowhere_else(talk, backend):
@@ -111,7 +113,7 @@ def test_thinking_comes_back_as_it_was(talk, backend):
 @pytest.fixture(scope="module")
 def troubled():
     faults = {"busy": "429", "closed": {"fault": "status", "status": 401}}
-    with model_server() as models:
+    with ModelServer() as models:
         config = "".join(f"[model {name}]\napi = anthropic\nurl = {models.desk(always=fault).anthropic}\n"
                          for name, fault in faults.items())
         with Server("--ready", "0", config=config) as server:

@@ -5,8 +5,8 @@ import time
 import pytest
 
 from api import refused
-from retort import wait_until
-from server import Server
+from support.retort import wait_until
+from support.server import Server
 from talk import Talk, answer, body, kinds, results, said, tool
 
 LOOKUP = {"name": "lookup", "description": "Looks up k.", "input_schema": {"type": "object"},
@@ -72,12 +72,12 @@ def test_2_5_it_pauses_again_with_nothing_but_calls(talk):
 def test_2_5_a_call_made_while_others_are_answered(talk):
     request = asked('import asyncio\n'
                     'async def late():\n'
-                    '    await asyncio.sleep(0.3)\n'
+                    '    await asyncio.sleep(0.8)\n'
                     '    return await lookup({"n": "late"})\n'
                     'print(*await asyncio.gather(lookup({"n": "soon"}), late()))')
     first = talk.message(request)
     assert [c["input"]["n"] for c in calls(first)] == ["soon"]
-    time.sleep(0.6)
+    time.sleep(1.2)
     request = go_on(request, first, "1")
     second = talk.message(request)
     assert [c["input"]["n"] for c in calls(second)] == ["late"]
@@ -158,21 +158,28 @@ def test_2_5_a_schema_that_refers_to_others(talk):
     assert calls(talk.message(asked("await lookup({})", tools=[TOOLS[0], {**LOOKUP, "input_schema": schema}])))
 
 
-def test_7_a_client_that_does_not_come_back(talk):
+def running(client):
+    return {e["id"] for e in client.all("/v1/executions") if e["status"] == "running"}
+
+
+def test_7_a_client_that_does_not_come_back(talk, house):
     """Its code is told so, and the result is there for whoever comes late."""
     request = asked('try:\n    await lookup({})\nexcept TimeoutError as e:\n    print("late:", e)')
-    first = talk.message(request)
-    time.sleep(2.2)
+    with house.client(house.key) as client:
+        before = running(client)
+        first = talk.message(request)
+        (waits,) = running(client) - before
+        wait_until(lambda: waits not in running(client), "the end of the code that waits")
     second = talk.message(go_on(request, first, "too late"))
     assert kinds(second) == ["code_execution_tool_result"]
     assert results(second)[0]["stdout"].startswith("late: the client has not answered")
 
 
 def test_7_waiting_does_not_count_as_running(talk):
-    """A cell has two seconds here, and so has the client, almost; both are kept."""
-    request = asked('import time\ntime.sleep(1.2)\na = await lookup({})\nprint(a)')
+    """A cell has three seconds here, and so has the client; both are kept."""
+    request = asked('import time\ntime.sleep(1.6)\na = await lookup({})\nprint(a)')
     first = talk.message(request)
-    time.sleep(1.2)
+    time.sleep(1.6)
     assert results(talk.message(go_on(request, first, "x")))[0]["stdout"] == "x\n"
 
 
@@ -217,6 +224,12 @@ def test_7_answers_that_nobody_reads_do_not_stay(talk):
     assert talk.bash("ls -A .calls", container=message["container"]["id"])["stdout"] == ""
 
 
+def test_7_code_that_waits_does_not_keep_commands(talk):
+    first = talk.message(asked("print(await lookup({}))"))
+    assert first["stop_reason"] == "tool_use"
+    assert talk.bash("echo on", container=first["container"]["id"])["stdout"] == "on\n"
+
+
 def test_7_variables_stay(talk):
     request = asked('x = await lookup({})')
     first = talk.message(request)
@@ -252,12 +265,10 @@ def test_a_server_that_was_restarted_says_so():
 
 
 def test_a_server_that_ends_does_not_wait_for_clients():
-    with Server("--model-script", "-", "--drain", "30") as server:
+    with Server("--model-script", "-", "--drain", "1000") as server:
         with Talk(server) as talk:
             talk.message(asked('await lookup({})'))
-        begun = time.monotonic()
         server.stop()
-        assert time.monotonic() - begun < 20
 
 
 def test_an_approval_pauses_the_turn():

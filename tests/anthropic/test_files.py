@@ -9,7 +9,8 @@ from urllib.parse import quote
 import pytest
 
 from api import Api, refused
-from server import TIME, Server
+from support import retort
+from support.server import TIME, Server
 
 MEMBERS = {"id", "type", "filename", "mime_type", "size_bytes", "created_at", "downloadable", "expires_at",
            "scope"}
@@ -86,7 +87,7 @@ def test_6_2_too_large_and_not_told_before(server):
     head = (b"POST /anthropic/v1/files HTTP/1.1\r\nHost: localhost\r\nContent-Type: multipart/form-data; boundary=B\r\n"
             b"Transfer-Encoding: chunked\r\n\r\n")
     part = b'--B\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\n'
-    said = server.raw(head, b"%x\r\n%s\r\n" % (len(part), part), *[piece] * 40, seconds=3)
+    said = server.raw(head, b"%x\r\n%s\r\n" % (len(part), part), *[piece] * 40)
     assert said.startswith(b"HTTP/1.1 413 ") and b"\r\nrequest-id: req_" in said, said[:500]
     assert b'"type":"request_too_large"' in said
 
@@ -202,11 +203,8 @@ def house():
                 config=models) as server:
         keys = [server.keys("create", "--tenant", name, "--quiet").strip() for name in ("one", "two")]
         server.process.send_signal(1)
-        for _ in range(100):
-            with server.client() as c:
-                if c.get("/v1/files").status == 401:
-                    break
-            time.sleep(0.05)
+        with server.client() as c:
+            retort.wait_until(lambda: c.get("/v1/files").status == 401, "the keys")
         with Api(server, keys[0]) as one, Api(server, keys[1]) as two:
             yield server, one, two
 

@@ -5,8 +5,8 @@ import socket
 import time
 from contextlib import ExitStack
 
-import retort
-from server import together
+from support import retort
+from support.server import together
 from talk import Talk, body, results, tool
 
 
@@ -106,7 +106,7 @@ def test_one_tenant_does_not_take_all_places(talk, stranger, house):
     with ExitStack() as stack:
         for i in range(1100):
             stack.enter_context(begin(house, house.other_key, body([[{"sleep_ms": 6000}, {"text": str(i)}]], tools=[])))
-        retort.wait_until(lambda: stranger.ask_model(body([[{"text": "x"}]], tools=[])).status == 529, "no place", 5)
+        retort.wait_until(lambda: stranger.ask_model(body([[{"text": "x"}]], tools=[])).status == 529, "no place")
         assert talk.go([[{"text": "x"}]], tools=[])["stop_reason"] == "end_turn"
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-import retort
+from support import retort
 
 MODULES = Path(os.environ.get("RETORT_NPM", retort.REPO / "build/npm")) / "node_modules"
 NODE = MODULES / ".bin/node"

@@ -1,21 +1,6 @@
-import sys
-from pathlib import Path
-
 import pytest
 
-tests = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(tests), str(tests / "serve"), str(tests / "azure")]
-
-from azure import Pool  # noqa: E402
-from server import Server  # noqa: E402
-
-
-@pytest.fixture(scope="module")
-def server(request):
-    """The server of a module; FLAGS and CONFIG in the module add to its settings."""
-    flags, config = getattr(request.module, "FLAGS", ()), getattr(request.module, "CONFIG", "")
-    with Server(*flags, config=config) as one:
-        yield one
+from azure import Pool
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import base64
 
 import pytest
 
-import retort
+from support import retort
 from azure import MIDDLE, NEW, OLD, code_of
 
 PLOT = "import matplotlib.pyplot as plt\nplt.plot([1, 2, 3])\nplt.show()"
@@ -192,6 +192,22 @@ def test_a2_2_the_last_value_counts_and_no_image_is_lost(pool):
     assert pool.run(PLOT + "\n42")["result"] == 42
     several = pool.run(PLOT + "\n" + PLOT)
     assert several["result"]["type"] == "image" and len(several["images"]) == 2
+
+
+def test_a2_2_an_updated_display_comes_once_in_its_first_place(pool):
+    shown = pool.run("from IPython.display import display\n"
+                     "h = display({'image/png': b'old'}, raw=True, display_id=True)\n"
+                     "display({'image/jpeg': b'other'}, raw=True)\n"
+                     "h.update({'image/png': b'new'}, raw=True)")
+    assert [(i["format"], base64.b64decode(i["base64_data"])) for i in shown["images"]] == \
+        [("png", b"new"), ("jpeg", b"other")]
+    assert shown["result"] == shown["images"][1]
+
+
+def test_a2_2_of_an_image_that_is_left_out_the_preview_is_shown(pool):
+    result = pool.run("from IPython.display import display\n"
+                      "display({'image/png;preview=1': b'small'}, raw=True)")["result"]
+    assert result == {"type": "image", "format": "png", "base64_data": base64.b64encode(b"small").decode()}
 
 
 def test_a2_2_jupyter_format(pool):

@@ -5,6 +5,7 @@ import base64
 import pytest
 
 from azure import Pool, code_of, document
+from support.server import Server
 
 TOOLS = ["launchShell", "runPythonCodeInRemoteEnvironment", "runShellCommandInRemoteEnvironment"]
 PYTHON, SHELL = TOOLS[1:]
@@ -132,3 +133,10 @@ def test_a1_mcp_must_be_enabled(server):
         assert pool.rpc("tools/list", headers={"x-ms-apikey": "k"}).status == 401
         assert code_of(pool.post("fetchMCPServerCredentials", {}).expect(400)) == "SessionMCPServerApiKeyDisabled"
         pool.client.request("DELETE", pool.prefix).expect(204)
+
+
+def test_a1_tools_of_a_protocol_are_external():
+    with Server("--approval", "ask_external", "--approval-by", "approver") as server, Pool(server) as pool:
+        environment = pool.tool("launchShell")["structuredContent"]["environmentId"]
+        waiting = pool.tool(PYTHON, environmentId=environment, pythonCode="6 * 7")
+        assert waiting["isError"] and "apr_" in waiting["content"][0]["text"]

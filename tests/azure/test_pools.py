@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-import retort
+from support import retort
 from azure import ARM, NEW, Pool, code_of, document
-from server import Server
+from support.server import Server
 
 SEED = Path(__file__).parent / "template.json"
 VERSION = "?api-version=2025-10-02-preview"

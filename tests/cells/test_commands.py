@@ -1,6 +1,6 @@
 """Shell commands beside the cells of a session."""
 
-import retort
+from support import retort
 
 session = retort.Session()
 
@@ -69,7 +69,7 @@ def test_same_files_as_cells():
 
 
 def test_beside_what_a_cell_left_running():
-    assert background.result is None or background.result == "None"
+    assert background.result is None
     assert stops.stdout == "stopped\n"
     assert ended.result == "(0, 'kept')"
 

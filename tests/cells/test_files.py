@@ -2,7 +2,7 @@
 
 import pytest
 
-import retort
+from support import retort
 
 session = retort.Session()
 

@@ -1,6 +1,6 @@
 """Events keep their order, whoever wrote them: Python, C code, other processes."""
 
-import retort
+from support import retort
 
 session = retort.Session()
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-import retort
+from support import retort
 
 SYSTEM = "/usr/bin/python3"
 

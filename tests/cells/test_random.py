@@ -4,7 +4,7 @@ import ast
 
 import pytest
 
-import retort
+from support import retort
 
 ASK = """
 import random, secrets, ssl, uuid, os, tempfile

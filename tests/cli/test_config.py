@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-import retort
+from support import retort
 
 
 def check(*args, file=None, tmp_path=None, **env):

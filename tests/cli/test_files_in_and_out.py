@@ -6,7 +6,7 @@ import stat
 
 import pytest
 
-import retort
+from support import retort
 
 
 def test_input_is_there_and_no_news(tmp_path):

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-import retort
+from support import retort
 
 LIMITS = ["timeout", "cpu-time", "cpus", "memory", "pids", "disk", "tmp", "open-files", "output",
           "artifacts", "artifact-size", "grace"]
 SERVE = ["listen", "socket-mode", "config", "check-config", "state", "user", "isolation-floor",
-         "drain", "log-level", "log-format", "conformance-fixtures", "tls-cert", "tls-key",
+         "drain", "log-level", "log-format", "tls-cert", "tls-key",
          "tls-client-ca", "plain-http", "hosts", "origins", "public-url", "oauth-servers",
          "max-connections", "max-per-address", "header-timeout", "tenant-sessions", "retention",
          "records", "file-size", "tenant-files", "fetch-size", "fetch-timeout", "fetch-private",

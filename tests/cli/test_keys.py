@@ -7,8 +7,9 @@ import shutil
 
 import pytest
 
-import retort
-from server import folder, is_root, keys, make_key, service_id
+from support import retort
+from support.server import folder
+from terminal import is_root, keys, make_key, service_id
 
 
 @pytest.fixture

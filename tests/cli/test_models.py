@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-import retort
+from support import retort
 from test_config import check, refused
 
 SECTIONS = """

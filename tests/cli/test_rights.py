@@ -4,8 +4,9 @@ import shutil
 
 import pytest
 
-import retort
-from server import Server, folder, is_root, service_id
+from support import retort
+from support.server import folder
+from terminal import Server, is_root, service_id
 
 SETUID_SETGID = 1 << 6 | 1 << 7
 

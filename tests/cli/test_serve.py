@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-import retort
-from server import Server, folder, keys, make_key
+from support import retort
+from support.server import folder
+from terminal import Server, keys, make_key
 
 WITHOUT = retort.REPO / "tests/doctor/without.py"
 TLS = Path(__file__).parent / "tls"

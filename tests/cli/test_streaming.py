@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-import retort
+from support import retort
 
 # Each waits for ever once it has printed, so what is read here has come before the end.
 CELL = """

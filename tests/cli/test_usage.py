@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-import retort
+from support import retort
 
 MiB = 1024 * 1024
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-import retort
+from support import retort
 
 RUNS = 20
 CYCLES = 15

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-import retort
+from support import retort
 
 ROLES = ["server", "warden", "keeper", "zygote", "init", "kernel"]
 
@@ -54,7 +54,7 @@ def traces(of):
 
 def kill_and_wait(victim, all):
     os.kill(victim, signal.SIGKILL)
-    retort.wait_until(lambda: not any(map(retort.is_alive, all)), "the end of every process", 3)
+    retort.wait_until(lambda: not any(map(retort.is_alive, all)), "the end of every process")
 
 
 class Busy:
@@ -129,7 +129,7 @@ def test_kill_of_everything_at_once():
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
                 pass
-        retort.wait_until(lambda: not any(map(retort.is_alive, busy.below)), "every process", 3)
+        retort.wait_until(lambda: not any(map(retort.is_alive, busy.below)), "every process")
     assert retort.run("-c", "1").exit == 0
     assert groups_of([busy.process.pid, *busy.below]) == []
 

@@ -6,21 +6,16 @@ a line, and for any lines where it stands alone. A page that speaks to localhost
 its own, and one shell from its top to its end.
 """
 
-import contextlib
-
 import os
 import re
-import socket
 import subprocess
 import tempfile
-import time
-import urllib.request
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-BUILD = Path(os.environ.get("RETORT_BIN", ROOT / "build" / "retort")).parent
+from support.retort import BUILD, REPO as ROOT
+from support.server import Server
+
 SERVED = "localhost:8000"
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.M | re.S)
 
@@ -77,27 +72,6 @@ def test_example(steps, place):
         assert re.fullmatch(pattern(expected), said), f"$ {command}\n{said}\nnot:\n{expected}"
 
 
-@contextlib.contextmanager
-def server(place):
-    """The address of a server that has just been started."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    process = subprocess.Popen([BUILD / "retort", "serve", "--listen", f"127.0.0.1:{port}",
-                                "--state", f"{place}/state", "--log-level", "warn",
-                                "--model-script", "-"],
-                               stdout=subprocess.DEVNULL)
-    try:
-        for _ in range(600):
-            with contextlib.suppress(OSError):
-                urllib.request.urlopen(f"http://127.0.0.1:{port}/ready", timeout=10)
-                break
-            time.sleep(0.1)
-        yield f"localhost:{port}"
-    finally:
-        process.terminate()
-        assert process.wait(60) == 0
-
-
 def say(shell, command):
     """What the shell prints for one command, its status included."""
     shell.stdin.write(command + "\nprintf '\\n<%s>\\n' $?\n")
@@ -116,11 +90,11 @@ def say(shell, command):
 @pytest.mark.parametrize("page", pages(served=True), ids=lambda page: page.name)
 def test_served_page(page, place):
     os.mkdir(f"{place}/work")
-    with server(place) as address, subprocess.Popen(
+    with Server("--log-level", "warn", "--model-script", "-", small=False) as server, subprocess.Popen(
             ["bash"], cwd=f"{place}/work", text=True, stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             env={**os.environ, "PATH": f"{BUILD}:{os.environ['PATH']}"}) as shell:
-        for block in BLOCK.findall(page.read_text().replace(SERVED, address)):
+        for block in BLOCK.findall(page.read_text().replace(SERVED, f"localhost:{server.port}")):
             for command, expected in commands(block):
                 said = say(shell, command)
                 assert re.fullmatch(pattern(expected), said), f"$ {command}\n{said}\nnot:\n{expected}"

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import retort
+from support import retort
 
 HERE = Path(__file__).resolve().parent
 

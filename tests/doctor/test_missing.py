@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 import doctor
-import retort
+from support import retort
 
 
 def is_below(report, *names):

@@ -1,12 +1,7 @@
-import sys
-from pathlib import Path
-
 import pytest
+
 from driver import Proxy
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "fetch"))
-
-from server import Server  # noqa: E402
+from support.web import Web
 
 
 @pytest.fixture
@@ -24,5 +19,5 @@ def proxy():
 
 @pytest.fixture(scope="session")
 def web():
-    with Server() as server:
+    with Web() as server:
         yield server

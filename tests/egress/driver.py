@@ -1,20 +1,14 @@
 """The proxy as a process, and a few ways to talk to it."""
 
-import os
 import socket
 import subprocess
 import threading
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-BUILD = Path(os.environ.get("RETORT_BIN", ROOT / "build" / "retort")).parent
+from support.retort import driver
 
 
 def program(shipped=False):
-    """The driver, with sanitizers where that build is there, unless it is to be as shipped."""
-    asan = BUILD / "asan" / "tests" / "egress" / "egress-driver"
-    plain = BUILD / "tests" / "egress" / "egress-driver"
-    return asan if asan.exists() and not shipped else plain
+    return driver("egress/egress-driver", shipped)
 
 
 class Proxy:

@@ -12,7 +12,7 @@ import urllib.request
 
 import pytest
 from driver import program, read_all
-from server import Server, response
+from support.web import Web, response
 
 
 def opener(proxy):
@@ -141,7 +141,7 @@ def test_bytes_before_the_answer(proxy, echo):
 
 
 def test_tls_through_the_tunnel(proxy):
-    with Server(tls=True) as web:
+    with Web(tls=True) as web:
         web.put("/", response(body=b"sealed"))
         p = proxy(web.here)
         context = ssl.create_default_context()

@@ -1,14 +1,12 @@
 """Plays each scene of scenes.c: the engine's own API on real sandboxes."""
 
-import os
 import subprocess
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-BUILD = Path(os.environ.get("RETORT_BIN", ROOT / "build" / "retort")).parent
-SCENES = BUILD / "tests" / "engine" / "engine-scenes"
+from support.retort import BUILD, driver
+
+SCENES = driver("engine/engine-scenes", shipped=True)
 
 
 def names():

@@ -6,23 +6,23 @@
 
 Run by an ordinary user, the suite has the one mode that user can have. RETORT_BIN names another
 program than build/retort. The guests are started ahead of their turn, a few at a time, since most
-of one's life is waiting; RETORT_ESCAPE_JOBS=1 has them one after the other.
+of one's life is waiting; RETORT_ESCAPE_JOBS=1 has them one after the other. Those that need nothing
+from the host share one server for each mode.
 """
 
+import contextlib
 import importlib.util
 import os
 import platform
-import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+import outside
+
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE))
-
-import outside  # noqa: E402
-
 NOT_GUESTS = {"conftest.py", "guest.py", "outside.py"}
 JOBS = int(os.environ.get("RETORT_ESCAPE_JOBS", (os.cpu_count() or 1) + 1))
 
@@ -71,9 +71,25 @@ class GuestItem(pytest.Item):
 class Crew:
     def __init__(self, items):
         self.pool = ThreadPoolExecutor(JOBS)
-        self.futures = {
-            i.nodeid: self.pool.submit(outside.examine, i.module, i.name) for i in items
-        }
+        self.houses, self.opening, self.stack = {}, threading.Lock(), contextlib.ExitStack()
+        self.futures = {i.nodeid: self.pool.submit(self.examine, i.module, i.name) for i in items}
+
+    def examine(self, module, mode):
+        if hasattr(module, "check"):
+            with outside.Box(mode) as box:
+                module.check(box)
+        else:
+            self.house(mode).examine(module)
+
+    def house(self, mode):
+        with self.opening:
+            if mode not in self.houses:
+                self.houses[mode] = self.stack.enter_context(outside.House(mode))
+            return self.houses[mode]
+
+    def close(self):
+        self.pool.shutdown(wait=True, cancel_futures=True)
+        self.stack.close()
 
 
 def start_crew(session):
@@ -83,4 +99,4 @@ def start_crew(session):
 
 def pytest_sessionfinish(session):
     if crew := session.__dict__.get("escape_crew"):
-        crew.pool.shutdown(wait=True, cancel_futures=True)
+        crew.close()

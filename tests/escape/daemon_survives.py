@@ -26,4 +26,4 @@ def check(box):
     live.wait_for("up")
     until(lambda: processes_with(word), "the daemon to start")
     holds(live.end() == 0, f"exit {live.process.returncode}: {live.output[-800:]!r}")
-    until(lambda: not processes_with(word), "the daemon to be gone", 1)
+    until(lambda: not processes_with(word), "the daemon to be gone")

@@ -16,7 +16,7 @@ while True:
 
 def check(box):
     run = box.run(
-        plain(GUEST), flags=["--timeout", "2", "--grace", "0.5", "--output", "1M"], seconds=20
+        plain(GUEST), flags=["--timeout", "2", "--grace", "0.5", "--output", "1M"]
     )
     holds(run.exit == 124, f"exit {run.exit}: {run.brief()}")
     holds(run.peak_kb < 300_000, f"the program held {run.peak_kb} kB")

@@ -31,7 +31,7 @@ report(
 
 def check(box):
     run = box.run(
-        cell(GUEST), plain("print('alive')"), flags=["--tmp", "16M", "--timeout", "20"], seconds=30
+        cell(GUEST), plain("print('alive')"), flags=["--tmp", "16M", "--timeout", "100"]
     )
     holds(run.exit == 0, run.brief())
     same(run.report, {"files": "ENOSPC", "links": "ENOSPC", "more": "ENOSPC"})

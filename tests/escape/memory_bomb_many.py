@@ -24,7 +24,6 @@ def check(box):
         cell(GUEST),
         plain("print('alive')"),
         flags=["--memory", "256M", "--keep-going", "--timeout", "8"],
-        seconds=25,
     )
     holds(
         "memory" in run.outcome(0)["limits_hit"] or run.report.get("killed"),

@@ -32,7 +32,6 @@ def check(box):
         cell(GUEST),
         plain("open('/workspace/after.txt', 'w').write('x')"),
         flags=["--out", out],
-        seconds=25,
     )
     same(run.report, {"depth": 10_000})
     same(run.statuses(), ["ok", "ok"], "outcomes")

@@ -11,7 +11,7 @@ open("/workspace/d/" + os.path.basename(DECOY), "w").write("mine")
 if os.fork() == 0:
     os.setsid()
     os.chdir("/workspace")
-    end = time.monotonic() + 8
+    end = time.monotonic() + 1000
     os.symlink(os.path.dirname(DECOY), "link")
     while time.monotonic() < end:
         os.rename("d", "kept")
@@ -27,7 +27,7 @@ def check(box):
     decoy, secret = box.decoy()
     out = box.dir("out")
     steps = [plain("import time; time.sleep(0.02)") for _ in range(30)]
-    run = box.run(cell(GUEST, DECOY=str(decoy)), *steps, flags=["--out", out], seconds=25)
+    run = box.run(cell(GUEST, DECOY=str(decoy)), *steps, flags=["--out", out])
     holds(run.exit == 0, run.brief())
     for p in out.rglob("*"):
         holds(not p.is_symlink(), f"{p} is a link")

@@ -16,7 +16,7 @@ open("/workspace/real.txt", "w").write("real")
 
 def check(box):
     out = box.dir("out")
-    run = box.run(cell(GUEST), flags=["--out", out], seconds=15)
+    run = box.run(cell(GUEST), flags=["--out", out])
     same(run.exit, 0, "exit status")
     same(sorted(p.name for p in out.iterdir()), ["real.txt"], "what the host has")
     same(sorted(run.files()), ["real.txt"], "files reported")

@@ -19,7 +19,7 @@ report(many=made > 1000, why=why)
 
 def check(box):
     out = box.dir("out")
-    run = box.run(cell(GUEST), flags=["--out", out, "--artifacts", "50"], seconds=30)
+    run = box.run(cell(GUEST), flags=["--out", out, "--artifacts", "50"])
     said = run.report
     holds(said.get("many") and said["why"] in ("ok", "ENOSPC"), f"reported {said}")
     holds("artifact_count" in run.outcome()["limits_hit"], f"limits hit: {run.outcome()}")

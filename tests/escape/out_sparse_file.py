@@ -23,7 +23,7 @@ report(
 def check(box):
     out = box.dir("out")
     run = box.run(
-        cell(GUEST), flags=["--out", out, "--disk", "256M", "--artifact-size", "1M"], seconds=15
+        cell(GUEST), flags=["--out", out, "--disk", "256M", "--artifact-size", "1M"]
     )
     same(run.report, {"refused": "EFBIG", "seek": "EFBIG", "size": 200 << 20, "blocks": 0})
     found = run.files()["huge.bin"]

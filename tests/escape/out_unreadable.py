@@ -23,7 +23,6 @@ def check(box):
         plain("import os; os.chmod('/workspace', 0); print('alive')"),
         plain("print('still')"),
         flags=["--out", out, "--keep-going"],
-        seconds=15,
     )
     same(run.statuses(), ["ok", "ok", "ok"], "outcomes")
     same([run.text(1), run.text(2)], ["alive\n", "still\n"], "the next cells")

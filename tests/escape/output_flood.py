@@ -13,7 +13,7 @@ for _ in range(10 * 1024):
 
 
 def check(box):
-    run = box.run(cell(GUEST), flags=["--timeout", "2", "--output", "1M"], seconds=20)
+    run = box.run(cell(GUEST), flags=["--timeout", "2", "--output", "1M"])
     same([run.status(), run.exit], ["timeout", 124], "outcome and exit status")
     holds("output" in run.outcome()["limits_hit"], f"limits hit: {run.outcome()}")
     holds(len(run.stdout) < 4 << 20, f"the document has {len(run.stdout)} bytes")

@@ -1,7 +1,9 @@
 """The host's side of an escape test: runs the real program, reads its answer, keeps what it needs.
 
 A guest file holds either GUEST (one cell) and EXPECT (what it must report), or check(box) where
-something has to be prepared on the host or looked at from there afterwards. Both end up here.
+something has to be prepared on the host or looked at from there afterwards. Both end up here. A
+GUEST runs in a fresh session of the one server that all of them share; a check starts `retort run`
+as often as it likes.
 """
 
 import contextlib
@@ -19,6 +21,8 @@ import time
 from pathlib import Path
 
 from guest import PRELUDE
+from support.retort import SECONDS, SOON
+from support.server import Server
 
 REPO = Path(__file__).resolve().parents[2]
 PROGRAM = Path(os.environ.get("RETORT_BIN", REPO / "build" / "retort"))
@@ -109,13 +113,7 @@ class Run:
 
     @property
     def report(self):
-        """Everything report() said, in one dict."""
-        said = {}
-        for line in self.text().splitlines():
-            if line.startswith("{"):
-                with contextlib.suppress(ValueError):
-                    said.update(json.loads(line))
-        return said
+        return reported(self.text())
 
     def said(self):
         """What the program itself had to say."""
@@ -156,7 +154,7 @@ class Live:
         with self.grew:
             self.grew.notify_all()
 
-    def wait_for(self, word, seconds=20):
+    def wait_for(self, word, seconds=60):
         word, end = word.encode(), time.monotonic() + seconds
         with self.grew:
             while word not in self.output:
@@ -166,14 +164,9 @@ class Live:
                 self.grew.wait(min(left, 0.2))
 
     def report(self):
-        said = {}
-        for line in self.output.decode(errors="replace").splitlines():
-            if line.startswith("{"):
-                with contextlib.suppress(ValueError):
-                    said.update(json.loads(line))
-        return said
+        return reported(self.output.decode(errors="replace"))
 
-    def end(self, seconds=20):
+    def end(self, seconds=60):
         self.process.wait(seconds)
         self.reader.join(seconds)
         return self.process.returncode
@@ -270,7 +263,7 @@ class Box:
         env=None,
         cwd=None,
         stdin=subprocess.DEVNULL,
-        seconds=40,
+        seconds=SECONDS,
         prefix=(),
         **kw,
     ):
@@ -380,7 +373,7 @@ class Island:
         return ["nsenter", f"--net=/proc/{pid}/ns/net", "--"]
 
 
-def until(condition, what, seconds=5):
+def until(condition, what, seconds=SOON):
     end = time.monotonic() + seconds
     while True:
         with contextlib.suppress(OSError):
@@ -440,15 +433,43 @@ def expected(value, mode):
     return value
 
 
-def examine(module, mode):
-    """One guest, one mode."""
-    with Box(mode) as box:
-        if hasattr(module, "check"):
-            module.check(box)
-            return
-        run = box.run(cell(module.GUEST), flags=getattr(module, "FLAGS", []))
-        want = expected(module.EXPECT, mode)
-        if run.report != want and run.exit != 0:
-            raise Failed(f"it reported {run.report!r}\nexpected {want!r}\n{run.brief()}")
-        same(run.report, want)
-        same(run.status(), "ok", "outcome")
+class House(Server):
+    """The server that guests share; it runs as the user of its mode."""
+
+    def __init__(self, mode):
+        super().__init__("--preload", "", "--ready", "2", small=False)
+        self.box = Box(mode)
+
+    def __enter__(self):
+        self.box.__enter__()
+        self.box.own(self.files)
+        self.env = self.box.env()
+        return super().__enter__()
+
+    def __exit__(self, *exc):
+        with self.box:
+            super().__exit__(*exc)
+
+    def command(self):
+        return [*self.box.become(), *super().command()]
+
+    def examine(self, module):
+        """One guest: what it reported, compared with what its file expects."""
+        with self.client() as client:
+            done = client.post("/v1/execute", {"code": PRELUDE + module.GUEST})
+        holds(done.status == 200, f"the server answered {done!r}\n{self.log()}")
+        got, want = reported(done.json["stdout"]), expected(module.EXPECT, self.box.mode)
+        if got != want and done.json["status"] != "ok":
+            raise Failed(f"it reported {got!r}\nexpected {want!r}\n{str(done.json)[-3000:]}")
+        same(got, want)
+        same(done.json["status"], "ok", "outcome")
+
+
+def reported(text):
+    """Everything report() said, in one dict."""
+    said = {}
+    for line in text.splitlines():
+        if line.startswith("{"):
+            with contextlib.suppress(ValueError):
+                said.update(json.loads(line))
+    return said

@@ -28,4 +28,4 @@ def check(box):
     until(lambda: processes_with(word), "the guest's process to show up")
     os.kill(live.process.pid, signal.SIGKILL)
     live.process.wait()
-    until(lambda: not processes_with(word), "every process of the guest to be gone", 1)
+    until(lambda: not processes_with(word), "every process of the guest to be gone")

@@ -19,7 +19,6 @@ def check(box):
         plain(GUEST),
         plain("print('kept' in globals())"),
         flags=["--timeout", "1", "--grace", "0.3", "--keep-going"],
-        seconds=15,
     )
     same([run.status(0), run.outcome(0)["state_lost"], run.exit], ["timeout", True, 124], "outcome")
     same(run.outcome(0)["limits_hit"], ["wall_time"], "limits hit")

@@ -25,7 +25,6 @@ def check(box):
         plain(GUEST),
         plain("print(open('kept.txt').read())"),
         flags=["--timeout", "1", "--grace", "0.3", "--keep-going"],
-        seconds=15,
     )
     same([run.status(0), run.outcome(0)["state_lost"], run.exit], ["timeout", True, 124], "outcome")
     same(run.text(1), "kept\n", "the next cell")

@@ -4,7 +4,7 @@ Without its line the interpreter is lost to the server, which says so and does n
 """
 
 from guest import WIRE
-from outside import cell, holds, plain
+from outside import cell, plain, same
 
 GUEST = (
     WIRE
@@ -12,7 +12,7 @@ GUEST = (
 for s in own_sockets():
     s.shutdown(socket.SHUT_RDWR)
 os.closerange(0, 256)
-end = time.monotonic() + 20
+end = time.monotonic() + 1000
 while time.monotonic() < end:
     pass
 """
@@ -24,10 +24,5 @@ def check(box):
         cell(GUEST),
         plain("print('alive')"),
         flags=["--keep-going", "--timeout", "3", "--grace", "0.5"],
-        seconds=15,
     )
-    holds(run.exit in (1, 3, 124), f"exit {run.exit}: {run.brief()}")
-    holds(run.status(0) in ("died", "timeout", "session_lost"), f"outcomes: {run.statuses()}")
-    holds(
-        run.status(0) == "session_lost" or run.text(1) == "alive\n", f"the next cell: {run.brief()}"
-    )
+    same([run.exit, run.statuses(), run.text(1)], [1, ["died", "ok"], "alive\n"], "both cells")

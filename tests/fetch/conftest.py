@@ -1,23 +1,15 @@
 import os
 import subprocess
-from pathlib import Path
 
 import pytest
-from server import Server
 
-ROOT = Path(__file__).resolve().parents[2]
-BUILD = Path(os.environ.get("RETORT_BIN", ROOT / "build" / "retort")).parent
-
-
-def program(name):
-    """A driver, with sanitizers where that build is there."""
-    asan = BUILD / "asan" / "tests" / name
-    return asan if asan.exists() else BUILD / "tests" / name
+from support.retort import driver
+from support.web import Web
 
 
 @pytest.fixture(scope="session")
 def web():
-    with Server() as server:
+    with Web() as server:
         yield server
 
 
@@ -25,7 +17,7 @@ def web():
 def fetch(tmp_path):
     def run(*urls, expect=0, env=None, **options):
         out = tmp_path / "out"
-        command = [program("fetch/fetch-driver"), "--out", out]
+        command = [driver("fetch/fetch-driver"), "--out", out]
         for name, value in options.items():
             command += [f"--{name}", str(value)]
         done = subprocess.run([*command, *urls], capture_output=True, text=True, timeout=60,

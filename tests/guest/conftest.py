@@ -1,11 +1,6 @@
-import pathlib
-import sys
-
 import pytest
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent))
-
-from harness import Kernel, Zygote  # noqa: E402
+from harness import Kernel, Zygote
 
 
 @pytest.fixture(scope="session")

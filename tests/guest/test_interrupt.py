@@ -1,17 +1,29 @@
 """SIGINT: ends a cell, touches nothing else."""
 
 import time
+from pathlib import Path
 
 import pytest
 
+from support.retort import wait_until
 
-def interrupted(kernel, code, after=0.15):
+BEGUN = "open('begun', 'w').close()"
+
+
+def start(kernel, code):
+    """Returns when the code has left its mark, and is most likely in the middle of what comes next."""
+    mark = Path(kernel.folder, "begun")
+    mark.unlink(missing_ok=True)
     kernel.start(code)
-    time.sleep(after)
+    wait_until(mark.exists, "the cell to begin")
+    time.sleep(0.1)
+
+
+def interrupted(kernel, code):
+    """finish() does not wait for as long as any of the cells would go on."""
+    start(kernel, code)
     kernel.interrupt()
-    cell = kernel.finish(5)
-    assert cell.seconds < 2
-    return cell
+    return kernel.finish()
 
 
 @pytest.mark.parametrize("code", [
@@ -27,7 +39,7 @@ def interrupted(kernel, code, after=0.15):
     "import sys\nx = 1\nwhile True:\n    print('o'); print('e', file=sys.stderr); display(1)",
 ])
 def test_cell_ends_and_state_stays(kernel, code):
-    cell = interrupted(kernel, code)
+    cell = interrupted(kernel, code.replace("x = 1", "x = 1; " + BEGUN))
     assert cell.status == 2
     assert (cell.error["name"], cell.error["text"]) == ("KeyboardInterrupt", "")
     assert cell.error["frames"][0][0] == "<cell 1>"
@@ -35,13 +47,13 @@ def test_cell_ends_and_state_stays(kernel, code):
 
 
 def test_interrupted_await_does_not_go_on(kernel):
-    interrupted(kernel, "import asyncio\nprint('first')\nawait asyncio.sleep(0.3)\nprint('rest')")
+    interrupted(kernel, f"import asyncio\nprint('first')\n{BEGUN}\nawait asyncio.sleep(0.3)\nprint('rest')")
     cell = kernel.run("await asyncio.sleep(0.4)\nprint('second')")
     assert cell.out == "second\n"
 
 
 def test_bash_cell(kernel):
-    cell = interrupted(kernel, "%%bash\nsleep 30 | cat\necho never")
+    cell = interrupted(kernel, "%%bash\ntouch begun\nsleep 30 | cat\necho never")
     assert cell.status == 2
     assert cell.out == ""
     assert kernel.run("!ps -e -o args | grep '[s]leep 30$'").out == ""
@@ -65,15 +77,15 @@ def test_late_interrupt_hits_nothing(kernel):
 
 
 def test_code_may_catch_it(kernel):
-    cell = interrupted(kernel, "import time\ntry:\n    time.sleep(30)\n"
+    cell = interrupted(kernel, f"import time\ntry:\n    {BEGUN}\n    time.sleep(30)\n"
                                "except KeyboardInterrupt:\n    print('caught')")
     assert (cell.status, cell.out) == (0, "caught\n")
 
 
 def test_while_the_server_is_slow(kernel):
     kernel.lag = 0.02
-    cell = interrupted(kernel, "import sys\nfor i in range(10**9):\n    display(i)\n    print(i)\n"
-                               "    print(i, file=sys.stderr)", 0.3)
+    cell = interrupted(kernel, f"import sys\n{BEGUN}\nfor i in range(10**9):\n    display(i)\n    print(i)\n"
+                               "    print(i, file=sys.stderr)")
     assert cell.status == 2
     kernel.lag = 0
     shown = [int(d["text/plain"]) for d in cell.of("display")]
@@ -85,17 +97,15 @@ def test_while_the_server_is_slow(kernel):
 def test_own_handler(kernel):
     kernel.run("import signal, time\nhits = []\n"
                "signal.signal(signal.SIGINT, lambda *a: hits.append(1));")
-    kernel.start("time.sleep(0.4)\nlen(hits)")
-    time.sleep(0.1)
+    start(kernel, BEGUN + "\nwhile not hits: time.sleep(0.01)\nlen(hits)")
     kernel.interrupt()
     assert kernel.finish().value == "1"
 
 
 def test_volleys(kernel):
     for n in range(6):
-        kernel.start("x = %d\nimport time\ntime.sleep(30)" % n)
-        time.sleep(0.03)
+        start(kernel, f"x = {n}\n{BEGUN}\nimport time\ntime.sleep(30)")
         for _ in range(20):
             kernel.interrupt()
-        assert kernel.finish(5).status == 2
+        assert kernel.finish().status == 2
     assert kernel.run("x").value == "5"

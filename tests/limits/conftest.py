@@ -1,12 +1,8 @@
-import sys
 import time
-from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-import retort
+from support import retort
 
 ANSWERS = 1500
 ANSWER = "import time; print('answer', time.monotonic()); time.sleep(0.08)"

@@ -4,7 +4,7 @@ import os
 import secrets
 import signal
 
-import retort
+from support import retort
 
 SPREAD = """
 import os, subprocess, sys
@@ -34,7 +34,7 @@ def test_nothing_outlives_its_session():
         retort.wait_until(lambda: len(retort.with_word(mark)) > COUNT, "the children")
         os.kill(live.pid, signal.SIGINT)
         assert live.wait() == 130
-    retort.wait_until(lambda: not retort.with_word(mark), "the end of every child", 5)
+    retort.wait_until(lambda: not retort.with_word(mark), "the end of every child")
 
 
 def test_nothing_outlives_a_killed_interpreter():

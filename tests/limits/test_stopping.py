@@ -2,7 +2,7 @@
 
 import pytest
 
-import retort
+from support import retort
 
 SETUP = "open('kept.txt', 'w').write('kept'); x = 5"
 AFTER = "print('x' in globals(), open('kept.txt').read())"

@@ -17,6 +17,8 @@ import subprocess
 import tempfile
 import time
 
+from support.retort import SECONDS
+
 PROGRAM = shutil.which("chromium")
 FLAGS = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
          "--disable-extensions", "--disable-background-networking", "--disable-component-update",
@@ -35,7 +37,6 @@ frame.srcdoc = %(html)s;
 document.body.append(frame);
 const say = (message) => frame.contentWindow.postMessage({ jsonrpc: "2.0", ...message }, "*");
 </script>"""
-SECONDS = 30
 
 
 class Browser:

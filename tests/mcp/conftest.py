@@ -1,20 +1,6 @@
-import sys
-from pathlib import Path
-
 import pytest
 
-tests = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(tests), str(tests / "serve"), str(tests / "mcp")]
-
-from client import Legacy, Modern  # noqa: E402
-from server import Server  # noqa: E402
-
-
-@pytest.fixture(scope="module")
-def server(request):
-    """The server of a module; FLAGS in the module adds to its settings."""
-    with Server(*getattr(request.module, "FLAGS", ())) as one:
-        yield one
+from support.mcp import Legacy, Modern
 
 
 @pytest.fixture

@@ -3,8 +3,9 @@
 import jsonschema
 import pytest
 
-from client import Legacy, Modern, text_of
-from server import Server
+from support import retort
+from support.mcp import Legacy, Modern, text_of
+from support.server import Server
 from test_approval import ELICITS, ID, Person, client_of, executions, value, yes
 
 CONFIG = """
@@ -182,18 +183,15 @@ def test_decided_once(server):
 
 
 def test_run_out_of_time(server):
-    import time
     client, session = plain(Modern, server), session_in(server, "brief")
     call = {"code": "1", "session_id": session}
     late, unused = waits(client.call("run_code", **call)), None
-    time.sleep(1.1)
-    assert get(server, late)["state"] == "expired"
+    retort.wait_until(lambda: get(server, late)["state"] == "expired", "the end of its time")
     decide(server, late, status=409)
     unused = waits(client.call("run_code", **call))
     assert unused != late
     decide(server, unused)
-    time.sleep(1.1)
-    assert get(server, unused)["state"] == "expired"
+    retort.wait_until(lambda: get(server, unused)["state"] == "expired", "the end of its time")
     assert waits(client.call("run_code", **call)) not in (late, unused)
     assert executions(server, session) == []
 

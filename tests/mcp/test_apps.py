@@ -6,7 +6,7 @@ import re
 
 import pytest
 from browser import PROGRAM, Browser
-from client import Legacy, Modern
+from support.mcp import Legacy, Modern
 
 pytestmark = pytest.mark.once
 

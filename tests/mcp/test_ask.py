@@ -4,11 +4,12 @@ import threading
 
 import pytest
 
-from client import Legacy, Modern, RpcError, text_of
-from server import Server
+from support import retort
+from support.mcp import Legacy, Modern, RpcError, text_of
+from support.server import Server
 
 pytestmark = pytest.mark.once
-FLAGS = ["--conformance-fixtures"]
+BINARY = retort.CONFORMANCE
 FORM = "elicitation/create"
 ALL = {"elicitation": {}, "sampling": {}, "roots": {}}
 PARAMS = -32602
@@ -245,7 +246,7 @@ def test_a_long_history_of_answers_has_an_end(caller):
 
 
 def test_a_state_is_for_one_key():
-    server = Server("--conformance-fixtures")
+    server = Server(program=BINARY)
     keys = [server.keys("create", "--tenant", tenant, "--quiet").strip() for tenant in ("ann", "ann", "bob")]
     with server:
         ann, other, bob = (Modern(server, key=key, capabilities=ALL) for key in keys)

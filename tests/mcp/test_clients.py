@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-import retort
-from pipes import SMALL
-from server import Server
+from support import retort
+from support.stdio import SMALL
+from support.server import Server
 
 MODULES = Path(os.environ.get("RETORT_NPM", retort.REPO / "build/npm"))
 NODE = MODULES / "node_modules/.bin/node"

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-import retort
-from client import Legacy, RpcError
-from server import Server
+from support import retort
+from support.mcp import Legacy, RpcError
+from support.server import Server
 
 pytestmark = pytest.mark.once
-FLAGS = ["--conformance-fixtures"]
+BINARY = retort.CONFORMANCE
 MODULES = Path(os.environ.get("RETORT_NPM", retort.REPO / "build/npm")) / "node_modules"
 NEW = MODULES / "@modelcontextprotocol/conformance/dist/index.js"
 OLD = MODULES / "conformance-old/dist/index.js"

@@ -2,10 +2,11 @@
 
 import pytest
 
-from client import LOG_KEY, Legacy, Modern, RpcError, text_of
+from support import retort
+from support.mcp import LOG_KEY, Legacy, Modern, RpcError, text_of
 
 pytestmark = pytest.mark.once
-FLAGS = ["--conformance-fixtures"]
+BINARY = retort.CONFORMANCE
 LOGGED, PROGRESS = "notifications/message", "notifications/progress"
 
 

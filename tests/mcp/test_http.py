@@ -4,10 +4,11 @@ import base64
 import json
 
 import pytest
-from client import CAPABILITIES_KEY, LEGACY, MODERN, VERSION_KEY, Legacy, Modern, header_text
-from server import Server
+from support import retort
+from support.mcp import CAPABILITIES_KEY, LEGACY, MODERN, VERSION_KEY, Legacy, Modern, header_text
+from support.server import Server
 
-FLAGS = ["--conformance-fixtures"]
+BINARY = retort.CONFORMANCE
 INVALID, NO_METHOD, PARAMS, HEADER, CAPABILITY, VERSION = -32600, -32601, -32602, -32020, -32021, -32022
 
 

@@ -1,8 +1,8 @@
 """Who may use /mcp: keys, pages of browsers, and where clients get tokens."""
 
 import pytest
-from client import Legacy, Modern
-from server import Server, refusal
+from support.mcp import Legacy, Modern
+from support.server import Server, refusal
 
 PAGE = "https://app.example"
 WELL_KNOWN = "/.well-known/oauth-protected-resource"

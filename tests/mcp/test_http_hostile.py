@@ -4,10 +4,11 @@ import contextlib
 import json
 
 import pytest
-from client import LEGACY, MODERN, Legacy, Modern
-from server import Server, answers
+from support import retort
+from support.mcp import LEGACY, MODERN, Legacy, Modern
+from support.server import Server, answers
 
-FLAGS = ["--conformance-fixtures"]
+BINARY = retort.CONFORMANCE
 PARSE, INVALID = -32700, -32600
 
 
@@ -148,6 +149,8 @@ def test_a_client_that_goes_at_any_moment(server, legacy):
             pass
         with contextlib.closing(Modern(server).shoot("tools/call", {"name": "test_tool_with_progress"})):
             pass
+    assert legacy.request("ping") == {}
+    server.check_alive()
 
 
 # --- many ---
@@ -251,7 +254,7 @@ def test_a_client_that_does_not_read_is_not_waited_for(server, legacy):
 
 
 def test_the_server_ends_well_with_all_that():
-    with Server(*FLAGS) as server:
+    with Server(program=BINARY) as server:
         clients = [Legacy(server).initialize() for _ in range(10)]
         streams = [c.listen() for c in clients]
         sockets = [c.shoot("tools/call", {"name": "test_tool_with_progress", "_meta": {"progressToken": 1}})

@@ -4,11 +4,11 @@ import contextlib
 import socket
 
 import pytest
-import retort
-from client import Legacy, Modern, text_of
-from server import Server, together
+from support import retort
+from support.mcp import Legacy, Modern, text_of
+from support.server import Server, together
 
-FLAGS = ["--conformance-fixtures"]
+BINARY = retort.CONFORMANCE
 TOKEN = {"_meta": {"progressToken": "p"}}
 LONG = "import time\nfor i in range(600): time.sleep(0.1)"
 
@@ -181,7 +181,7 @@ def test_a_modern_client_that_goes_has_cancelled(server, modern, how):
     s = modern.shoot("tools/call", run(LONG))
     retort.wait_until(lambda: running(server) - before, "the code runs")
     s.shutdown(socket.SHUT_WR if how == "half" else socket.SHUT_RDWR)
-    retort.wait_until(lambda: not running(server) - before, "the code is interrupted", 20)
+    retort.wait_until(lambda: not running(server) - before, "the code is interrupted")
     s.close()
 
 
@@ -190,7 +190,7 @@ def test_so_has_one_that_has_read_some(server, modern):
     exchange = modern.begin("tools/call", run(LONG))
     assert exchange.streams
     exchange.close()
-    retort.wait_until(lambda: not running(server) - before, "the code is interrupted", 20)
+    retort.wait_until(lambda: not running(server) - before, "the code is interrupted")
 
 
 def test_a_legacy_client_that_goes_has_not(legacy):
@@ -221,7 +221,7 @@ def test_cancelled_calls_are_not_answered(server, legacy):
     legacy.cancel("c")
     reply = exchange.reply()
     assert not [m for m in reply.messages if "method" not in m]
-    retort.wait_until(lambda: not running(server) - before, "the code is interrupted", 20)
+    retort.wait_until(lambda: not running(server) - before, "the code is interrupted")
 
 
 def test_an_id_is_free_again_when_its_call_has_ended(legacy):
@@ -242,7 +242,7 @@ def test_calls_of_a_session_run_side_by_side(legacy):
 
 
 def test_streams_end_with_the_server():
-    with Server(*FLAGS) as server:
+    with Server(program=BINARY) as server:
         client = Legacy(server).initialize()
         beside = client.listen()
         next(beside.events())
@@ -255,7 +255,7 @@ def test_streams_end_with_the_server():
 
 
 def test_calls_under_way_end_with_the_server():
-    with Server(*FLAGS, "--drain", "0") as server:
+    with Server("--drain", "0", program=BINARY) as server:
         client, modern = Legacy(server).initialize(), Modern(server)
         params = {**tool("test_tool_with_progress"), **TOKEN}
         calls = [c.begin("tools/call", params) for c in (client, modern)]

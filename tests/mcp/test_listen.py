@@ -4,11 +4,12 @@ import threading
 
 import pytest
 
-from client import Legacy, Modern, RpcError
-from server import Server
+from support import retort
+from support.mcp import Legacy, Modern, RpcError
+from support.server import Server
 
 pytestmark = pytest.mark.once
-FLAGS = ["--conformance-fixtures"]
+BINARY = retort.CONFORMANCE
 ID = "io.modelcontextprotocol/subscriptionId"
 TOOLS, PROMPTS = "notifications/tools/list_changed", "notifications/prompts/list_changed"
 ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
@@ -116,7 +117,7 @@ def test_the_modern_era_has_none_of_these(modern):
 
 
 def test_a_server_that_ends_says_so():
-    with Server("--conformance-fixtures") as server:
+    with Server(program=BINARY) as server:
         exchange, messages, _ = listen(Modern(server), id="mine", toolsListChanged=True)
         with exchange:
             ending = threading.Thread(target=server.stop)

@@ -12,8 +12,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
-import retort
-from client import CAPABILITIES_KEY, MODERN, VERSION_KEY
+from support import retort
+from support.mcp import CAPABILITIES_KEY, MODERN, VERSION_KEY
 
 ROOT = Path(__file__).resolve().parents[2]
 MCPB = ROOT / "build" / "npm" / "node_modules" / ".bin" / "mcpb"

@@ -1,7 +1,7 @@
 """Prompts, and the completion of their arguments and of templates' variables."""
 
 import pytest
-from client import RpcError
+from support.mcp import RpcError
 
 pytestmark = pytest.mark.once
 

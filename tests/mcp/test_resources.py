@@ -5,8 +5,8 @@ from contextlib import ExitStack
 from urllib.parse import quote
 
 import pytest
-import retort
-from client import Legacy, Modern, RpcError
+from support import retort
+from support.mcp import Legacy, Modern, RpcError
 
 pytestmark = pytest.mark.once
 

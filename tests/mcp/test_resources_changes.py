@@ -1,8 +1,8 @@
 """Whoever subscribed hears what changes in a workspace; of another tenant nobody hears, or reads, anything."""
 
 import pytest
-from client import META, Legacy, Modern, RpcError
-from server import Server
+from support.mcp import META, Legacy, Modern, RpcError
+from support.server import Server
 
 pytestmark = pytest.mark.once
 

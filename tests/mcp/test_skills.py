@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from client import RpcError
+from support.mcp import RpcError
 
 pytestmark = pytest.mark.once
 

@@ -7,9 +7,9 @@ import threading
 
 import pytest
 
-import retort
-from client import LEGACY, MODERN, RpcError, text_of
-from pipes import Local
+from support import retort
+from support.mcp import LEGACY, MODERN, RpcError, text_of
+from support.stdio import Local
 
 
 @pytest.fixture(scope="module")
@@ -257,7 +257,7 @@ def test_files_for_input_and_output(tmp_path):
                               timeout=retort.SECONDS)
     assert done.returncode == 0 and done.stderr == b""
     assert [json.loads(line)["id"] for line in open(tmp_path / "out")] == list(range(50))
-    done = subprocess.run([retort.PROGRAM, "mcp"], stdin=subprocess.DEVNULL, capture_output=True, timeout=10)
+    done = subprocess.run([retort.PROGRAM, "mcp"], stdin=subprocess.DEVNULL, capture_output=True, timeout=retort.SECONDS)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 

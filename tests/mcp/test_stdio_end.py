@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-import retort
-from client import text_of
-from pipes import NOBODY, Local, users
+from support import retort
+from support.mcp import text_of
+from support.stdio import NOBODY, Local, users
 
 BUSY = "open('running', 'w').close()\nwhile True:\n    try:\n        while True: pass\n    except BaseException: pass"
 
@@ -39,14 +39,14 @@ def busy(client):
 def test_an_end_in_the_middle_of_a_call(how):
     with Local() as c:
         busy(c)
-        c.leave(how, seconds=10)
+        c.leave(how)
 
 
 @pytest.mark.parametrize("how", [None, signal.SIGKILL], ids=["eof", "kill"])
 def test_the_same_for_an_ordinary_user(how):
     with Local(user=users()[-1]) as c:
         busy(c)
-        c.leave(how, seconds=10)
+        c.leave(how)
 
 
 def test_an_end_while_it_is_being_built():
@@ -89,7 +89,7 @@ def test_a_client_that_dies_with_its_pipes_held_open():
     family = [pid, *retort.below(pid)]
     assert len(family) > 1
     os.write(go, b"x")
-    client.wait(10)
+    client.wait(retort.SECONDS)
     retort.wait_until(lambda: not any(retort.is_alive(p) for p in family), "the end of all of them")
     for fd in (wait, go, hold, held):
         os.close(fd)

@@ -4,11 +4,12 @@ import time
 
 import pytest
 
-from client import Modern, RpcError, text_of
-from server import TIME, Server
+from support import retort
+from support.mcp import Modern, RpcError, text_of
+from support.server import TIME, Server
 
 pytestmark = pytest.mark.once
-FLAGS = ["--conformance-fixtures"]
+BINARY = retort.CONFORMANCE
 EXTENSION = "io.modelcontextprotocol/tasks"
 ABLE = {"extensions": {EXTENSION: {}}, "elicitation": {}}
 NO_SUCH, NOT_ABLE = -32602, -32021
@@ -24,7 +25,7 @@ def get(client, task):
 
 
 def wait(client, task, *statuses):
-    until = time.monotonic() + 30
+    until = time.monotonic() + retort.SECONDS
     while (seen := get(client, task))["status"] not in statuses:
         assert time.monotonic() < until, seen
         time.sleep(0.02)
@@ -142,7 +143,7 @@ def test_who_cannot_be_asked_is_not_asked_in_a_task(server):
 
 
 def test_a_task_is_for_one_key():
-    server = Server("--conformance-fixtures")
+    server = Server(program=BINARY)
     keys = [server.keys("create", "--tenant", tenant, "--quiet").strip() for tenant in ("ann", "ann", "bob")]
     with server:
         ann, other, bob = (Modern(server, key=key, capabilities=ABLE) for key in keys)

@@ -1,7 +1,7 @@
 """The tool sets of other systems, each below /mcp under its own name."""
 
 import pytest
-from client import Legacy, Modern
+from support.mcp import Legacy, Modern
 
 SETS = {
     "qwen": {"code_interpreter", "python_executor"},

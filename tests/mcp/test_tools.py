@@ -7,8 +7,8 @@ import re
 import threading
 
 import pytest
-from client import Legacy, Modern, text_of
-from server import Server
+from support.mcp import Legacy, Modern, text_of
+from support.server import Server
 
 NAMES = ["run_code", "run_shell", "get_execution", "interrupt_execution", "create_session",
          "list_sessions", "restart_session", "close_session", "list_files", "read_file",

@@ -6,7 +6,7 @@ import re
 import threading
 
 import pytest
-from client import text_of
+from support.mcp import text_of
 from test_tools import bad, body_of, links, ok, session_of
 
 FLAGS = ["--preload", "pandas,matplotlib.pyplot", "--memory", "800M", "--fetch-private"]

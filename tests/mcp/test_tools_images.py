@@ -5,7 +5,7 @@ import json
 import struct
 
 import pytest
-from client import Legacy, Modern, text_of
+from support.mcp import Legacy, Modern, text_of
 from test_tools import bad, body_of, execution_of, links, ok, session_of
 
 FLAGS = ["--preload", "matplotlib.pyplot", "--memory", "800M"]

@@ -2,11 +2,10 @@
 
 import re
 import threading
-import time
 
 import pytest
-import retort
-from client import META, Legacy, Modern, text_of
+from support import retort
+from support.mcp import META, Legacy, Modern, text_of
 from test_tools import bad, body_of, execution_of, ok, session_of
 
 FLAGS = ["--mcp-answer", "1"]
@@ -119,11 +118,11 @@ def test_a_task(server):
     client = Modern(server, capabilities=TASKS)
     result = client.call("run_code", code=COUNT.format(25))
     assert result["resultType"] == "task" and result["status"] == "working"
-    for _ in range(100):
-        task = client.request("tasks/get", {"taskId": result["taskId"]})
-        if task["status"] != "working":
-            break
-        time.sleep(0.1)
+    def get():
+        return client.request("tasks/get", {"taskId": result["taskId"]})
+
+    retort.wait_until(lambda: get()["status"] != "working", "the end of the task", retort.SECONDS)
+    task = get()
     assert task["status"] == "completed"
     assert "result: 'all done'" in text_of(task["result"])
     assert not task["result"]["isError"]
@@ -137,7 +136,7 @@ def test_a_task_is_cancelled(server):
     listed = text_of(Modern(server).call("list_sessions"))
     session = listed.split()[0]
     retort.wait_until(lambda: f"{session} | idle" in text_of(Modern(server).call("list_sessions")),
-                      "the interrupt", 5)
+                      "the interrupt")
 
 
 # --- cancelled ---
@@ -154,7 +153,7 @@ def test_cancelled_by_a_notice(server):
         with client.begin("tools/call", params("import time\nprint('on')\ntime.sleep(25)", "t"), id=77) as going:
             going.until("notifications/progress")
             client.cancel(77)
-            retort.wait_until(lambda: session_is_idle(client, session), "the interrupt", 5)
+            retort.wait_until(lambda: session_is_idle(client, session), "the interrupt")
         assert body_of(ok(client.call("run_code", code="x"))) == "result: 'kept'"
 
 
@@ -163,7 +162,7 @@ def test_cancelled_by_going_away(modern):
     going = modern.begin("tools/call", params("import time\nprint('on')\ntime.sleep(25)", "t", session_id=session))
     going.until("notifications/progress")
     going.close()
-    retort.wait_until(lambda: session_is_idle(modern, session), "the interrupt", 5)
+    retort.wait_until(lambda: session_is_idle(modern, session), "the interrupt")
     assert body_of(ok(modern.call("run_code", code="x", session_id=session))) == "result: 'kept'"
 
 
@@ -174,9 +173,9 @@ def test_waiting_may_be_cancelled(modern):
         going = threading.Thread(target=lambda: replies.append(client.ask("tools/call", {
             "name": "get_execution", "arguments": {"execution_id": begun, "wait_ms": 40000}}, id=5)))
         going.start()
-        time.sleep(0.3)
+        retort.wait_until(lambda: client.ask("ping", id=5).status == 400, "a call that has this id")
         client.cancel(5)
-        going.join(10)
+        going.join(retort.SOON)
         assert not going.is_alive()
     assert "| running |" in text_of(modern.call("get_execution", execution_id=begun))
     ok(modern.call("interrupt_execution", execution_id=begun))

@@ -1,6 +1,6 @@
 import pytest
 from driver import HELLO, TOOLS, drive
-from server import ModelServer
+from support.model_server import ModelServer
 
 
 @pytest.fixture(scope="session")

@@ -3,17 +3,8 @@
 import json
 import os
 import subprocess
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-BUILD = Path(os.environ.get("RETORT_BIN", ROOT / "build" / "retort")).parent
-
-
-def program(name):
-    """A driver, with sanitizers where that build is there."""
-    asan = BUILD / "asan" / "tests" / name
-    return asan if asan.exists() else BUILD / "tests" / name
-
+from support.retort import driver
 
 TOOLS = [{"name": "run_python", "description": "Runs code.",
           "schema": {"type": "object", "properties": {"code": {"type": "string"}}}}]
@@ -28,7 +19,7 @@ class Answers(list):
 
 def drive(document, env=None):
     """The driver's lines; nothing may be left open when it ends."""
-    done = subprocess.run([program("model/model-driver")], input=json.dumps(document),
+    done = subprocess.run([driver("model/model-driver")], input=json.dumps(document),
                           capture_output=True, text=True, timeout=60,
                           env={**os.environ, **(env or {})})
     assert done.returncode == 0 and done.stderr == "", done.stdout + done.stderr

@@ -6,13 +6,12 @@ import socket
 import ssl
 import threading
 import time
-from pathlib import Path
 
 import pytest
 from driver import HELLO, TOOLS, drive
-from server import ModelServer
+from support.model_server import ModelServer
+from support.web import CERTIFICATE
 
-CERTIFICATE = Path(__file__).parents[1] / "fetch" / "self-signed.pem"
 TURN = [{"text": "Let me see."}, {"python": "print(6*7)"}]
 CALL = {"type": "call", "name": "run_python", "args": {"code": "print(6*7)"}}
 

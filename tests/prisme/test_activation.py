@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from client import Legacy, Modern, RpcError, text_of
+from support.mcp import Legacy, Modern, RpcError, text_of
 
 FLAGS = ["--prisme-activation", "user_first", "--approval", "always_ask", "--approval-by", "approver",
          "--model-script", "-"]

@@ -3,8 +3,8 @@
 import json
 
 import pytest
-from client import Legacy, text_of
-from server import Server
+from support.mcp import Legacy, text_of
+from support.server import Server
 
 YES = {"action": "accept", "content": {"approve": True}}
 

@@ -5,7 +5,7 @@ import ssl
 import subprocess
 
 import pytest
-from server import Server, folder
+from support.server import Server, folder
 
 SOURCES = 'mtls:agent-factory, mtls:"CN=Storage Service,O=Example\\, Inc"=storage, token:by-token'
 

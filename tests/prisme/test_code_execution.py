@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from client import Legacy, Modern, text_of
+from support.mcp import Legacy, Modern, text_of
 
 FLAGS = ["--model-script", "-", "--prisme-timeout", "2"]
 HONEST = "It could not be computed: every try divided by zero."

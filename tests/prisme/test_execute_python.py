@@ -10,8 +10,8 @@ import zipfile
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-import retort
-from client import Legacy, Modern, text_of
+from support import retort
+from support.mcp import Legacy, Modern, text_of
 
 FLAGS = ["--fetch-private", "--memory", "1G"]
 DENIED = "not allowed by PYTHON_PACKAGES_WHITELIST_IMPORT"

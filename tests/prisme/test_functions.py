@@ -1,7 +1,7 @@
 """P30: functions are kept, by tenant and workspace, within limits."""
 
 import pytest
-from server import Server, together
+from support.server import Server, together
 
 SPACES, FUNCTIONS, NAME = 1000, 1000, 128
 

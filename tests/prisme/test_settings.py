@@ -12,7 +12,7 @@ import threading
 import time
 
 import pytest
-from server import Server, folder
+from support.server import Server, folder
 
 DENIED = "not allowed by PYTHON_PACKAGES_WHITELIST_IMPORT"
 

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-import retort
+from support import retort
 
 MODULES = Path(os.environ.get("RETORT_NPM", retort.REPO / "build/npm"))
 NODE = MODULES / "node_modules/.bin/node"

@@ -6,7 +6,7 @@ import shutil
 from contextlib import contextmanager
 
 import pytest
-from server import Server, folder
+from support.server import Server, folder
 
 PNG = b"\x89PNG\r\n\x1a\n"
 FLAGS = ["--memory", "1G"]

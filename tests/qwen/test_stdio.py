@@ -1,9 +1,11 @@
 """The same tools on standard input and output: `retort mcp --tools`."""
 
+import base64
 import json
+import struct
 
-from client import text_of
-from pipes import Local
+from support.mcp import text_of
+from support.stdio import Local
 
 
 def test_qwen_tools():
@@ -16,6 +18,9 @@ def test_qwen_tools():
         text, image = client.call("code_interpreter", code="plt.plot([1]); plt.show()")["content"]
         assert text["text"] == "![fig-001](attachment:fig-001.png)"
         assert image["type"] == "image" and image["mimeType"] == "image/png"
+        _, image = client.call("code_interpreter",
+                               code="from PIL import Image\nImage.new('RGB', (2000, 10))")["content"]
+        assert struct.unpack(">II", base64.b64decode(image["data"])[16:24]) == (1568, 8)
 
 
 def test_prisme_tools():

@@ -10,8 +10,8 @@ import threading
 import zipfile
 
 import pytest
-import retort
-from server import together
+from support import retort
+from support.server import together
 from world import METADATA, PRIVATE, PUBLIC, PUBLIC6, World, response
 
 CONFIG = f"""

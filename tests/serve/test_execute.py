@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-import retort
-from server import TIME
+from support import retort
+from support.server import TIME
 
 MEMBERS = {"id", "object", "session", "pool", "kind", "code", "status", "created_at", "started_at",
            "ended_at", "events", "outcome", "stdout", "stderr", "result", "files"}
@@ -112,9 +112,8 @@ def test_timeout_that_cannot_be(session, timeout):
 
 def test_memory(session, server):
     done = session.run("x = b'x' * 1_000_000_000; len(x)")
-    assert done["status"] in ("memory", "raised")  # without cgroups malloc itself fails
-    if done["status"] == "memory":
-        assert done["outcome"]["limits_hit"] == ["memory"]
+    assert done["status"] == ("memory" if retort.has_groups() else "raised")  # where malloc itself fails
+    assert done["outcome"]["limits_hit"] == ["memory"]
     assert session.run("1 + 1")["result"] == "2"
 
 
@@ -187,8 +186,7 @@ def inside():
 def test_private_addresses_are_not_fetched(session, inside, host):
     url = f"http://{host}:{inside.server_port}/secret.txt"
     answer = session.ask("open('ran', 'w');", files=[{"url": url, "path": "s.txt"}])
-    assert 400 <= answer.status < 500, answer
-    assert "inside" not in answer.refused(answer.status)["message"]
+    assert "inside" not in answer.refused(400)["message"]
     assert inside.asked == 0
     assert not {"ran", "s.txt"} & set(session.files())
 
@@ -197,8 +195,7 @@ def test_private_addresses_are_not_fetched(session, inside, host):
                                  "", "http://", "data:nonsense", "http://[::1", "data:;base64,?"])
 def test_urls_that_cannot_be(session, url):
     answer = session.ask("open('ran', 'w');", files=[{"url": url, "path": "s.txt"}])
-    assert 400 <= answer.status < 500, answer
-    answer.refused(answer.status)
+    answer.refused(400)
     assert not {"ran", "s.txt"} & set(session.files())
 
 
@@ -255,7 +252,7 @@ def test_queue_has_an_end(session):
     assert session.get()["queued"] == len(begun) - 1
     session.client.delete(session.path).expect(204)
     for one in begun:
-        assert session.wait(one)["status"] in ("session_lost", "interrupted")
+        assert session.wait(one)["status"] == "session_lost"
 
 
 # --- without a session ---

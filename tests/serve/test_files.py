@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from server import Server, TIME
+from support.server import Server, TIME
 
 FLAGS = ["--file-size", "8M"]
 MEMBERS = {"id", "object", "name", "mime", "size", "sha256", "created_at", "expires_at"}
@@ -61,9 +61,7 @@ def test_urls_said_wrongly(client, body, param):
                                  "http://[::1]/", "http://10.0.0.1/", "file:///etc/passwd",
                                  "http://localhost:22/"])
 def test_urls_that_lead_inside(client, url):
-    answer = client.post("/v1/files", {"url": url})
-    assert 400 <= answer.status < 500, answer
-    answer.refused(answer.status)
+    client.post("/v1/files", {"url": url}).refused(400)
 
 
 def test_list(client):
@@ -92,11 +90,10 @@ def test_too_large(client, session):
 
 
 def test_no_such_file(client):
-    for id in ("file_aaaaaaaaaaaaaaaaaaaaaaaaaaaa", "x", "sess_x", "file_" + "a" * 2000, "..%2f..%2fx"):
+    for id, status in (("file_aaaaaaaaaaaaaaaaaaaaaaaaaaaa", 404), ("x", 404), ("sess_x", 404),
+                       ("file_" + "a" * 2000, 404), ("..%2f..%2fx", 400)):
         for method, rest in (("GET", ""), ("GET", "/content"), ("DELETE", "")):
-            answer = client.request(method, f"/v1/files/{id}{rest}")
-            assert answer.status in (400, 404), answer
-            answer.refused(answer.status)
+            client.request(method, f"/v1/files/{id}{rest}").refused(status)
 
 
 def test_memory_is_flat_while_large_files_come_and_go():

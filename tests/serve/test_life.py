@@ -5,14 +5,14 @@ from collections import Counter
 
 import pytest
 
-import retort
-from server import Server, refusal, together
+from support import retort
+from support.server import Server, refusal, together
 
 CONFIG = """
 tenant-sessions = 3
 
 [pool main]
-idle-timeout = 2
+idle-timeout = 3
 lifetime = 600
 
 [pool short]
@@ -37,7 +37,7 @@ def state(client, session):
 
 
 def wait_asleep(client, session):
-    retort.wait_until(lambda: state(client, session) == "asleep", "the session to sleep", 20)
+    retort.wait_until(lambda: state(client, session) == "asleep", "the session to sleep")
 
 
 def test_sleep_and_wake(house):
@@ -82,8 +82,8 @@ def test_a_sleeper_is_found_every_time(house):
 def test_extended_it_stays_awake(house):
     with house.client() as c, c.session(pool="main") as s:
         s.run("x = 1")
-        for _ in range(6):
-            time.sleep(0.6)
+        for _ in range(5):
+            time.sleep(0.8)
             c.post(s.path + "/extend").expect(200)
         assert s.run("x")["result"] == "1"
 

@@ -3,7 +3,7 @@
 import secrets
 
 import pytest
-from server import Server
+from support.server import Server
 
 # Looks for the two halves side by side: neither the code nor its own memory holds the whole.
 SEARCH = """

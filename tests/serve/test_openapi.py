@@ -8,8 +8,8 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-import retort
-from server import form
+from support import retort
+from support.server import form
 
 pytestmark = pytest.mark.once
 

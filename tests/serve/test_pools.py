@@ -1,6 +1,6 @@
 """Pools: what is there, and what it may use."""
 
-from server import Server
+from support.server import Server
 
 MEMBERS = {"name", "description", "python", "packages", "preload", "limits", "egress", "ready",
            "parked", "sessions", "max_sessions", "idle_timeout", "lifetime", "up", "problem"}

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-import retort
-from server import Server, together, wait_for
+from support import retort
+from support.server import Server, together, wait_for
 
 FLAGS = ["--output", "4M", "--disk", "256M"]
 LONG = 3 << 20
@@ -178,8 +178,8 @@ def test_a_zygote_that_does_not_come_back_at_once():
             for zygote in children(warden):
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(zygote, signal.SIGKILL)
-            retort.wait_until(lambda: c.get("/ready").status == 503, "the end of the pool", 10)
-            retort.wait_until(lambda: "not replaced" in server.log(), "a try in vain", 20)
+            retort.wait_until(lambda: c.get("/ready").status == 503, "the end of the pool")
+            retort.wait_until(lambda: "not replaced" in server.log(), "a try in vain")
             python.symlink_to(target)
             retort.wait_until(lambda: c.get("/ready").status == 200, "another try", 30)
             c.post("/v1/execute", {"code": "1"}).expect(200)
@@ -211,7 +211,7 @@ def test_more_rubbish_than_one_sweep_takes():
             # One page, as what a second one would go on after may be gone by then.
             for path in ("/v1/sessions", "/v1/executions"):
                 retort.wait_until(lambda: len(c.get(f"{path}?limit=1000").expect(200).json["data"]) == 1,
-                                  f"the end of old {path}", 20)
+                                  f"the end of old {path}")
 
 
 def test_one_shots_that_nobody_waits_for():
@@ -225,4 +225,4 @@ def test_one_shots_that_nobody_waits_for():
         with server.client() as c:
             retort.wait_until(lambda: c.post("/v1/execute", {"code": "1"}).status == 200, "room", 30)
             retort.wait_until(lambda: all(s["state"] == "asleep" for s in c.all("/v1/sessions")),
-                              "all to sleep", 20)
+                              "all to sleep")

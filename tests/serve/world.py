@@ -12,10 +12,10 @@ import socket
 import ssl
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
-from server import Server
+from support.server import Server
+from support.web import Site, response
 
 PUBLIC, PUBLIC6 = "11.22.33.44", "2600:1::1"
 PRIVATE, METADATA = "10.1.2.3", "169.254.169.254"
@@ -31,58 +31,11 @@ NAMES = sorted({word for word in HOSTS.split() if word != "unnamed.example"})
 AUTHORITIES = "/etc/ssl/certs/ca-certificates.crt"
 
 
-class Site:
-    """answers: path -> bytes, or a function that is given the connection and the request's head.
-
-    heads keeps what was asked, to tell what was sent and what never came.
-    """
-
-    def __init__(self, listener, tls=None):
-        self.listener, self.tls = listener, tls
-        self.answers, self.heads = {}, []
-        threading.Thread(target=self.serve, daemon=True).start()
-
-    def close(self):
-        self.listener.shutdown(socket.SHUT_RDWR)  # or the thread in accept() keeps it open
-        self.listener.close()
-
-    def serve(self):
-        with contextlib.suppress(OSError):
-            while True:
-                conn, _ = self.listener.accept()
-                threading.Thread(target=self.talk, args=(conn,), daemon=True).start()
-
-    def talk(self, conn):
-        with conn, contextlib.suppress(OSError):  # the other side may have seen enough
-            conn.settimeout(60)
-            conn = self.tls.wrap_socket(conn, server_side=True) if self.tls else conn
-            head = b""
-            while b"\r\n\r\n" not in head:
-                got = conn.recv(65536)
-                if not got:
-                    return
-                head += got
-            self.heads.append(head)
-            answer = self.answers.get(head.split()[1].decode(), response(404, b"SECRET of the inside"))
-            if callable(answer):
-                answer(conn, head)
-            else:
-                conn.sendall(answer)
-
+class Place(Site):
     def put(self, path, answer):
         """answer: a body, a whole response, or a function."""
         whole = callable(answer) or answer.startswith(b"HTTP/")
-        self.answers[path] = answer if whole else response(200, answer)
-
-    def asked(self, path):
-        return sum(head.split()[1].decode() == path for head in self.heads)
-
-
-def response(status=200, body=b"", **headers):
-    headers = {"content_length": len(body), "connection": "close", **headers}
-    lines = [f"HTTP/1.1 {status} Words",
-             *(f"{k.replace('_', '-')}: {v}" for k, v in headers.items() if v is not None)]
-    return "\r\n".join([*lines, "", ""]).encode("latin-1") + body
+        super().put(path, answer if whole else response(200, answer))
 
 
 class World(Server):
@@ -114,7 +67,7 @@ class World(Server):
         assert len(fds) == 3, self.log()
         tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         tls.load_cert_chain(self.ca, self.files / "key.pem")
-        self.sites = [Site(socket.socket(fileno=fd), tls if i == 1 else None)
+        self.sites = [Place(socket.socket(fileno=fd), tls if i == 1 else None)
                       for i, fd in enumerate(fds)]
         self.site, self.tls_site, self.odd = self.sites
 

@@ -18,6 +18,13 @@ static const struct setting poor = {.ready = 1, .reserve = UINT64_MAX};
 static const struct setting tidy = {.ready = 0, .retention_ms = 1000, .tenant_bytes = 10};
 static const struct setting mean = {.ready = 1, .held_bytes = 10 * KiB};
 
+static const struct setting asking = {
+    .ready = 1, .approval = POLICY_ALWAYS_ASK, .approval_by = APPROVAL_BY_EITHER};
+static const struct setting hasty = {.ready = 0,
+                                     .approval = POLICY_ALWAYS_ASK,
+                                     .approval_by = APPROVAL_BY_EITHER,
+                                     .approval_ms = 300};
+
 struct scene {
     const char *name;
     void (*play)(void);
@@ -45,6 +52,7 @@ static const struct scene scenes[] = {
     {"variables_of_the_environment",      scene_variables_of_the_environment,      &sleepy,       true },
     {"commands_run_beside",               scene_commands_run_beside,               &awake,        true },
     {"uploads",                           scene_uploads,                           &sleepy_later, true },
+    {"bytes_in_memory",                   scene_bytes_in_memory,                   &sleepy_later, true },
     {"deleted_files_stay_away",           scene_deleted_files_stay_away,           &sleepy_later, true },
     {"looking_while_it_runs",             scene_looking_while_it_runs,             &awake,        true },
     {"disk_is_limited",                   scene_disk_is_limited,                   &narrow,       true },
@@ -70,6 +78,14 @@ static const struct scene scenes[] = {
     {"record_has_room",                   scene_record_has_room,                   &mean,         true },
     {"code_has_room",                     scene_code_has_room,                     &mean,         true },
     {"any_text_is_on_record",             scene_any_text_is_on_record,             &awake,        true },
+    {"lane_holds",                        scene_lane_holds,                        &awake,        true },
+    {"lane_is_full",                      scene_lane_is_full,                      &awake,        true },
+    {"user_agrees",                       scene_user_agrees,                       &asking,       true },
+    {"user_cannot_be_asked_after_all",    scene_user_cannot_be_asked_after_all,    &asking,       true },
+    {"approver_decides",                  scene_approver_decides,                  &asking,       true },
+    {"nobody_waits",                      scene_nobody_waits,                      &asking,       true },
+    {"nobody_agrees_in_time",             scene_nobody_agrees_in_time,             &hasty,        true },
+    {"closed_while_asked",                scene_closed_while_asked,                &asking,       true },
     {"draining",                          scene_draining,                          &awake,        true },
     {"closed_in_the_middle",              scene_closed_in_the_middle,              &awake,        false},
     {"after_the_closing",                 scene_after_the_closing,                 &awake,        false},

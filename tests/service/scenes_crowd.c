@@ -165,7 +165,7 @@ static void leave_some(void)
         struct run *r = &runs[i];
         if (!r->done && !r->leave_when_queued && pick(60) == 0) {
             r->leave_when_queued = true;
-            job_leave(r->job);
+            execution_leave(r->job);
             answered++;
         }
     }

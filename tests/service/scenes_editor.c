@@ -25,7 +25,7 @@ static const char *edit(const struct caller *c, const char *session, const char 
 
     CHECK(v);
     got.done = false;
-    editor_run(loop, service, c, str_of(session), &dirs, v, on_edited, NULL);
+    editor_run(loop, service, c, session, &dirs, v, on_edited, NULL);
     json_decref(v);
     CHECK(!got.done); /* never from inside the call */
     wait_for(&got.done, "an edit");

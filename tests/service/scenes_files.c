@@ -29,6 +29,62 @@ void scene_uploads(void)
     CHECK(strcmp(r.text, "a,b\n1,2\n3,4\nlater\n") == 0);
 }
 
+static void on_bytes(void *arg, char **bytes, size_t n, const struct space_file *file,
+                     const struct err *failed)
+{
+    struct answer *a = arg;
+
+    a->done = true;
+    a->err = failed ? *failed : (struct err){0};
+    a->count = file ? file->size : 0;
+    snprintf(a->text, sizeof(a->text), "%zu:%s", n, *bytes ? *bytes : "");
+    loop_stop(loop);
+}
+
+static void read_bytes(struct answer *a, const char *id, const char *path, uint64_t from,
+                       size_t max)
+{
+    *a = (struct answer){0};
+    service_space_read(service, &alice, str_of(id), str_of(path), from, max, on_bytes, a);
+    CHECK(!a->done);
+    wait_for(&a->done, "bytes");
+}
+
+void scene_bytes_in_memory(void)
+{
+    const char *id = keep(new_session());
+    static struct run r;
+    struct answer a = {0};
+
+    service_space_write(service, &alice, str_of(id), STR("in/a"), mem_strdup("0123456789"), 10,
+                        on_space_files, &a);
+    CHECK(!a.done);
+    wait_for(&a.done, "a file written");
+    CHECK(a.err.kind == ERR_NONE && strcmp(a.text, "in/a:10") == 0);
+    run_into(&r, id, "print(open('in/a').read()); _ = open('in/a', 'a').write('abc')");
+    CHECK(strcmp(r.text, "0123456789\n") == 0);
+    read_bytes(&a, id, "in/a", 0, 100);
+    CHECK(strcmp(a.text, "13:0123456789abc") == 0 && a.count == 13);
+    read_bytes(&a, id, "/workspace/in/a", 8, 3);
+    CHECK(strcmp(a.text, "3:89a") == 0 && a.count == 13);
+    read_bytes(&a, id, "in/a", 99, 3);
+    CHECK(strcmp(a.text, "0:") == 0 && a.err.kind == ERR_NONE);
+    read_bytes(&a, id, "in/b", 0, 3);
+    CHECK(a.err.kind == ERR_MISSING);
+    read_bytes(&a, id, "../a", 0, 3);
+    CHECK(a.err.kind == ERR_CALLER);
+    a = (struct answer){0};
+    service_space_write(service, &alice, str_of(id), STR("empty"), mem_strdup(""), 0,
+                        on_space_files, &a);
+    wait_for(&a.done, "an empty file");
+    CHECK(strcmp(a.text, "empty:0") == 0);
+    a = (struct answer){0};
+    service_space_write(service, &alice, STR("sess_nobody"), STR("x"), mem_strdup("x"), 1,
+                        on_space_files, &a);
+    wait_for(&a.done, "a refusal");
+    CHECK(a.err.kind == ERR_MISSING);
+}
+
 void scene_deleted_files_stay_away(void)
 {
     const char *id = keep(new_session());

@@ -51,8 +51,8 @@ void scene_leaving_interrupts(void)
     start(&r, &alice, &spec);
     start(&queued, &alice, &spec);
     pause_ms(300);
-    job_leave(queued.job);
-    job_leave(r.job);
+    execution_leave(queued.job);
+    execution_leave(r.job);
     CHECK(strcmp(run(id, "x"), "'began'") == 0);
     CHECK(!r.done && !queued.done);
     queued.leave_when_queued = true;
@@ -113,7 +113,7 @@ void scene_detached_goes_on(void)
     left = service_exec_watch(service, &alice, str_of(r.id), true, on_news, &never);
     CHECK(talk && over && left);
     exec_watch_free(left);
-    job_detach(r.job);
+    execution_detach(r.job);
     CHECK(strcmp(run(id, "x"), "'ended'") == 0);
     for (int i = 0; i < 500 && !ended; i++)
         pause_ms(10);

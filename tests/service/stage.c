@@ -79,7 +79,11 @@ void stage_up(const struct setting *s)
                                 .ready = s->ready,
                                 .max_sessions = s->max_sessions ? s->max_sessions : 100,
                                 .idle_ms = s->idle_ms ? s->idle_ms : 600000,
-                                .lifetime_ms = s->lifetime_ms ? s->lifetime_ms : 3600000};
+                                .lifetime_ms = s->lifetime_ms ? s->lifetime_ms : 3600000,
+                                .approval = s->approval,
+                                .approval_by = s->approval_by,
+                                .approval_timeout_ms = s->approval_ms ? s->approval_ms : 60000,
+                                .approval_wait_ms = s->approval_ms ? s->approval_ms : 60000};
     struct service_config config = {
         .pools = &pool,
         .pool_count = 1,
@@ -149,8 +153,8 @@ void on_done(void *arg, const struct err *failed)
     take_err(arg, failed);
 }
 
-static void on_files(void *arg, const struct space_file *files, size_t count,
-                     const struct err *failed)
+void on_space_files(void *arg, const struct space_file *files, size_t count,
+                    const struct err *failed)
 {
     struct answer *a = arg;
 
@@ -235,7 +239,7 @@ struct blob *blob_of(const char *text)
 void put_file(struct answer *a, const char *id, const char *path, const char *text)
 {
     *a = (struct answer){0};
-    service_space_put(service, &alice, str_of(id), str_of(path), blob_of(text), on_files, a);
+    service_space_put(service, &alice, str_of(id), str_of(path), blob_of(text), on_space_files, a);
     CHECK(!a->done);
     wait_for(&a->done, "an upload");
 }
@@ -243,7 +247,7 @@ void put_file(struct answer *a, const char *id, const char *path, const char *te
 void list_files(struct answer *a, const struct caller *c, const char *id)
 {
     *a = (struct answer){0};
-    service_space_list(service, c, str_of(id), on_files, a);
+    service_space_list(service, c, str_of(id), on_space_files, a);
     CHECK(!a->done);
     wait_for(&a->done, "a list of files");
 }
@@ -275,7 +279,7 @@ static void on_queued(void *arg, const struct exec_info *info)
     snprintf(r->session, sizeof(r->session), "%s", info->row->session);
     if (!r->leave_when_queued)
         return;
-    job_leave(r->job);
+    execution_leave(r->job);
     if (r->on_end)
         r->on_end(r);
 }
@@ -307,6 +311,8 @@ static void on_end(void *arg, const struct exec_info *info, const struct err *fa
     r->order = ++ends;
     if (failed)
         r->err = *failed;
+    if (execution_approval(r->job))
+        r->verdict = execution_approval(r->job)->verdict;
     if (info) {
         r->status = info->how->status;
         r->state_lost = info->how->state_lost;
@@ -317,12 +323,20 @@ static void on_end(void *arg, const struct exec_info *info, const struct err *fa
     loop_stop(loop);
 }
 
+static bool on_ask(void *arg, const struct approval_info *info)
+{
+    struct run *r = arg;
+
+    return r->on_ask && r->on_ask(r, info);
+}
+
 void start(struct run *r, const struct caller *c, const struct exec_spec *spec)
 {
-    static const struct exec_watcher w = {on_queued, on_event, on_end};
+    static const struct exec_watcher w = {on_queued, on_event, on_end, on_ask};
 
     *r = (struct run){.leave_when_queued = r->leave_when_queued,
                       .on_end = r->on_end,
+                      .on_ask = r->on_ask,
                       .background = spec->background};
     r->job = service_execute(service, c, spec, &w, r);
     CHECK(r->job && !r->queued && !r->done);

@@ -28,7 +28,9 @@ extern struct caller alice, bob;
 struct setting {
     const char *guest_dir, *data_dir;
     uint64_t idle_ms, lifetime_ms, ready, max_sessions, tenant_sessions, retention_ms;
-    uint64_t disk_bytes, held_bytes, reserve, tenant_bytes;
+    uint64_t disk_bytes, held_bytes, reserve, tenant_bytes, approval_ms;
+    enum approval_policy approval;
+    enum approval_by approval_by;
 };
 void stage_up(const struct setting *s);
 void stage_down(void);
@@ -51,6 +53,8 @@ struct answer {
 
 void on_session(void *arg, const struct session_info *info, const struct err *failed);
 void on_done(void *arg, const struct err *failed);
+void on_space_files(void *arg, const struct space_file *files, size_t count,
+                    const struct err *failed);
 
 /* Each must succeed. */
 void create(struct answer *a, const struct session_spec *spec);
@@ -67,7 +71,7 @@ void read_file(struct answer *a, const struct caller *c, const char *id, const c
 /* --- executions --- */
 
 struct run {
-    struct job *job;
+    struct execution *job;
     bool queued, done;
     unsigned order; /* 1 for the first end of the scene */
     struct err err;
@@ -81,6 +85,9 @@ struct run {
     bool background;      /* may have begun before it is told of */
     bool leave_when_queued;
     void (*on_end)(struct run *r); /* or when it is left; or NULL */
+    bool (*on_ask)(struct run *r, const struct approval_info *info); /* or NULL */
+    char approval[ID_MAX];
+    enum approval_verdict verdict;
 };
 
 void start(struct run *r, const struct caller *c, const struct exec_spec *spec);
@@ -125,6 +132,7 @@ void scene_long_output_is_on_record(void);
 void scene_variables_of_the_environment(void);
 void scene_commands_run_beside(void);
 void scene_uploads(void);
+void scene_bytes_in_memory(void);
 void scene_deleted_files_stay_away(void);
 void scene_looking_while_it_runs(void);
 void scene_disk_is_limited(void);
@@ -137,6 +145,14 @@ void scene_editor_refuses(void);
 void scene_busy_limits(void);
 void scene_tenants_apart(void);
 void scene_draining(void);
+void scene_lane_holds(void);
+void scene_lane_is_full(void);
+void scene_user_agrees(void);
+void scene_user_cannot_be_asked_after_all(void);
+void scene_approver_decides(void);
+void scene_nobody_waits(void);
+void scene_nobody_agrees_in_time(void);
+void scene_closed_while_asked(void);
 void scene_closed_in_the_middle(void);
 void scene_after_the_closing(void);
 void scene_until_killed(void);

@@ -1,16 +1,14 @@
 """Plays each scene of scenes.c: the service's own API on real sandboxes and a real store."""
 
-import os
 import random
 import subprocess
 import time
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-BUILD = Path(os.environ.get("RETORT_BIN", ROOT / "build" / "retort")).parent
-SCENES = BUILD / "tests" / "service" / "service-scenes"
+from support.retort import BUILD, driver
+
+SCENES = driver("service/service-scenes", shipped=True)
 
 
 def names():

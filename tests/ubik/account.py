@@ -1,64 +1,21 @@
 """One who uses Ubik's API: an account by its key, or an end user of it."""
 
-import importlib.util
 import json
 import signal
 import time
-from pathlib import Path
 
-import retort
+from support import retort
+from support.server import Client, Server
 
 ROOT = "/ubik/api/v1"
-
-
-def load(path):
-    """A module by its file: two of the test folders have a server.py."""
-    spec = importlib.util.spec_from_file_location("of_" + Path(path).parent.name, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-tests = Path(__file__).resolve().parents[1]
-serve = load(tests / "serve" / "server.py")
-models = load(tests / "model" / "server.py")
-
 FLAGS = ["--model-script", "-", "--fetch-private", "--ubik-event-size", "4K"]
-
-
-# --- scripts: a request that is one is played in place of a model ---
-
-
-def script(*turns):
-    return json.dumps({"turns": [t if isinstance(t, list) else [t] for t in turns]})
-
-
-def plan(*steps):
-    return {"text": json.dumps({"steps": steps or ["compute it"]})}
-
-
-def python(code):
-    return {"python": code}
-
-
-def finish(answer):
-    return {"tool": {"name": "finish", "input": {"answer": answer}}}
-
-
-def question(text):
-    return {"tool": {"name": "ask_user", "input": {"question": text}}}
-
-
-def simple(code, answer="done", *steps):
-    """A plan, one piece of code, an answer."""
-    return script(plan(*steps), python(code), finish(answer))
 
 
 class House:
     """A server, and the keys to it."""
 
     def __init__(self, *flags, config="", env=None):
-        self.server = serve.Server(*(flags or FLAGS), config=config, env=env)
+        self.server = Server(*(flags or FLAGS), config=config, env=env)
 
     def __enter__(self):
         self.server.__enter__()
@@ -82,17 +39,13 @@ class House:
         return one
 
 
-class Account(serve.Client):
+class Account(Client):
     def __init__(self, server, key, user=None, **headers):
         super().__init__(server, headers=headers)
         if key:
             self.headers["X-API-KEY"] = key
         if user:
             self.headers["X-End-User-ID"] = user
-
-    @staticmethod
-    def house(*flags, **more):
-        return House(*flags, **more)
 
     def wait_shut(self, seconds=retort.SECONDS):
         """Until the server has heard of its keys: nobody comes in without one."""

@@ -8,11 +8,14 @@ import time
 import urllib.parse
 
 import pytest
-from account import Account, House, finish, plan, question, script, serve, simple
+from account import Account, House
+from support.retort import SECONDS
+from support.script import finish, plan, question, script, simple
+from support.server import together
 
 
 def wait_document(ubik, id, *states):
-    until = time.monotonic() + 30
+    until = time.monotonic() + SECONDS
     while True:
         found = ubik.get("/documents/" + id).expect(200).json
         if found["status"] in (states or ("completed", "failed")):
@@ -176,7 +179,7 @@ def test_u27_tokens_are_checked(house, ubik):
 
 
 def wait_status(account, status):
-    until = time.monotonic() + 20
+    until = time.monotonic() + SECONDS
     account.server.process.send_signal(signal.SIGHUP)
     while account.get("/health").status != status:
         assert time.monotonic() < until
@@ -343,7 +346,7 @@ def test_u31_messages_at_once_are_all_kept(house, ubik):
         with house.account() as one:
             return one.post(path + "/messages", {"content": simple(f"print({i})")}).status
 
-    statuses = serve.together(*[lambda i=i: say(i) for i in range(6)])
+    statuses = together(*[lambda i=i: say(i) for i in range(6)])
     assert set(statuses) <= {202, 409} and 202 in statuses
     kept = ubik.get(path + "/messages").expect(200).json["items"]
     assert len(kept) == 2 * statuses.count(202)
@@ -418,7 +421,7 @@ def test_a_server_that_ends_in_the_middle():
         house.server.process.send_signal(signal.SIGTERM)
         time.sleep(0.3)
         house.server.process.send_signal(signal.SIGTERM)
-        assert house.server.process.wait(60) in (0, 130)
+        assert house.server.process.wait(SECONDS) in (0, 130)
         house.server.start()
         ubik.close()
         played, given, waits = [order["execution_id"] for order in orders]

@@ -6,8 +6,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-import retort
-from account import serve
+from support import retort
+from support.server import Server
 
 MODULES = Path(os.environ.get("RETORT_NPM", retort.REPO / "build/npm"))
 NODE = MODULES / "node_modules/.bin/node"
@@ -18,7 +18,7 @@ SDKS = {"v1": {"sdk": "v1"}, "v2-legacy": {"sdk": "v2", "mode": "legacy"},
 
 @pytest.fixture(scope="module")
 def bare():
-    with serve.Server() as one:
+    with Server() as one:
         yield one
 
 

@@ -4,9 +4,11 @@ import json
 import threading
 
 import pytest
-from account import House, serve, simple
-from client import Legacy, Modern, RpcError, text_of
-from pipes import Local
+from account import House
+from support.mcp import Legacy, Modern, RpcError, text_of
+from support.script import simple
+from support.server import Server
+from support.stdio import Local
 
 SAMPLE = "sampling/createMessage"
 PATH = "/ubik/mcp"
@@ -21,13 +23,13 @@ PIXEL = ("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChw
 @pytest.fixture(scope="module")
 def bare():
     """A server without a model, and without keys."""
-    with serve.Server() as one:
+    with Server() as one:
         yield one
 
 
 @pytest.fixture(scope="module")
 def played():
-    with serve.Server("--model-script", "-") as one:
+    with Server("--model-script", "-") as one:
         yield one
 
 
@@ -311,7 +313,7 @@ def test_arguments_are_checked(bare, era):
 
 
 def test_approval_by_the_clients_user(era):
-    with serve.Server("--model-script", "-", "--approval", "always_ask") as server:
+    with Server("--model-script", "-", "--approval", "always_ask") as server:
         said = []
 
         def answer(approve):

@@ -3,7 +3,9 @@
 import json
 
 import pytest
-from account import House, finish, models, plan, python
+from account import House
+from support.model_server import ModelServer
+from support.script import finish, plan, python
 
 
 def story(name):
@@ -12,7 +14,7 @@ def story(name):
 
 @pytest.fixture(scope="module")
 def desks():
-    with models.ModelServer() as server:
+    with ModelServer() as server:
         yield {"first": server.desk(turns=story("first")), "second": server.desk(turns=story("second")),
                "down": server.desk(turns=[], always={"fault": "status", "status": 401})}
 

@@ -7,7 +7,8 @@ import re
 import urllib.parse
 
 import pytest
-from account import ROOT, finish, plan, python, script, simple
+from account import ROOT
+from support.script import finish, plan, python, script, simple
 
 KEYS = {"sandbox_id", "plan", "logs", "total_rounds", "generated_files", "artifacts",
         "execution_id"}
@@ -246,7 +247,7 @@ def test_u17_asset_url(house):
         with house.account(key=house.other) as other:
             assert other.get(url).status == 404
         assert alice.get(url.replace("a.csv", "b.csv")).status == 404
-        assert alice.get(url.replace("a.csv", "../a.csv")).status in (400, 404)
+        assert alice.get(url.replace("a.csv", "../a.csv")).status == 404
         # Later code writes over it, and the sandbox goes: the asset is what it was.
         alice.code("open('a.csv', 'w').write('changed'); print(1)", sandbox_id=found["sandbox_id"])
         alice.delete("/sandboxes/" + found["sandbox_id"]).expect(204)

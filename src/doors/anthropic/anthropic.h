@@ -1,12 +1,12 @@
 /*
- * anthropic: the code execution tool, containers and the Files API of Anthropic, as
- * their clients know them. An SDK of theirs, pointed at /anthropic, is served here.
+ * anthropic: Anthropic's Messages API with the code execution tool, its containers and its Files
+ * API, for Anthropic's SDKs pointed at /anthropic. A container is a session of the service.
  *
- * Touches: requests through http, the service, models. Never touches: sockets, the
- * store, rules; a container of theirs is a session of ours.
+ * Touches: requests through http, the service, models. Never touches: sockets, the store, rules.
  *
- * anthropic_new(), anthropic_door_init(), http_add(). routes.c has the table, errors.c
- * says what is wrong in their way, and each of the other files answers some routes.
+ * anthropic_door and these functions are a row of cli/doors.c. door.c has the routes, errors.c the
+ * format of errors; each of the other files answers some routes or is a part of POST /v1/messages
+ * (messages_int.h).
  */
 #pragma once
 
@@ -16,24 +16,24 @@ struct anthropic;
 struct models;
 
 struct anthropic_config {
-    struct loop *loop;     /* borrowed, as are the rest */
-    struct models *models; /* who answers messages */
-    bool download_uploads; /* what a client has uploaded can be downloaded again */
+    struct loop *loop;     /* borrowed, as are models and pool */
+    struct models *models; /* that answer messages */
+    bool download_uploads; /* clients can download what they have uploaded */
     const char *pool;      /* of containers; NULL: the first */
     uint64_t timeout_ms;   /* of one command; 0: what the pool gives */
     uint64_t cell_ms;      /* of one cell of a REPL */
-    uint64_t turns;        /* of the model in one message: then it pauses */
-    uint64_t wall_ms;      /* of one message: then it pauses, too */
-    uint64_t idle_ms;      /* a container keeps its sandbox; 0: as long as the pool says */
-    uint64_t answer_ms;    /* code that has called a tool of the client waits for it */
+    uint64_t turns;        /* replies of the model in one message, which pauses then */
+    uint64_t wall_ms;      /* of one message, which pauses then */
+    uint64_t idle_ms;      /* an unused container keeps its sandbox; 0: what the pool gives */
+    uint64_t answer_ms;    /* code waits for a tool of the client */
     uint64_t approval_ms;  /* a message waits for an approver before it pauses */
-    bool capture_cwd;      /* new files at the top of the workspace are the user's, too */
+    bool capture_cwd;      /* new files at the top of the workspace are given to the user, too */
 };
 
 struct anthropic *anthropic_new(const struct anthropic_config *config);
-/* Code that waits for clients is ended, and messages pause at their next step. */
-void anthropic_drain(struct anthropic *a);
-/* Ends what is under way and begins nothing more: before the service goes. */
-void anthropic_close(struct anthropic *a);
-void anthropic_free(struct anthropic *a); /* after the last request; NULL is none */
-void anthropic_door_init(struct door *ret, struct anthropic *a);
+/* Ends code that waits for clients; messages pause at their next step. */
+void anthropic_drain(void *room);
+/* Ends all messages and begins none. Call before the service is freed. */
+void anthropic_close(void *room);
+void anthropic_free(void *room); /* after the last request */
+extern const struct door anthropic_door;

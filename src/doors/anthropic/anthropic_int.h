@@ -1,38 +1,45 @@
-/* Private to the room. */
+/* What all files of the room share. */
 #pragma once
 
 #include "doors/anthropic/anthropic.h"
+#include "doors/values/values.h"
 
-#define MESSAGES_BODY_MAX (32 * MiB) /* of a question to the model, or of one to be counted */
-#define BODY_SMALL        (64 * KiB) /* longer ones are read on another thread */
+#define MESSAGES_BODY_MAX (32 * MiB) /* of POST /v1/messages and of count_tokens */
+#define BODY_SMALL        (64 * KiB) /* a longer body is parsed on another thread */
 
-struct deed;
-struct desk;
+struct tool_call;
+struct turn_registry;
 
 struct anthropic {
     struct anthropic_config config;
-    struct desk *desk;   /* owned: messages under way */
-    struct deed *parked; /* calls whose code waits for a client, the newest first */
-    struct deed *active; /* those that run, or wait for another in their container */
+    struct turn_registry *registry; /* owned: messages under way */
+    struct tool_call *parked;       /* calls whose code waits for a client, the newest first */
     size_t parked_count;
-    bool draining; /* what is under way pauses as soon as it can */
+    bool draining; /* messages pause at their next step */
 };
 
-/* --- door.c --- */
+/* A string member of an object; NULL, and an empty view, when there is none. */
+static inline const char *text_of(const json_t *v, const char *name)
+{
+    return json_string_value(json_object_get(v, name));
+}
+static inline struct str view_of(const json_t *v, const char *name)
+{
+    return json_view(json_object_get(v, name));
+}
 
-/* A time as text, null for 0. */
-json_t *stamp_value(int64_t ms);
-
-/* --- names.c: names of files, from clients and to them --- */
+/* --- names.c: names and types of uploaded files --- */
 
 #define FILE_NAME_MAX 255
-/* The name a file is kept by: the last part of the one given; where there is none, one made from
- * its type. ERR_CALLER: it cannot be used. */
+/* The last part of the given name; when it is empty, a name made from the type. ERR_CALLER: the
+ * name cannot be used. */
 int file_name_take(struct str given, struct str mime, char ret[FILE_NAME_MAX + 1],
                    struct err *e) MUST_CHECK;
-/* Without parameters, and empty where it says nothing or is no type: then the name tells. */
+/* The type without its parameters; empty, so that the name decides, when it is none or says
+ * nothing.
+ */
 struct str file_mime_take(struct str given);
-/* attachment; filename*=utf-8''...: RFC 6266 in the one form that these clients have seen. */
+/* "attachment; filename*=utf-8''...": the form of RFC 6266 that Anthropic's clients expect. */
 #define DISPOSITION_MAX (3 * FILE_NAME_MAX + 64)
 void disposition_print(struct str name, char ret[DISPOSITION_MAX]);
 
@@ -44,27 +51,28 @@ void handle_file(struct request *r);
 void handle_file_content(struct request *r);
 void handle_file_delete(struct request *r);
 
-/* --- listing.c: lists in both shapes that clients have known --- */
+/* --- listing.c: lists, with the paging of old and of new clients --- */
 
-struct listing {
+struct list_query {
     size_t limit;
-    struct str from; /* borrowed: the id to go on from; empty: the newest */
-    bool newer;      /* what is newer than it; else what is older */
+    struct str from; /* borrowed: the id that the list begins after; empty: with the newest */
+    bool newer;      /* the list goes to newer ones; else to older ones */
 };
-/* prefix: of the ids. False when it has answered. */
-bool listing_read(struct request *r, const char *prefix, struct listing *ret);
-/* Takes data, an array of objects with an id. more: in the direction of the list. */
-json_t *listing_value(json_t *data, bool more, bool newer);
+/* prefix: of the ids. False: the request is refused and answered. */
+bool list_query_read(struct request *r, const char *prefix, struct list_query *ret);
+/* Takes data, an array of objects with an id. more: the list goes on. */
+json_t *list_value(json_t *data, bool more, bool newer);
 
-/* --- containers.c: a container is a session under another name --- */
+/* --- container.c: a container is a session under another name --- */
 
 #define CONTAINER_PREFIX "container_"
+#define SESSION_PREFIX   "sess_"
 
-/* "container_..." of "sess_...", and back; false: it is none of ours. */
+/* "container_..." of "sess_...", and back; false: it is no id of a container. */
 void container_of_session(const char *session, char ret[ID_MAX]);
 bool container_to_session(struct str container, char ret[ID_MAX]) MUST_CHECK;
-/* {"id", "expires_at", "skills": null}, as a message has it. */
-json_t *container_value(const struct session_row *row);
+/* {"id", "expires_at", "skills": null}: the container of a message. */
+json_t *container_value(const char *session, int64_t expires_ms);
 
 void handle_containers(struct request *r);
 void handle_container(struct request *r);
@@ -72,35 +80,33 @@ void handle_container_delete(struct request *r);
 
 /* --- editor.c: the text editor tool, on the files of a session --- */
 
-/* What stands for these at the start of a path: folders of the workspace, without a slash at either
- * end. NULL: there is no such folder. */
+/* The folders of the workspace that these variables name at the start of a path, without a slash at
+ * either end. NULL: there is none. */
 struct editor_dirs {
     const char *input;  /* $INPUT_DIR */
     const char *output; /* $OUTPUT_DIR */
 };
 
-/* content: what the tool's result has as its content, an error of the tool too; borrowed: a new
- * reference to keep it. */
+/* content: of the result block, also of an error; borrowed. */
 typedef void editor_fn(void *arg, json_t *content);
-/* input: of the call, as the model gave it: {"command": "view" | "create" | "str_replace", "path",
- * "view_range"?, "file_text"?, "old_str"?, "new_str"?}; borrowed during the call. fn comes from the
- * loop, exactly once. */
-void editor_run(struct loop *l, struct service *sv, const struct caller *c, struct str session,
-                const struct editor_dirs *dirs, const json_t *input, editor_fn *fn, void *arg);
-/* paths.c: the path in the workspace that is meant, "" for the workspace itself. */
+/* input: of the model's call: {"command": "view" | "create" | "str_replace", "path",
+ * "view_range"?, "file_text"?, "old_str"?, "new_str"?}. fn comes from the loop, exactly once. */
+void editor_run(struct loop *l, struct service *sv, const struct caller *c, const char *session,
+                const struct editor_dirs *dirs, json_t *input, editor_fn *fn, void *arg);
+/* paths.c: the path in the workspace, "" for the workspace itself. */
 int editor_path(struct str given, const struct editor_dirs *dirs, char ret[SPACE_PATH_MAX],
                 struct err *e) MUST_CHECK;
 
-/* --- view.c, hunk.c: what it tells; bytes in, JSON out, owned by the caller --- */
+/* --- view.c, hunk.c: results of the editor, owned by the caller --- */
 
 bool text_is_binary(struct str bytes);
-/* The last one may be without a newline. */
+/* The last line may be without a newline. */
 size_t text_count_lines(struct str text);
 /* Cuts the next line off a text that is not empty, with its newline. */
 struct str text_cut_line(struct str *text);
-/* NULL: *e says what is wrong with it, or with the range (or NULL). */
+/* view_range: or NULL. NULL: *e says what is wrong with the bytes or the range. */
 json_t *view_bytes(struct str bytes, const json_t *view_range, struct err *e);
-/* folder "": all of it. NULL: there is no such folder. files: by path. */
+/* folder "": the workspace. files: sorted by path. NULL: there is no such folder. */
 json_t *view_folder(const char *folder, const struct space_file *files, size_t count);
 /* {"old_start", "old_lines", "new_start", "new_lines", "lines"}. */
 json_t *hunk_value(struct str before, struct str after);
@@ -108,33 +114,24 @@ json_t *hunk_value(struct str before, struct str after);
 /* --- errors.c --- */
 
 /*
- * What goes wrong is answered with answer_fail() and answer_error(), as everywhere; the
- * door makes {"type": "error", "error": {"type", "message", "details"?}, "request_id"} of it,
- * with error.type by the status. A type of answer_fail() that is one of these is told in
- * details.error_code, which is how an SDK finds the class of its exception.
+ * Handlers call answer_fail() and answer_error(), as in every door; anthropic_error() makes
+ * {"type": "error", "error": {"type", "message", "details"?}, "request_id"} of that. The status
+ * decides error.type. One of these codes, given to answer_fail() as its type, becomes
+ * details.error_code, by which an SDK finds the class of its exception.
  */
 #define CODE_NOT_DOWNLOADABLE   "file_not_downloadable"      /* 400 */
 #define CODE_STORAGE_QUOTA      "storage_quota_exceeded"     /* 400 */
 #define CODE_FILE_EXPIRED       "file_expired"               /* 404 */
 #define CODE_CONTAINER_EXPIRED  "container_expired"          /* 404 */
 #define CODE_THREAD_UNSUPPORTED "thread_unsupported_request" /* 400 */
-#define CODE_INVALID            "invalid_request"            /* none: only the status speaks */
+#define CODE_INVALID            "invalid_request"            /* not in the answer */
 #define CODE_MISSING            "not_found"                  /* likewise */
 
-/* As the door's own, for a stream that has begun, too. Takes message. */
+/* Also for a stream that has begun. Takes message. */
 json_t *anthropic_error(struct request *r, int status, const char *type, const char *param,
                         json_t *message);
 
-/* --- routes.c --- */
-
-extern const struct route anthropic_routes[];
-extern const size_t anthropic_route_count;
+/* --- models.c --- */
 
 void handle_models(struct request *r);
 void handle_model(struct request *r);
-
-/* --- tokens.c --- */
-
-/* About as many as a model makes of all text in it. */
-uint64_t tokens_of(const json_t *v);
-void handle_count_tokens(struct request *r);

@@ -1,56 +1,73 @@
-/* The room and its door. */
+/*
+ * The door: its state and its routes.
+ *
+ * The headers anthropic-version and anthropic-beta are ignored: everything that they switch on is
+ * always on, and clients ignore what they do not know. Unknown queries are ignored, too.
+ */
 #include "doors/anthropic/messages_int.h"
 
 #include <stdlib.h>
+
+#define ROUTE(method_, path_, id_, handle_, ...)                                                   \
+    {                                                                                              \
+        .method = HTTP_##method_, .path = "/anthropic/v1/" path_, .id = "anthropic_" id_,          \
+        .flags = ROUTE_HIDDEN | ROUTE_QUERY, .status = 200, .handle = handle_, __VA_ARGS__         \
+    }
+#define MESSAGES .body_kind = BODY_BYTES, .body_max = MESSAGES_BODY_MAX
+
+// clang-format off
+static const struct route routes[] = {
+    ROUTE(POST,   "messages",               "messages",         handle_messages,     MESSAGES),
+    ROUTE(POST,   "messages/count_tokens",  "count_tokens",     handle_count_tokens, MESSAGES),
+    ROUTE(POST,   "files",                  "file_upload",      handle_file_upload,  .body_kind = BODY_FORM),
+    ROUTE(GET,    "files",                  "files",            handle_files),
+    ROUTE(GET,    "files/{file}",           "file",             handle_file),
+    ROUTE(GET,    "files/{file}/content",   "file_content",     handle_file_content),
+    ROUTE(DELETE, "files/{file}",           "file_delete",      handle_file_delete),
+    ROUTE(GET,    "containers",             "containers",       handle_containers),
+    ROUTE(GET,    "containers/{container}", "container",        handle_container),
+    ROUTE(DELETE, "containers/{container}", "container_delete", handle_container_delete),
+    ROUTE(GET,    "models",                 "models",           handle_models),
+    ROUTE(GET,    "models/{model}",         "model",            handle_model),
+};
+// clang-format on
 
 struct anthropic *anthropic_new(const struct anthropic_config *config)
 {
     struct anthropic *a = mem_zalloc(sizeof(*a));
 
     a->config = *config;
-    a->desk = desk_new(a);
+    a->registry = turn_registry_new(a);
     return a;
 }
 
-void anthropic_drain(struct anthropic *a)
+void anthropic_drain(void *room)
 {
+    struct anthropic *a = room;
+
     a->draining = true;
-    deeds_leave(a);
+    tool_calls_leave(a);
 }
 
-void anthropic_close(struct anthropic *a)
+void anthropic_close(void *room)
 {
-    if (!a)
-        return;
-    desk_close(a->desk);
-    deeds_leave(a);
+    struct anthropic *a = room;
+
+    turn_registry_close(a->registry);
+    tool_calls_leave(a);
 }
 
-void anthropic_free(struct anthropic *a)
+void anthropic_free(void *room)
 {
-    if (!a)
-        return;
-    desk_free(a->desk);
+    struct anthropic *a = room;
+
+    turn_registry_free(a->registry);
     free(a);
 }
 
-json_t *stamp_value(int64_t ms)
-{
-    char text[TIME_TEXT];
-
-    if (ms == 0)
-        return json_null();
-    time_print(ms, text);
-    return json_string(text);
-}
-
-void anthropic_door_init(struct door *ret, struct anthropic *a)
-{
-    *ret = (struct door){.name = "anthropic",
-                         .routes = anthropic_routes,
-                         .route_count = anthropic_route_count,
-                         .ctx = a,
-                         .error = anthropic_error,
-                         .prefix = "/anthropic",
-                         .id_header = "request-id"};
-}
+const struct door anthropic_door = {.name = "anthropic",
+                                    .routes = routes,
+                                    .route_count = COUNT(routes),
+                                    .error = anthropic_error,
+                                    .prefix = "/anthropic",
+                                    .id_header = "request-id"};

@@ -1,43 +1,33 @@
 /*
  * The text editor tool: view, create and str_replace on the files of a session.
  *
- * Theory of operation: an edit goes one way. The file is opened by the service, which
- * saves what the sandbox has changed before; a worker reads it, and makes of it what is
- * shown or what is to be written; another puts that into a blob, and the service puts the
- * blob into the workspace, in the store and in the sandbox at once. What goes wrong on the
- * way is a result of the tool, never an error of the request. Calls of one container come
- * one after the other, so nobody writes between the reading and the writing but code that
- * was left running.
+ * Theory of operation: the service reads the file; a worker computes what to show or to write; the
+ * service writes the file, in the store and in the sandbox at once. Errors are results of the tool,
+ * never of the request. What another request, or code that still runs, writes to the file in
+ * between is lost.
  */
 #include "doors/anthropic/anthropic_int.h"
 
-#include "doors/values/values.h"
 #include "record/record.h"
 
+#include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #define EDIT_MAX (16 * MiB) /* of a file that is read */
 
-struct edit;
-
-struct command {
-    const char *name;
-    int (*check)(struct edit *d, struct err *e); /* what it was given */
-};
+enum edit_command { EDIT_VIEW, EDIT_CREATE, EDIT_REPLACE, EDIT__COUNT };
+static const char *const command_names[EDIT__COUNT] = {"view", "create", "str_replace"};
 
 struct edit {
     struct service *sv; /* borrowed */
     struct caller caller;
     char session[ID_MAX];
     char path[SPACE_PATH_MAX];
-    const struct command *command;
-    json_t *range, *text, *old, *new; /* owned, or NULL: of the input; only ever read */
-    int fd;                           /* owned */
-    char *bytes;                      /* owned: of the file, later of the new one */
+    enum edit_command command;
+    json_t *input; /* owned; only ever read */
+    char *bytes;   /* owned: of the file, then of the new file */
     size_t size;
-    struct blob *blob; /* owned */
-    json_t *content;   /* owned: the result, once it is known */
+    json_t *content; /* owned: the result, once it is known */
     struct err failed;
     editor_fn *fn;
     void *arg;
@@ -69,14 +59,9 @@ static const char *code_of(enum err_kind kind)
 
 static void edit_free(struct edit *d)
 {
-    json_decref(d->range);
-    json_decref(d->text);
-    json_decref(d->old);
-    json_decref(d->new);
+    json_decref(d->input);
     json_decref(d->content);
-    fd_closep(&d->fd);
     free(d->bytes);
-    blob_free(d->blob);
     free(d);
 }
 
@@ -112,44 +97,24 @@ static void on_put(void *arg, const struct space_file *files, size_t count,
     end(arg, failed);
 }
 
-static void fill_blob(void *arg)
-{
-    struct edit *d = arg;
-
-    if (d->size > 0)
-        (void)!blob_write(d->blob, (struct str){d->bytes, d->size}, &d->failed);
-}
-
-static void on_filled(void *arg)
-{
-    struct edit *d = arg;
-
-    if (d->failed.kind)
-        return end(d, &d->failed);
-    service_space_put(d->sv, &d->caller, str_of(d->session), str_of(d->path), take_ptr(&d->blob),
-                      on_put, d);
-}
-
 static void write_file(struct edit *d)
 {
-    d->blob = service_blob_new(d->sv, &d->caller, &d->failed);
-    if (!d->blob)
-        return end(d, &d->failed);
-    service_work(d->sv, fill_blob, on_filled, d);
+    service_space_write(d->sv, &d->caller, str_of(d->session), str_of(d->path), take_ptr(&d->bytes),
+                        d->size, on_put, d);
 }
 
 /* --- create --- */
 
 static int check_create(struct edit *d, struct err *e)
 {
-    if (!json_is_string(d->text))
+    if (!text_of(d->input, "file_text"))
         return err_set(e, ERR_CALLER, "file_text is missing: the text of the file");
     return *d->path ? 0 : err_set(e, ERR_CALLER, "path names a folder");
 }
 
 static void create(struct edit *d, bool is_there)
 {
-    struct str text = json_view(d->text);
+    struct str text = view_of(d->input, "file_text");
 
     d->bytes = mem_strndup(text);
     d->size = text.n;
@@ -162,11 +127,13 @@ static void create(struct edit *d, bool is_there)
 
 static int check_replace(struct edit *d, struct err *e)
 {
-    if (json_string_length(d->old) == 0)
+    const json_t *new = json_object_get(d->input, "new_str");
+
+    if (view_of(d->input, "old_str").n == 0)
         return err_set(e, ERR_CALLER, "old_str is missing: the text to be replaced");
-    if (d->new && !json_is_string(d->new) && !json_is_null(d->new))
+    if (new && !json_is_string(new) && !json_is_null(new))
         return err_set(e, ERR_CALLER, "new_str is no string");
-    if (str_eq(json_view(d->old), json_view(d->new)))
+    if (str_eq(view_of(d->input, "old_str"), json_view(new)))
         return err_set(e, ERR_CALLER, "old_str and new_str are the same");
     return *d->path ? 0 : err_set(e, ERR_CALLER, "path names a folder");
 }
@@ -180,10 +147,10 @@ static size_t line_at(struct str text, const char *at)
     return line;
 }
 
-/* The one place where it is. */
+/* Where old_str is, when it is there exactly once; else NULL and *e. */
 static const char *find_once(struct edit *d, struct str text, struct err *e)
 {
-    struct str old = json_view(d->old);
+    struct str old = view_of(d->input, "old_str");
     const char *first = text.n ? memmem(text.p, text.n, old.p, old.n) : NULL, *second;
 
     if (!first) {
@@ -204,7 +171,8 @@ static const char *find_once(struct edit *d, struct str text, struct err *e)
 
 static void replace(struct edit *d, struct err *e)
 {
-    struct str text = {d->bytes, d->size}, old = json_view(d->old), new = json_view(d->new);
+    struct str text = {d->bytes, d->size}, old = view_of(d->input, "old_str");
+    struct str new = view_of(d->input, "new_str");
     const char *at;
     size_t before;
     char *result;
@@ -232,12 +200,6 @@ static void replace(struct edit *d, struct err *e)
 
 /* --- view --- */
 
-static int check_view(struct edit *d, struct err *e)
-{
-    (void)d, (void)e;
-    return 0;
-}
-
 static void on_files(void *arg, const struct space_file *files, size_t count,
                      const struct err *failed)
 {
@@ -260,63 +222,40 @@ static void view_names(struct edit *d)
 
 /* --- reading --- */
 
-static const struct command commands[] = {
-    {"view",        check_view   },
-    {"create",      check_create },
-    {"str_replace", check_replace},
-};
-enum { VIEW, CREATE };
-
-static bool is(const struct edit *d, size_t command)
-{
-    return d->command == &commands[command];
-}
-
 /* On a worker. */
-static void read_file(void *arg)
+static void compute(void *arg)
 {
     struct edit *d = arg;
-    size_t done = 0;
 
-    d->bytes = mem_zalloc(d->size + 1);
-    while (done < d->size) {
-        ssize_t n = pread(d->fd, d->bytes + done, d->size - done, (off_t)done);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0) {
-            err_set(&d->failed, ERR_HOST, "'%s' cannot be read: %s", d->path,
-                    n < 0 ? strerror(errno) : "it is shorter than it was");
-            return;
-        }
-        done += (size_t)n;
-    }
-    if (is(d, VIEW))
-        d->content = view_bytes((struct str){d->bytes, d->size}, d->range, &d->failed);
+    if (d->command == EDIT_VIEW)
+        d->content = view_bytes((struct str){d->bytes, d->size},
+                                json_object_get(d->input, "view_range"), &d->failed);
     else
         replace(d, &d->failed);
 }
 
-static void on_read(void *arg)
+static void on_computed(void *arg)
 {
     struct edit *d = arg;
 
     if (d->failed.kind)
         end(d, &d->failed);
-    else if (is(d, VIEW))
+    else if (d->command == EDIT_VIEW)
         end(d, NULL);
     else
         write_file(d);
 }
 
-static void on_open(void *arg, int *fd, const struct space_file *file, const struct err *failed)
+static void on_read(void *arg, char **bytes, size_t n, const struct space_file *file,
+                    const struct err *failed)
 {
     struct edit *d = arg;
     bool missing = failed && failed->kind == ERR_MISSING;
     struct err e;
 
-    if (missing && is(d, VIEW))
+    if (missing && d->command == EDIT_VIEW)
         return view_names(d);
-    if (is(d, CREATE) && (!failed || missing))
+    if (d->command == EDIT_CREATE && (!failed || missing))
         return create(d, !failed);
     if (failed)
         return end(d, failed);
@@ -325,52 +264,39 @@ static void on_open(void *arg, int *fd, const struct space_file *file, const str
                 d->path, (unsigned long long)file->size, EDIT_MAX);
         return end(d, &e);
     }
-    d->fd = take_fd(fd);
-    d->size = (size_t)file->size;
-    service_work(d->sv, read_file, on_read, d);
+    d->bytes = take_ptr(bytes);
+    d->size = n;
+    service_work(d->sv, compute, on_computed, d);
 }
 
 /* --- the beginning --- */
 
-static const struct command *command_of(struct str name)
+static int check(struct edit *d, const struct editor_dirs *dirs, struct err *e)
 {
-    for (size_t i = 0; i < COUNT(commands); i++)
-        if (str_is(name, commands[i].name))
-            return &commands[i];
-    return NULL;
-}
+    struct str name = view_of(d->input, "command");
 
-static json_t *member(const json_t *input, const char *name)
-{
-    return json_incref(json_object_get(input, name));
-}
-
-static int take_input(struct edit *d, const json_t *input, const struct editor_dirs *dirs,
-                      struct err *e)
-{
-    d->command = command_of(json_view(json_object_get(input, "command")));
-    if (!d->command)
+    while (d->command < EDIT__COUNT && !str_is(name, command_names[d->command]))
+        d->command++;
+    if (d->command == EDIT__COUNT)
         return err_set(e, ERR_CALLER, "command is one of view, create and str_replace");
-    d->range = member(input, "view_range");
-    d->text = member(input, "file_text");
-    d->old = member(input, "old_str");
-    d->new = member(input, "new_str");
-    if (editor_path(json_view(json_object_get(input, "path")), dirs, d->path, e) < 0)
+    if (editor_path(view_of(d->input, "path"), dirs, d->path, e) < 0)
         return -1;
-    return d->command->check(d, e);
+    if (d->command == EDIT_CREATE)
+        return check_create(d, e);
+    return d->command == EDIT_REPLACE ? check_replace(d, e) : 0;
 }
 
-void editor_run(struct loop *l, struct service *sv, const struct caller *c, struct str session,
-                const struct editor_dirs *dirs, const json_t *input, editor_fn *fn, void *arg)
+void editor_run(struct loop *l, struct service *sv, const struct caller *c, const char *session,
+                const struct editor_dirs *dirs, json_t *input, editor_fn *fn, void *arg)
 {
     struct edit *d = mem_zalloc(sizeof(*d));
 
-    *d = (struct edit){.sv = sv, .caller = *c, .fd = -1, .fn = fn, .arg = arg};
-    if (!str_to_cstr(session, d->session, sizeof(d->session)))
-        d->session[0] = '\0'; /* which is nobody's */
-    if (take_input(d, input, dirs, &d->failed) < 0)
+    *d = (struct edit){.sv = sv, .caller = *c, .input = json_incref(input), .fn = fn, .arg = arg};
+    snprintf(d->session, sizeof(d->session), "%s", session);
+    if (check(d, dirs, &d->failed) < 0)
         return loop_later(l, end_later, d);
     if (!*d->path)
         return view_names(d);
-    service_space_open(sv, &d->caller, session, str_of(d->path), on_open, d);
+    service_space_read(sv, &d->caller, str_of(session), str_of(d->path), 0,
+                       d->command == EDIT_CREATE ? 1 : EDIT_MAX, on_read, d);
 }

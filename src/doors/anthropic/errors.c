@@ -1,7 +1,7 @@
-/* What is wrong, as clients of Anthropic read it. */
+/* Errors in the format of Anthropic's API. */
 #include "doors/anthropic/anthropic_int.h"
 
-/* By the status alone: an SDK goes by it before it reads the body. */
+/* error.type follows from the status alone, which an SDK looks at first. */
 static const struct {
     int status;
     const char *type;
@@ -26,7 +26,7 @@ static const char *type_of(int status)
     return status < 500 ? "invalid_request_error" : "api_error";
 }
 
-/* What is told in details. What else stands there is null: clients look whether it is. */
+/* Codes that stand in details, and a further member that clients expect to be null. */
 static const struct {
     const char *code, *null_member;
 } codes[] = {
@@ -37,7 +37,7 @@ static const struct {
     {CODE_THREAD_UNSUPPORTED, "unsupported"},
 };
 
-/* Or NULL. */
+/* NULL: the code has no details. */
 static json_t *details_of(const char *type)
 {
     for (size_t i = 0; i < COUNT(codes); i++)

@@ -1,7 +1,6 @@
-/* The Files API: uploads, and what code has made, by one id each. */
+/* The Files API: files that clients uploaded, and files that code made. */
 #include "doors/anthropic/anthropic_int.h"
 
-#include "doors/values/values.h"
 #include "record/record.h"
 
 #include <stdlib.h>
@@ -18,14 +17,14 @@ static bool can_download(struct request *r, const struct file_row *f)
     return f->downloadable || a->config.download_uploads;
 }
 
-/* What clients of every age look for: each leaves alone what it does not know. */
+/* Has the members of all versions of the API: clients ignore those they do not know. */
 static json_t *file_value(struct request *r, const struct file_row *f)
 {
     return json_pack("{s:s, s:s, s:o, s:o, s:I, s:o, s:b, s:o, s:n}", "id", f->id, "type", "file",
                      "filename", record_text(str_of(f->name)), "mime_type",
                      record_text(str_of(f->mime)), "size_bytes", (json_int_t)f->size, "created_at",
-                     stamp_value(f->created_ms), "downloadable", (int)can_download(r, f),
-                     "expires_at", stamp_value(f->expires_ms), "scope");
+                     time_json(f->created_ms), "downloadable", (int)can_download(r, f),
+                     "expires_at", time_json(f->expires_ms), "scope");
 }
 
 static void fail(struct request *r, const struct err *failed)
@@ -55,10 +54,10 @@ static void on_file(void *arg, const struct file_row *file, const struct err *fa
 
 /* --- upload --- */
 
-/* A part without a filename is text for the form's reader, and has no blob yet. */
+/* An upload. A part of the form without a filename comes as text, and has no blob yet. */
 struct arrival {
-    struct request *r; /* borrowed: not answered before */
-    struct str text;   /* borrowed from it */
+    struct request *r; /* borrowed: until it is answered */
+    struct str text;   /* borrowed from the request */
     struct blob *blob; /* owned */
     struct file_spec spec;
     char name[FILE_NAME_MAX + 1];
@@ -91,7 +90,7 @@ static bool refuse(struct request *r, const char *name, const char *text)
     return false;
 }
 
-/* The first of a name. What else there is belongs to a client that knows more. */
+/* The first part of this name. Unknown parts are ignored. */
 static struct upload *part_of(struct request *r, const char *name)
 {
     size_t count;
@@ -152,7 +151,7 @@ void handle_file_upload(struct request *r)
         create(a);
 }
 
-/* --- look --- */
+/* --- one file, and lists --- */
 
 void handle_file(struct request *r)
 {
@@ -170,10 +169,10 @@ static void on_files(void *arg, const struct file_row *files, size_t count, bool
     data = json_array();
     for (size_t i = 0; i < count; i++)
         json_array_append_new(data, file_value(r, &files[i]));
-    answer_json(r, 200, listing_value(data, more, request_query(r, "before_id").n > 0));
+    answer_json(r, 200, list_value(data, more, request_query(r, "before_id").n > 0));
 }
 
-/* One list of ids. False when there are too many. */
+/* Adds the ids of one query parameter. False: there are too many, and the request is answered. */
 static bool add_ids(struct request *r, const char *name, struct str ids[FILE_IDS_MAX],
                     size_t *count)
 {
@@ -196,16 +195,16 @@ void handle_files(struct request *r)
 {
     struct str ids[FILE_IDS_MAX];
     size_t count = 0;
-    struct listing want;
+    struct list_query want;
 
     if (!add_ids(r, "ids[]", ids, &count) || !add_ids(r, "ids", ids, &count) ||
-        !listing_read(r, "file_", &want))
+        !list_query_read(r, "file_", &want))
         return;
     if (count > 0 && (want.from.n > 0 || request_query(r, "limit").n > 0)) {
         (void)!refuse(r, "ids", "these exclude page, limit, after_id and before_id");
         return;
     }
-    if (request_query(r, "scope_id").n > 0) /* no file of ours has a scope */
+    if (request_query(r, "scope_id").n > 0) /* no file here has a scope */
         return on_files(r, NULL, 0, false, NULL);
     if (count > 0)
         return service_file_pick(request_service(r), request_caller(r), ids, count, on_files, r);

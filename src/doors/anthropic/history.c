@@ -1,106 +1,103 @@
 /*
- * The messages of a request, as a model reads them.
+ * The messages of a request, in the form that models take.
  *
- * What a client sends back is one message of many blocks for what were several replies
- * of the model with results between them, and a result may stand in a later message than
- * its call. So blocks are sorted into replies: a block that the model has made begins a
- * new one when the one before has results; a result goes to the reply of its call, which
- * is found by its id. Calls are numbered anew, as ids of other makers may be longer than
+ * One assistant message of a client holds several replies of the model with results between them,
+ * and a result may come in a later message than its call. So blocks are sorted into exchanges: a
+ * block of the model begins a new one when the last one has results; a result goes to the exchange
+ * of its call, which its id tells. Calls get new ids, as those of other servers may be longer than
  * an endpoint takes.
  *
- * What code has called and the client has answered is between those two: the model sees
- * neither.
+ * Calls that code has made of client tools, and their results, are left out: they are between the
+ * code and the client.
  */
 #include "doors/anthropic/messages_int.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-/* A reply of the model, and what the user's side says next. */
-struct reply {
-    json_t *kept, *parts;   /* owned: the model's; what it wants back as it was comes first */
+/* A reply of the model, and what the user's side answers. */
+struct exchange {
+    json_t *kept, *parts;   /* owned: the model's; blocks that it wants back unchanged come first */
     json_t *results, *rest; /* owned: the user's; results come first */
 };
 
-/* A call that stands in the messages. */
-struct known {
+/* A call in the messages. */
+struct known_call {
     size_t reply;
-    size_t message; /* its place in the request */
-    int sub;        /* -1: a client's tool */
-    const char *id; /* borrowed, as are the rest */
+    size_t message; /* index of its message */
+    int tool;       /* enum server_tool; -1: a client tool */
+    const char *id; /* borrowed, as is input */
     json_t *input;
-    char inner[24];
+    char model_call_id[24];
     bool answered;
-    size_t code_of;  /* 0: the model's; else 1 + the call whose code has made it */
-    json_t *answers; /* owned, or NULL: for calls that its code has made */
+    size_t code_of;  /* 0: the model made the call; else 1 + index of the call whose code did */
+    json_t *answers; /* owned, or NULL: {id: tool_result} for calls of its code */
 };
 
-struct reading {
+struct history_reader {
     struct history *h;
-    struct reply *reply; /* owned */
+    struct exchange *reply; /* owned */
     size_t count;
-    struct known *known; /* owned */
+    struct known_call *known; /* owned */
     size_t known_count;
-    json_t *by_id; /* owned: id -> place in known */
-    json_t *files; /* owned: those seen */
-    size_t at;     /* message that is read */
+    json_t *by_id; /* owned: id -> index in known */
+    json_t *files; /* owned: ids of uploads so far */
+    size_t at;     /* index of the message in hand */
     struct err *e;
 };
 
-static const char *text_of(const json_t *v, const char *name)
-{
-    return json_string_value(json_object_get(v, name));
-}
+/* --- exchanges --- */
 
-/* --- replies --- */
-
-static struct reply *last(struct reading *g)
+static struct exchange *last(struct history_reader *g)
 {
     return &g->reply[g->count - 1];
 }
 
-static void begin_reply(struct reading *g)
+static void begin_reply(struct history_reader *g)
 {
     if ((g->count & (g->count - 1)) == 0)
         g->reply = mem_realloc(g->reply, (g->count ? 2 * g->count : 1) * sizeof(*g->reply));
-    g->reply[g->count++] = (struct reply){json_array(), json_array(), json_array(), json_array()};
+    g->reply[g->count++] =
+        (struct exchange){json_array(), json_array(), json_array(), json_array()};
 }
 
-/* The one that a block of the model's goes to. */
-static struct reply *making(struct reading *g)
+/* The exchange that a block of the model goes to. */
+static struct exchange *making(struct history_reader *g)
 {
     if (g->count == 1 || json_array_size(last(g)->results) || json_array_size(last(g)->rest))
         begin_reply(g);
     return last(g);
 }
 
-static struct known *know(struct reading *g, const json_t *block, int sub)
+static struct known_call *know(struct history_reader *g, const json_t *block, int tool)
 {
-    struct known *k;
+    struct known_call *k;
 
     if ((g->known_count & (g->known_count - 1)) == 0)
         g->known =
             mem_realloc(g->known, (g->known_count ? 2 * g->known_count : 1) * sizeof(*g->known));
     k = &g->known[g->known_count++];
-    *k = (struct known){.reply = g->count - 1,
-                        .message = g->at,
-                        .sub = sub,
-                        .id = text_of(block, "id"),
-                        .input = json_object_get(block, "input")};
+    *k = (struct known_call){.reply = g->count - 1,
+                             .message = g->at,
+                             .tool = tool,
+                             .id = text_of(block, "id"),
+                             .input = json_object_get(block, "input")};
     json_object_set_new(g->by_id, k->id, json_integer((json_int_t)g->known_count - 1));
     return k;
 }
 
-static struct known *find(struct reading *g, const char *id)
+static struct known_call *find(struct history_reader *g, const char *id)
 {
     const json_t *at = id ? json_object_get(g->by_id, id) : NULL;
 
     return at ? &g->known[json_integer_value(at)] : NULL;
 }
 
-static void put_result(struct reading *g, struct known *k, json_t *text, json_t *images, bool error)
+static void put_result(struct history_reader *g, struct known_call *k, json_t *text, json_t *images,
+                       bool error)
 {
-    json_t *part = json_pack("{s:s, s:s, s:o}", "type", "result", "id", k->inner, "text", text);
+    json_t *part =
+        json_pack("{s:s, s:s, s:o}", "type", "result", "id", k->model_call_id, "text", text);
 
     if (json_array_size(images))
         json_object_set(part, "images", images);
@@ -110,7 +107,7 @@ static void put_result(struct reading *g, struct known *k, json_t *text, json_t 
     json_array_append_new(g->reply[k->reply].results, part);
 }
 
-/* --- what users write --- */
+/* --- blocks of the user --- */
 
 static json_t *text_part(json_t *text)
 {
@@ -123,7 +120,7 @@ static void add_text(json_t *parts, struct str text)
         json_array_append_new(parts, text_part(record_text(text)));
 }
 
-/* {"mime", "data"}, owned, or NULL: it is none that can be handed on. */
+/* {"mime", "data"}, owned; NULL: the block is no image in base64. */
 static json_t *image_of(const json_t *block)
 {
     const json_t *source = json_object_get(block, "source");
@@ -154,19 +151,19 @@ static void add_document(json_t *parts, const json_t *block)
     const json_t *one;
     size_t i;
 
-    add_text(parts, json_view(json_object_get(block, "title")));
+    add_text(parts, view_of(block, "title"));
     if (type && strcmp(type, "text") == 0)
-        add_text(parts, json_view(json_object_get(source, "data")));
+        add_text(parts, view_of(source, "data"));
     else if (type && strcmp(type, "content") == 0)
         json_array_foreach(json_object_get(source, "content"), i, one)
-            add_text(parts, json_view(json_object_get(one, "text")));
+            add_text(parts, view_of(one, "text"));
     else
         add_text(parts, STR("[a document that is not shown here: only text is. As a "
                             "container_upload, code can read it]"));
 }
 
-/* Each file once, and a line that says where it is: container.c knows, and fills it in. */
-static int add_upload(struct reading *g, json_t *parts, const json_t *block)
+/* Adds each file once, with a text part that container.c fills in: where the file is. */
+static int add_upload(struct history_reader *g, json_t *parts, const json_t *block)
 {
     json_t *id = json_object_get(block, "file_id");
     json_t *part;
@@ -185,42 +182,38 @@ static int add_upload(struct reading *g, json_t *parts, const json_t *block)
     return 0;
 }
 
-/* Its text, owned; images are added to the array. */
+/* The text of a result, owned; its images are added to the array. */
 static json_t *result_text(const json_t *content, json_t *images)
 {
-    struct buf b;
-    struct err e;
+    AUTO(buf_done) struct buf b = BUF(MESSAGES_BODY_MAX);
     const json_t *one;
     json_t *v;
     size_t i;
 
     if (json_is_string(content))
         return json_incref((json_t *)content);
-    buf_init(&b, MESSAGES_BODY_MAX);
-    json_array_foreach((json_t *)content, i, one)
-    {
-        struct str text = json_view(json_object_get(one, "text"));
+    json_array_foreach((json_t *)content, i, one) {
+        struct str text = view_of(one, "text");
         json_t *image = image_of(one);
 
         if (text.n > 0 && b.n > 0)
-            (void)!buf_put(&b, STR("\n"), &e);
-        (void)!buf_put(&b, text, &e);
+            buf_put(&b, STR("\n"));
+        buf_put(&b, text);
         if (image)
             json_array_append_new(images, image);
     }
     v = record_text(buf_str(&b));
-    buf_done(&b);
     return v;
 }
 
-static int take_client_result(struct reading *g, json_t *block)
+static int take_client_result(struct history_reader *g, json_t *block)
 {
     const char *id = text_of(block, "tool_use_id");
-    struct known *k = find(g, id);
+    struct known_call *k = find(g, id);
     bool error = json_is_true(json_object_get(block, "is_error"));
     json_t *images;
 
-    if (!k || k->sub >= 0)
+    if (!k || k->tool >= 0)
         return err_set(g->e, ERR_CALLER,
                        "messages.%zu: unexpected `tool_use_id` found in `tool_result` blocks: "
                        "%.100s",
@@ -229,7 +222,7 @@ static int take_client_result(struct reading *g, json_t *block)
         return 0;
     k->answered = true;
     if (k->code_of) {
-        struct known *code = &g->known[k->code_of - 1];
+        struct known_call *code = &g->known[k->code_of - 1];
         if (!code->answers)
             code->answers = json_object();
         json_object_set(code->answers, id, block);
@@ -242,7 +235,7 @@ static int take_client_result(struct reading *g, json_t *block)
     return 0;
 }
 
-static int take_user_block(struct reading *g, json_t *block)
+static int take_user_block(struct history_reader *g, json_t *block)
 {
     const char *type = text_of(block, "type");
     json_t *rest = last(g)->rest;
@@ -250,7 +243,7 @@ static int take_user_block(struct reading *g, json_t *block)
     if (!type)
         return err_set(g->e, ERR_CALLER, "messages.%zu: a block has no type", g->at);
     if (strcmp(type, "text") == 0)
-        add_text(rest, json_view(json_object_get(block, "text")));
+        add_text(rest, view_of(block, "text"));
     else if (strcmp(type, "image") == 0)
         add_image(rest, block);
     else if (strcmp(type, "document") == 0)
@@ -259,47 +252,47 @@ static int take_user_block(struct reading *g, json_t *block)
         return add_upload(g, rest, block);
     else if (strcmp(type, "tool_result") == 0)
         return take_client_result(g, block);
-    return 0; /* what this server does not know it leaves alone */
+    return 0; /* unknown blocks are ignored */
 }
 
-/* --- what the model has said --- */
+/* --- blocks of the model --- */
 
-static int check_call(struct reading *g, const json_t *block)
+static int check_call(struct history_reader *g, const json_t *block)
 {
     if (text_of(block, "id") && text_of(block, "name"))
         return 0;
     return err_set(g->e, ERR_CALLER, "messages.%zu: a tool use has no id or no name", g->at);
 }
 
-static void add_call(struct reading *g, struct known *k, const char *name)
+static void add_call(struct history_reader *g, struct known_call *k, const char *name)
 {
     json_t *args = json_is_object(k->input) ? json_incref(k->input) : json_object();
 
-    history_call_id(g->h, k->inner);
+    history_call_id(g->h, k->model_call_id);
     json_array_append_new(g->reply[k->reply].parts,
-                          json_pack("{s:s, s:s, s:s, s:o}", "type", "call", "id", k->inner, "name",
-                                    name, "args", args));
+                          json_pack("{s:s, s:s, s:s, s:o}", "type", "call", "id", k->model_call_id,
+                                    "name", name, "args", args));
 }
 
-static int take_server_use(struct reading *g, const json_t *block)
+static int take_server_use(struct history_reader *g, const json_t *block)
 {
-    int sub = sub_find(text_of(block, "name"));
+    int tool = server_tool_find(text_of(block, "name"));
 
     if (check_call(g, block) < 0)
         return -1;
-    if (sub < 0)
-        return 0; /* a tool of somebody else's server */
+    if (tool < 0)
+        return 0; /* a server tool of another server */
     making(g);
-    add_call(g, know(g, block, sub), sub_tools[sub].name);
+    add_call(g, know(g, block, tool), server_tools[tool].name);
     tool_id_session(text_of(block, "id"), g->h->session);
     return 0;
 }
 
-static int take_client_use(struct reading *g, const json_t *block)
+static int take_client_use(struct history_reader *g, const json_t *block)
 {
     const json_t *caller = json_object_get(block, "caller");
     const char *source = text_of(caller, "tool_id");
-    struct known *of;
+    struct known_call *of;
 
     if (check_call(g, block) < 0)
         return -1;
@@ -309,7 +302,7 @@ static int take_client_use(struct reading *g, const json_t *block)
         return 0;
     }
     of = find(g, source);
-    if (!of || of->sub < 0)
+    if (!of || of->tool < 0)
         return err_set(g->e, ERR_CALLER,
                        "source tool `%.100s` not found for tool use block `%.100s`",
                        source ? source : "", text_of(block, "id"));
@@ -318,17 +311,17 @@ static int take_client_use(struct reading *g, const json_t *block)
     return 0;
 }
 
-static int take_server_result(struct reading *g, const json_t *block, const char *type)
+static int take_server_result(struct history_reader *g, const json_t *block, const char *type)
 {
-    struct known *k = find(g, text_of(block, "tool_use_id"));
-    int sub = sub_find_result(type);
+    struct known_call *k = find(g, text_of(block, "tool_use_id"));
+    int tool = server_tool_of_result(type);
 
-    if (k && k->sub == sub && sub >= 0 && !k->answered)
+    if (k && k->tool == tool && tool >= 0 && !k->answered)
         put_result(g, k, content_said(json_object_get(block, "content")), NULL, false);
-    return 0; /* a result of nothing is nothing */
+    return 0; /* a result without a call is ignored */
 }
 
-static int take_model_block(struct reading *g, json_t *block)
+static int take_model_block(struct history_reader *g, json_t *block)
 {
     const char *type = text_of(block, "type");
     size_t n = type ? strlen(type) : 0;
@@ -336,8 +329,8 @@ static int take_model_block(struct reading *g, json_t *block)
     if (!type)
         return err_set(g->e, ERR_CALLER, "messages.%zu: a block has no type", g->at);
     if (strcmp(type, "text") == 0) {
-        if (json_view(json_object_get(block, "text")).n > 0)
-            add_text(making(g)->parts, json_view(json_object_get(block, "text")));
+        if (view_of(block, "text").n > 0)
+            add_text(making(g)->parts, view_of(block, "text"));
     } else if (strcmp(type, "server_tool_use") == 0) {
         return take_server_use(g, block);
     } else if (strcmp(type, "tool_use") == 0) {
@@ -353,7 +346,7 @@ static int take_model_block(struct reading *g, json_t *block)
 
 /* --- messages --- */
 
-static int each_block(struct reading *g, json_t *content, bool model)
+static int each_block(struct history_reader *g, json_t *content, bool model)
 {
     json_t *block;
     size_t i;
@@ -367,31 +360,29 @@ static int each_block(struct reading *g, json_t *content, bool model)
         return err_set(g->e, ERR_CALLER,
                        "messages.%zu.content: Input should be a string or an array of blocks",
                        g->at);
-    json_array_foreach(content, i, block)
-    {
+    json_array_foreach(content, i, block) {
         if ((model ? take_model_block(g, block) : take_user_block(g, block)) < 0)
             return -1;
     }
     return 0;
 }
 
-static void add_system(struct reading *g, const json_t *content)
+static void add_system(struct history_reader *g, const json_t *content)
 {
     const json_t *block;
-    struct err e;
     size_t i;
 
-    (void)!buf_put(&g->h->system, json_view(content), &e);
-    json_array_foreach((json_t *)content, i, block)(void) !buf_put(
-        &g->h->system, json_view(json_object_get(block, "text")), &e);
-    (void)!buf_put(&g->h->system, STR("\n\n"), &e);
+    buf_put(&g->h->system, json_view(content));
+    json_array_foreach((json_t *)content, i, block)
+        buf_put(&g->h->system, view_of(block, "text"));
+    buf_put(&g->h->system, STR("\n\n"));
 }
 
-/* A client's call is to be answered by the very next message of the user. */
-static int check_answered(struct reading *g, size_t from)
+/* The very next message of the user has the results of all calls of client tools. */
+static int check_answered(struct history_reader *g, size_t from)
 {
     for (size_t i = from; i < g->known_count; i++)
-        if (g->known[i].sub < 0 && !g->known[i].answered)
+        if (g->known[i].tool < 0 && !g->known[i].answered)
             return err_set(g->e, ERR_CALLER,
                            "messages.%zu: `tool_use` ids were found without `tool_result` blocks "
                            "immediately after: %.100s",
@@ -399,13 +390,12 @@ static int check_answered(struct reading *g, size_t from)
     return 0;
 }
 
-static int each_message(struct reading *g, const json_t *messages)
+static int each_message(struct history_reader *g, const json_t *messages)
 {
     size_t checked = 0;
     json_t *message;
 
-    json_array_foreach((json_t *)messages, g->at, message)
-    {
+    json_array_foreach((json_t *)messages, g->at, message) {
         const char *role = text_of(message, "role");
         json_t *content = json_object_get(message, "content");
         bool user = role && strcmp(role, "user") == 0;
@@ -427,67 +417,63 @@ static int each_message(struct reading *g, const json_t *messages)
     return check_answered(g, checked);
 }
 
-/* --- the whole --- */
+/* --- calls without a result, and messages for the model --- */
 
-/* Of the last reply, those of ours are to be done now: they were put off, or the turn paused.
- * Whoever goes on with words of his own has given them up. */
-static bool goes_on(const struct reading *g, const struct known *k)
+/* Whether server tool calls of the last reply that have no result are made now: the turn paused, or
+ * they waited for client tools. A user who writes new text instead has given them up. */
+static bool goes_on(const struct history_reader *g, const struct known_call *k)
 {
-    const struct reply *r = &g->reply[g->count - 1];
+    const struct exchange *r = &g->reply[g->count - 1];
     bool client = false;
 
     if (k->reply != g->count - 1)
         return false;
     for (size_t i = 0; i < g->known_count; i++)
-        client |= g->known[i].reply == k->reply && g->known[i].sub < 0;
+        client |= g->known[i].reply == k->reply && g->known[i].tool < 0;
     return client || json_array_size(r->rest) == 0;
 }
 
-/* One that is to be done now has its id in the answer, and is one of a reply of ours. */
-static int check_open(const struct reading *g, const struct known *k)
+/* Limits on calls that are made now. */
+static int check_open(const struct history_reader *g, const struct known_call *k)
 {
     if (strlen(k->id) >= TOOL_ID_MAX)
         return err_set(g->e, ERR_CALLER,
                        "messages.%zu: a tool use without a result has an id of more than %d bytes",
                        k->message, TOOL_ID_MAX - 1);
-    if (g->h->waiting_count == REPLY_CALLS)
+    if (g->h->pending_count == REPLY_CALLS)
         return err_set(g->e, ERR_CALLER,
                        "messages.%zu: more than %d tool uses of code execution have no result",
                        k->message, REPLY_CALLS);
     return 0;
 }
 
-static int sort_open(struct reading *g)
+static int sort_open(struct history_reader *g)
 {
     struct history *h = g->h;
-    /* The last reply's calls stand together: one look at them is enough for all. */
+    /* goes_on() is the same for all calls of the last reply. */
     bool decided = false, on = false;
 
-    h->waiting = mem_zalloc(REPLY_CALLS * sizeof(*h->waiting));
     for (size_t i = 0; i < g->known_count; i++) {
-        struct known *k = &g->known[i];
+        struct known_call *k = &g->known[i];
 
-        if (k->sub < 0 || k->answered)
+        if (k->tool < 0 || k->answered)
             continue;
         if (k->reply == g->count - 1 && !decided) {
             on = goes_on(g, k);
             decided = true;
         }
         if (k->reply != g->count - 1 || !on) {
-            json_t *lost = content_error((enum sub)k->sub, "unavailable");
+            json_t *lost = content_error((enum server_tool)k->tool, "unavailable");
             put_result(g, k, content_said(lost), NULL, true);
             json_decref(lost);
             continue;
         }
         if (check_open(g, k) < 0)
             return -1;
-        struct waiting *w = &h->waiting[h->waiting_count++];
-        *w = (struct waiting){.id = k->id,
-                              .sub = (enum sub)k->sub,
-                              .input = k->input,
-                              .answers = take_ptr(&k->answers)};
-        memcpy(w->inner, k->inner, sizeof(w->inner));
-        h->pending_code |= w->answers != NULL;
+        h->pending_code |= k->answers != NULL;
+        history_pend(h, (enum server_tool)k->tool, k->id, k->model_call_id,
+                     json_is_object(k->input) ? json_incref(k->input) : json_object())
+            ->answers = take_ptr(&k->answers);
     }
     return 0;
 }
@@ -498,13 +484,13 @@ static void add_message(json_t *messages, const char *role, json_t *parts)
         json_array_append_new(messages, json_pack("{s:s, s:O}", "role", role, "parts", parts));
 }
 
-/* Of all replies but the last, also what came after; that one is open. */
-static void write_down(struct reading *g)
+/* Writes the exchanges as messages. The user's side of the last one stays open. */
+static void write_down(struct history_reader *g)
 {
     struct history *h = g->h;
 
     for (size_t i = 0; i < g->count; i++) {
-        struct reply *r = &g->reply[i];
+        struct exchange *r = &g->reply[i];
 
         json_array_extend(r->kept, r->parts);
         h->replies += json_array_size(r->kept) > 0;
@@ -519,7 +505,7 @@ static void write_down(struct reading *g)
     }
 }
 
-static void reading_done(struct reading *g)
+static void reading_done(struct history_reader *g)
 {
     for (size_t i = 0; i < g->count; i++) {
         json_decref(g->reply[i].kept);
@@ -537,12 +523,12 @@ static void reading_done(struct reading *g)
 
 int history_read(struct history *h, const json_t *messages, struct err *e)
 {
-    struct reading g = {.h = h, .by_id = json_object(), .files = json_object(), .e = e};
+    struct history_reader g = {.h = h, .by_id = json_object(), .files = json_object(), .e = e};
     int rc;
 
     *h = (struct history){.messages = json_array(), .uploads = json_array()};
     buf_init(&h->system, MESSAGES_BODY_MAX);
-    begin_reply(&g); /* before the first there is only what the user says */
+    begin_reply(&g); /* the first exchange has no reply of the model */
     rc = each_message(&g, messages);
     rc = rc == 0 ? sort_open(&g) : rc;
     if (rc == 0)
@@ -553,9 +539,7 @@ int history_read(struct history *h, const json_t *messages, struct err *e)
 
 void history_done(struct history *h)
 {
-    for (size_t i = 0; i < h->waiting_count; i++)
-        json_decref(h->waiting[i].answers);
-    free(h->waiting);
+    history_pending_clear(h);
     json_decref(h->messages);
     json_decref(h->results);
     json_decref(h->rest);
@@ -564,16 +548,41 @@ void history_done(struct history *h)
     *h = (struct history){0};
 }
 
-/* --- as it goes on --- */
+/* --- during the turn --- */
+
+struct pending_call *history_pend(struct history *h, enum server_tool tool, const char *id,
+                                  const char *model_call_id, json_t *input)
+{
+    struct pending_call *p;
+
+    if (!h->pending)
+        h->pending = mem_zalloc(REPLY_CALLS * sizeof(*h->pending));
+    p = &h->pending[h->pending_count++];
+    *p = (struct pending_call){.tool = tool, .input = input};
+    snprintf(p->id, sizeof(p->id), "%s", id);
+    snprintf(p->model_call_id, sizeof(p->model_call_id), "%s", model_call_id);
+    return p;
+}
+
+void history_pending_clear(struct history *h)
+{
+    for (size_t i = 0; i < h->pending_count; i++) {
+        json_decref(h->pending[i].input);
+        json_decref(h->pending[i].answers);
+    }
+    free(take_ptr(&h->pending));
+    h->pending_count = 0;
+}
 
 void history_call_id(struct history *h, char ret[24])
 {
     snprintf(ret, 24, "call_%zu", ++h->calls);
 }
 
-void history_answer(struct history *h, const char *inner, json_t *text, json_t *images)
+void history_answer(struct history *h, const char *model_call_id, json_t *text, json_t *images)
 {
-    json_t *part = json_pack("{s:s, s:s, s:O}", "type", "result", "id", inner, "text", text);
+    json_t *part =
+        json_pack("{s:s, s:s, s:O}", "type", "result", "id", model_call_id, "text", text);
 
     if (json_array_size(images))
         json_object_set(part, "images", images);

@@ -1,12 +1,12 @@
 /*
- * What a replacement has changed, as one hunk of a unified diff: three lines before, what
- * went and what came, three lines after. Bytes in, JSON out.
+ * What a replacement changed, as one hunk of a unified diff: three lines before, removed and added
+ * lines, three lines after.
  *
- * Lines that both texts begin and end with are cut off first, so what is left is about as
- * long as what was replaced. That is compared line by line where it is not too long; else
- * all of it goes and all of it comes, which is a hunk as well. A client has room for one,
- * so lines that stayed between two changes are in it, however many they are. Texts are
- * never split as a whole: of one that is all newlines, each would cost sixteen bytes.
+ * Lines that both texts begin and end with are cut off first, so the rest is about as long as what
+ * was replaced. The rest is compared line by line; when it is too long for that, all old lines are
+ * removed and all new ones added. A result has room for one hunk, so unchanged lines between two
+ * changes are part of it. The whole text is never split into lines: 16 MiB of newlines would take
+ * 256 MiB.
  */
 #include "doors/anthropic/anthropic_int.h"
 
@@ -15,11 +15,11 @@
 #include <stdlib.h>
 
 #define CONTEXT   3
-#define LINES_MAX 20000                 /* that went, or came: past it there are only the numbers */
-#define CELLS_MAX ((size_t)1000 * 1000) /* lines that went times lines that came */
-#define HUNK_MAX  (256 * KiB)           /* bytes, likewise */
+#define LINES_MAX 20000 /* removed, or added: past that only their numbers are given */
+#define CELLS_MAX ((size_t)1000 * 1000) /* removed lines times added lines */
+#define HUNK_MAX  (256 * KiB)           /* past that only numbers of lines are given, too */
 
-/* --- lines: each with its newline, so that the last one may be without --- */
+/* --- lines, each with its newline; the last one may have none --- */
 
 struct lines {
     struct str *at; /* owned */
@@ -35,7 +35,7 @@ static struct lines lines_of(struct str text)
     return l;
 }
 
-/* The last lines of a text whose lines are whole. */
+/* The last lines of a text that ends with a newline. */
 static struct str last_lines(struct str text, size_t count)
 {
     size_t at = text.n;
@@ -45,7 +45,7 @@ static struct str last_lines(struct str text, size_t count)
     return (struct str){text.p + at, text.n - at};
 }
 
-/* --- what both begin and end with: whole lines --- */
+/* --- whole lines that both texts begin and end with --- */
 
 static bool is_line_start(struct str text, size_t at)
 {
@@ -74,7 +74,7 @@ static size_t same_end(struct str a, struct str b)
     return n;
 }
 
-/* --- what stays of two short runs of lines --- */
+/* --- unchanged lines of two short texts --- */
 
 /* longest[i * (b.n + 1) + j]: how many lines a[i...] and b[j...] can have in common. */
 static uint16_t *common_lines(struct lines a, struct lines b)
@@ -99,15 +99,14 @@ static uint16_t *common_lines(struct lines a, struct lines b)
 /* --- the hunk --- */
 
 struct hunk {
-    json_t *lines; /* owned; NULL: too long to be told */
+    json_t *lines; /* owned; NULL: too long */
     size_t bytes, old_lines, new_lines;
 };
 
 static void put(struct hunk *h, char mark, struct str line)
 {
     bool whole = line.n > 0 && line.p[line.n - 1] == '\n';
-    struct buf b;
-    struct err e;
+    AUTO(buf_done) struct buf b = BUF(HUNK_MAX + 1);
 
     h->old_lines += mark != '+';
     h->new_lines += mark != '-';
@@ -116,11 +115,9 @@ static void put(struct hunk *h, char mark, struct str line)
         json_decref(take_ptr(&h->lines));
         return;
     }
-    buf_init(&b, HUNK_MAX + 1);
-    (void)!buf_put(&b, (struct str){&mark, 1}, &e);
-    (void)!buf_put(&b, (struct str){line.p, line.n - whole}, &e);
+    buf_put(&b, (struct str){&mark, 1});
+    buf_put(&b, (struct str){line.p, line.n - whole});
     json_array_append_new(h->lines, record_text(buf_str(&b)));
-    buf_done(&b);
     if (!whole)
         json_array_append_new(h->lines, json_string("\\ No newline at end of file"));
 }
@@ -149,7 +146,7 @@ static void put_all(struct hunk *h, struct str lines, size_t most)
         put(h, ' ', text_cut_line(&lines));
 }
 
-/* Too many to be told apart. */
+/* For texts with too many lines to compare. */
 static void put_numbers(struct hunk *h, size_t went, size_t came)
 {
     json_decref(take_ptr(&h->lines));
@@ -171,7 +168,7 @@ static void put_middle(struct hunk *h, struct str a, struct str b)
     free(new.at);
 }
 
-/* Where a run of no lines is: after the line before it. */
+/* An empty range is given by the line before it. */
 static json_int_t start_of(size_t from, size_t count)
 {
     return (json_int_t)(count ? from + 1 : from);

@@ -1,12 +1,10 @@
-/* Lists, in both shapes that clients have known: page and next_page, after_id and has_more. */
+/* Lists, with both kinds of paging: page and next_page, after_id and has_more. */
 #include "doors/anthropic/anthropic_int.h"
-
-#include "doors/values/values.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#define PAGE_PREFIX   "page_" /* then the id to go on after */
+#define PAGE_PREFIX   "page_" /* and the id of the last one before the page */
 #define LIMIT_DEFAULT 20
 #define LIMIT_MAX     1000
 
@@ -30,13 +28,13 @@ static bool read_limit(struct request *r, size_t *ret)
     return true;
 }
 
-bool listing_read(struct request *r, const char *prefix, struct listing *ret)
+bool list_query_read(struct request *r, const char *prefix, struct list_query *ret)
 {
     struct str page = request_query(r, "page"), after = request_query(r, "after_id");
     struct str before = request_query(r, "before_id");
     size_t n = strlen(PAGE_PREFIX);
 
-    *ret = (struct listing){0};
+    *ret = (struct list_query){0};
     if (!read_limit(r, &ret->limit))
         return false;
     if ((page.n > 0) + (after.n > 0) + (before.n > 0) > 1)
@@ -62,7 +60,7 @@ static json_t *id_at(const json_t *data, size_t i)
     return json_object_get(json_array_get(data, i), "id");
 }
 
-json_t *listing_value(json_t *data, bool more, bool newer)
+json_t *list_value(json_t *data, bool more, bool newer)
 {
     size_t count = json_array_size(data);
     json_t *first = count ? id_at(data, 0) : json_null();

@@ -1,11 +1,10 @@
 /*
- * A message as it grows: the value that a client gets whole, and for one that streams,
- * the bytes of its events from the first on, as more than one may read them.
+ * A message as it grows: its JSON value, and all bytes of its stream, which several requests may
+ * read.
  *
- * The rules of the stream: every event has a name that is its type; indexes count from 0
- * without a gap; a call begins with an empty input that deltas fill, a result comes whole;
- * the container stands in the first event and in the last but one, as clients of some
- * versions read one of them and of others the other.
+ * The rules of the stream: the name of an event is its type; indexes count from 0 without a gap; a
+ * call begins with an empty input that deltas fill, a result comes whole; the container is in
+ * message_start and in message_delta, as some versions of the SDKs read only one of them.
  */
 #include "doors/anthropic/messages_int.h"
 
@@ -76,17 +75,15 @@ static void put_event(struct message *m, const char *name, json_t *data)
 {
     AUTO_FREE char *text = NULL;
     size_t n = 0, before = m->log.n;
-    struct err e;
 
     if (m->stream && !m->full) {
         json_object_set_new(data, "type", json_string(name));
         text = record_dump(data, false, &n);
-        if (!text || buf_printf(&m->log, &e, "event: %s\ndata: ", name) < 0 ||
-            buf_put(&m->log, (struct str){text, n}, &e) < 0 ||
-            buf_put(&m->log, STR("\n\n"), &e) < 0) {
-            m->full = true;
-            m->log.n = before; /* no half of an event */
-        }
+        if (text)
+            event_write(&m->log, NULL, name, (struct str){text, n});
+        m->full = !text || m->log.full;
+        if (m->full)
+            m->log.n = before; /* drop the half that was written */
     }
     json_decref(data);
 }
@@ -127,15 +124,13 @@ static void put_stop(struct message *m)
 
 void message_text(struct message *m, struct str piece)
 {
-    struct err e;
-
     if (piece.n == 0)
         return;
     if (!m->growing)
         put_start(m, json_pack("{s:s, s:s, s:n}", "type", "text", "text", "", "citations"));
     m->growing = true;
     put_delta(m, "text_delta", json_pack("{s:o}", "text", record_text(piece)));
-    m->full |= buf_put(&m->text, piece, &e) < 0;
+    m->full |= buf_put(&m->text, piece) < 0;
 }
 
 void message_text_end(struct message *m)
@@ -146,7 +141,7 @@ void message_text_end(struct message *m)
     m->growing = false;
     json_array_append_new(m->content, json_pack("{s:s, s:o, s:n}", "type", "text", "text",
                                                 record_text(buf_str(&m->text)), "citations"));
-    m->text.n = 0;
+    buf_clear(&m->text);
 }
 
 /* --- whole blocks --- */
@@ -175,7 +170,7 @@ static void put_thinking(struct message *m, const json_t *block)
 
 void message_block(struct message *m, json_t *block)
 {
-    const char *type = json_string_value(json_object_get(block, "type"));
+    const char *type = text_of(block, "type");
 
     message_text_end(m);
     if (strcmp(type, "server_tool_use") == 0 || strcmp(type, "tool_use") == 0)

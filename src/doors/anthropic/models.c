@@ -1,16 +1,16 @@
-/* The models there are, and what they can do: code execution, that is. */
+/* The routes that list models and their capabilities. */
 #include "doors/anthropic/anthropic_int.h"
 
 #include "model/model.h"
 #include "record/record.h"
 
-/* --- what a client may ask for --- */
+/* --- capabilities --- */
 
 enum can { CANNOT, CAN, CAN_SEE };
 
-/* In the order of a client's own types: a group stands above its members. */
+/* In the order of the SDK's types; a group stands above its members. */
 static const struct {
-    const char *group, *name; /* group NULL: of the model itself */
+    const char *group, *name; /* group NULL: a member of capabilities itself */
     enum can can;
 } capabilities[] = {
     {NULL,                 "batch",                    CANNOT },
@@ -35,7 +35,7 @@ static const struct {
     {NULL,                 "thinking",                 CANNOT },
 };
 
-/* Of thinking, one level further down. */
+/* Members of thinking.types. */
 static const char *const thinking_types[] = {"adaptive", "between_tools", "disabled", "enabled"};
 
 static json_t *support(bool supported)
@@ -59,7 +59,7 @@ static json_t *capabilities_of(const struct model *m)
     return v;
 }
 
-/* Nobody here knows when a model was made: their epoch stands for that. */
+/* When a model was made is not known: the API gives the epoch for that. */
 static json_t *model_value(const struct model *m)
 {
     json_t *name = record_text(str_of(m->label));
@@ -72,7 +72,7 @@ static json_t *model_value(const struct model *m)
 
 /* --- routes --- */
 
-/* What the caller may name, the one it gets without naming any first. */
+/* The models that the caller may use; the default one comes first. */
 static struct model *model_at(struct request *r, size_t i)
 {
     const struct anthropic *a = request_ctx(r);

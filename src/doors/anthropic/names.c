@@ -1,21 +1,14 @@
-/* Names of files: what clients may call one, and how they are told. Bytes in, no state. */
+/* Names and types of uploaded files, and the header that names a file in a download. */
 #include "doors/anthropic/anthropic_int.h"
 
 #include <stdio.h>
 
-/* What no system takes in a name, and a slash, which is not in the last part of one. */
+/* What some operating systems refuse in a name. A slash cannot be in the last part of one. */
 static const char refused[] = "<>:\"|?*\\";
-
-static struct str last_part(struct str name)
-{
-    const char *slash = name.n ? memrchr(name.p, '/', name.n) : NULL;
-
-    return slash ? (struct str){slash + 1, name.n - (size_t)(slash + 1 - name.p)} : name;
-}
 
 int file_name_take(struct str given, struct str mime, char ret[FILE_NAME_MAX + 1], struct err *e)
 {
-    struct str name = last_part(given);
+    struct str name = str_base(given, "/");
 
     if (name.n == 0) {
         snprintf(ret, FILE_NAME_MAX + 1, "unnamed%s", mime_suffix(mime));
@@ -39,41 +32,22 @@ int file_name_take(struct str given, struct str mime, char ret[FILE_NAME_MAX + 1
 
 struct str file_mime_take(struct str given)
 {
-    const char *semicolon = given.n ? memchr(given.p, ';', given.n) : NULL;
-    struct str mime = {given.p, semicolon ? (size_t)(semicolon - given.p) : given.n};
+    struct str mime = {0};
 
-    while (mime.n > 0 && (mime.p[mime.n - 1] == ' ' || mime.p[mime.n - 1] == '\t'))
-        mime.n--;
+    str_next(&given, ';', &mime);
     for (size_t i = 0; i < mime.n; i++)
         if (mime.p[i] <= ' ' || mime.p[i] >= 0x7f)
             return (struct str){0};
-    /* What clients say of what they do not know. */
+    /* Clients send application/octet-stream for any type that they do not know. */
     if (mime.n > 127 || str_is(mime, "application/octet-stream") ||
         !(mime.n && memchr(mime.p, '/', mime.n)))
         return (struct str){0};
     return mime;
 }
 
-static bool is_plain(unsigned char c)
-{
-    return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') ||
-           (c && strchr("-._~", c));
-}
-
 void disposition_print(struct str name, char ret[DISPOSITION_MAX])
 {
-    static const char hex[] = "0123456789ABCDEF";
-    char *at = stpcpy(ret, "attachment; filename*=utf-8''");
-
-    for (size_t i = 0; i < name.n && i < FILE_NAME_MAX; i++) {
-        unsigned char c = (unsigned char)name.p[i];
-        if (is_plain(c)) {
-            *at++ = (char)c;
-            continue;
-        }
-        *at++ = '%';
-        *at++ = hex[c >> 4];
-        *at++ = hex[c & 15];
-    }
-    *at = '\0';
+    if (name.n > FILE_NAME_MAX)
+        name.n = FILE_NAME_MAX;
+    url_encode(stpcpy(ret, "attachment; filename*=utf-8''"), name);
 }

@@ -1,4 +1,4 @@
-/* Paths as models write them, and the files of a workspace that they mean. */
+/* Turns a path that a model wrote into a path in the workspace. */
 #include "doors/anthropic/anthropic_int.h"
 
 #include <stdio.h>
@@ -10,7 +10,7 @@ static struct str without_end(struct str path)
     return path;
 }
 
-/* Whether the path is this folder, or in it: then *rest is what follows. */
+/* Whether the path is this folder, or in it; *rest is what follows the folder. */
 static bool is_in(struct str path, const char *folder, struct str *rest)
 {
     size_t n = strlen(folder);
@@ -21,7 +21,7 @@ static bool is_in(struct str path, const char *folder, struct str *rest)
     return true;
 }
 
-/* The folder a variable stands for; false: the path begins with none. */
+/* The folder that the variable at the start of the path names; false: there is no variable. */
 static bool variable_of(struct str path, const struct editor_dirs *dirs, const char **ret,
                         struct str *rest)
 {

@@ -1,13 +1,12 @@
 /*
- * From a request to the message that answers it.
+ * A turn: from a request to the message that answers it.
  *
- * Theory of operation: the container is found first, as the first event of a stream names
- * it. What an earlier message has left open is done next: calls that were put off, code
- * that waits for answers. Then the model is asked, the calls of its reply are made in their
- * order, one at a time, and it is asked again with their results. It ends when the model
- * has nothing to call; when it calls a tool of the client, which calls of ours wait for;
- * when code does; or it pauses, as what was said and done so far is best kept: the client
- * sends it back, and nothing is done twice.
+ * Theory of operation: the container is prepared first, as the first event of a stream names it.
+ * Calls that an earlier message left without a result are made next. Then the model is asked, the
+ * server tool calls of its reply are made one after the other, and the model is asked again with
+ * the results. The message ends when the model makes no calls; when the model, or code, calls a
+ * client tool; or it pauses (pause_turn) at a limit: the client sends it back, the next turn
+ * continues, and nothing is done twice.
  */
 #include "doors/anthropic/turn_int.h"
 
@@ -19,22 +18,11 @@
 static void ask_model(struct turn *r);
 static void work(struct turn *r);
 
-static void due_clear(struct turn *r)
-{
-    for (size_t i = 0; i < r->due_count; i++) {
-        json_decref(r->due[i].input);
-        json_decref(r->due[i].answers);
-    }
-    free(take_ptr(&r->due));
-    r->due_count = r->due_at = 0;
-}
-
 static void turn_free(struct turn *r)
 {
-    due_clear(r);
     message_done(&r->message);
     history_done(&r->history);
-    ask_done(&r->ask);
+    request_params_done(&r->params);
     json_decref(r->outputs);
     json_decref(r->log);
     free(r);
@@ -56,51 +44,196 @@ void turn_leave(struct turn *r)
     r->left = true;
     if (r->asking)
         model_call_cancel(take_ptr(&r->asking));
-    if (r->deed)
-        deed_leave(take_ptr(&r->deed));
+    if (r->tool_call)
+        tool_call_leave(take_ptr(&r->tool_call));
     if (r->waits == 0)
         turn_free(r);
 }
 
-const struct message *turn_message(const struct turn *r)
-{
-    return &r->message;
-}
-
-const struct turn_failure *turn_failure(const struct turn *r)
-{
-    return r->failure.status ? &r->failure : NULL;
-}
-
-bool turn_is_over(const struct turn *r)
-{
-    return r->over;
-}
-
 void turn_greet(struct turn *r)
 {
-    if (r->ask.stream && !r->over && r->model && (*r->session || !r->ask.version))
+    if (r->params.stream && !r->over && r->model && (r->message.container || !r->params.version))
         message_begin(&r->message);
 }
 
 size_t turn_settle(struct turn *r)
 {
     assert(r->over);
-    due_clear(r);
     history_done(&r->history);
-    ask_done(&r->ask);
+    request_params_done(&r->params);
     if (r->message.stream)
         json_array_clear(r->message.content);
     return r->bytes + r->message.log.n;
 }
 
-void turn_tell(struct turn *r)
+static void tell(struct turn *r)
 {
     if (r->on_news)
         r->on_news(r->arg);
 }
 
+/* --- the end --- */
+
+static void end(struct turn *r)
+{
+    r->over = true;
+    tell(r);
+}
+
+static void on_deleted(void *arg, const struct err *failed)
+{
+    (void)arg, (void)failed; /* a session that is left goes with its retention */
+}
+
+/* Deletes the container that was created for this message, while no client has heard of it. */
+static void give_back(struct turn *r)
+{
+    if (r->made && *r->session && !r->message.begun)
+        service_session_delete(r->service, &r->caller, str_of(r->session), on_deleted, NULL);
+    r->made = false;
+}
+
+static void fail(struct turn *r, int status, const char *code, const char *text)
+{
+    give_back(r);
+    r->failure.status = status;
+    r->failure.code = code ? code : CODE_INVALID;
+    snprintf(r->failure.text, sizeof(r->failure.text), "%s", text);
+    end(r);
+}
+
+void turn_fail(struct turn *r, const struct err *e, const char *code)
+{
+    int status = http_status_of(e);
+
+    r->failure.retry_s = e->retry_s;
+    if (e->kind == ERR_HOST)
+        log_error("%s: %s", r->caller.request, e->text);
+    if (e->kind == ERR_BUSY)
+        status = 529;
+    fail(r, status, code, e->kind == ERR_HOST ? "Internal server error" : e->text);
+}
+
+static void set_container(struct turn *r, int64_t expires_ms)
+{
+    json_decref(r->message.container);
+    r->message.container = container_value(r->session, expires_ms);
+    if (json_array_size(r->params.skills) > 0)
+        json_object_set(r->message.container, "skills", (json_t *)r->params.skills);
+}
+
+static void end_message(struct turn *r)
+{
+    message_end(&r->message, r->stop);
+    if (!r->message.full)
+        return end(r);
+    r->failure.final = true; /* a retry would run the code again */
+    fail(r, 500, NULL, "The answer is longer than a message can be.");
+}
+
+static void on_session_now(void *arg, const struct session_info *info, const struct err *failed)
+{
+    struct turn *r = arg;
+
+    if (turn_is_gone(r))
+        return;
+    if (!failed)
+        set_container(r, info->row->expires_ms);
+    end_message(r);
+}
+
+/* The container's deadline moves with each use, so it is read again at the end. */
+static void finish_container(struct turn *r)
+{
+    if (!*r->session)
+        return end_message(r);
+    r->waits++;
+    service_session_get(r->service, &r->caller, str_of(r->session), on_session_now, r);
+}
+
+static void on_manifest(void *arg, const struct space_file *files, size_t count,
+                        const struct err *failed)
+{
+    struct turn *r = arg;
+
+    (void)files, (void)count;
+    if (failed)
+        log_warn("%s: no manifest: %s", r->caller.request, failed->text);
+    if (!turn_is_gone(r))
+        finish_container(r);
+}
+
+/* Writes <message id>/manifest.json: the calls of the message, and the files given to the user. */
+static void write_manifest(struct turn *r)
+{
+    char path[ID_MAX + 32], container[ID_MAX];
+    char *text;
+    json_t *v;
+
+    container_of_session(r->session, container);
+    v = json_pack("{s:s, s:s, s:O, s:O}", "job", r->message.id, "container", container, "calls",
+                  r->log, "outputs", r->outputs);
+    text = json_dumps(v, JSON_INDENT(2));
+    json_decref(v);
+    assert(text); /* all of it was JSON before */
+    snprintf(path, sizeof(path), "%s/manifest.json", r->message.id);
+    r->waits++;
+    service_space_write(r->service, &r->caller, str_of(r->session), str_of(path), text,
+                        strlen(text), on_manifest, r);
+}
+
+static void finish(struct turn *r, const char *stop)
+{
+    r->stop = stop;
+    if (json_array_size(r->outputs) > 0)
+        write_manifest(r);
+    else
+        finish_container(r);
+}
+
+/* --- a model that does not reply --- */
+
+static void fail_model(struct turn *r, const struct model_failure *f)
+{
+    switch (f->trouble) {
+    case MODEL_BUSY:
+        r->failure.retry_s = (int)(f->retry_ms / 1000) + (f->retry_ms % 1000 != 0);
+        fail(r, f->status == 429 ? 429 : 529, NULL, "The model is busy. Try again later.");
+        break;
+    case MODEL_TOO_LONG:
+        fail(r, 400, NULL, "prompt is too long: it is more than the model takes");
+        break;
+    case MODEL_NO_TOOLS:
+        fail(r, 400, NULL, "tools: the model of this server knows no tools");
+        break;
+    case MODEL_DENIED:
+        r->failure.final = true;
+        if (f->err.kind == ERR_CALLER)
+            fail(r, 400, NULL, f->err.text);
+        else
+            fail(r, 500, NULL, "The model refuses this server. Its log says more.");
+        break;
+    case MODEL_NONSENSE:
+        fail(r, 502, NULL, "The model has not given an answer that can be read.");
+        break;
+    }
+}
+
+static void no_reply(struct turn *r, const struct model_failure *f)
+{
+    log_warn("%s: the model has not replied: %s", r->caller.request, f->err.text);
+    if (r->text_told || json_array_size(r->message.content) == 0)
+        fail_model(r, f);
+    else
+        finish(r, f->trouble == MODEL_TOO_LONG ? "model_context_window_exceeded" : "pause_turn");
+}
+
 /* --- calls --- */
+
+static struct pending_call *current(struct turn *r)
+{
+    return &r->history.pending[r->pending_at];
+}
 
 static void put_block(struct turn *r, json_t *block)
 {
@@ -108,125 +241,98 @@ static void put_block(struct turn *r, json_t *block)
     message_block(&r->message, block);
 }
 
-/* The end of it, which says what went wrong; NULL when there is none. */
+/* The end of stderr, which says what went wrong; NULL when it is empty. */
 static json_t *stderr_end(const json_t *content)
 {
-    struct str s = json_view(json_object_get(content, "stderr"));
+    struct str s = view_of(content, "stderr");
 
     for (; s.n > LOG_STDERR || (s.n > 0 && ((unsigned char)*s.p & 0xc0) == 0x80); s.p++)
         s.n--;
     return s.n > 0 ? json_stringn(s.p, s.n) : NULL;
 }
 
-/* For the manifest: what was run, and how it ended. */
-static void log_call(struct turn *r, const struct due *t, const json_t *content)
+/* Adds a call to the manifest. */
+static void log_call(struct turn *r, const struct pending_call *t, const json_t *content)
 {
     json_t *code = json_object_get(content, "return_code");
     json_t *error = json_object_get(content, "error_code");
 
     json_array_append_new(r->log,
                           json_pack("{s:s, s:s, s:O, s:O*, s:O*, s:o*}", "id", t->id, "tool",
-                                    sub_tools[t->sub].name, "input", t->input, "return_code", code,
-                                    "error_code", error, "stderr", stderr_end(content)));
+                                    server_tools[t->tool].name, "input", t->input, "return_code",
+                                    code, "error_code", error, "stderr", stderr_end(content)));
 }
 
 /* content, images: borrowed; text: for the model in place of the content's, or NULL. */
-static void take_result(struct turn *r, struct due *t, json_t *content, json_t *images,
+static void take_result(struct turn *r, struct pending_call *t, json_t *content, json_t *images,
                         const char *text)
 {
     json_t *said = text ? json_string(text) : content_said(content);
 
     log_call(r, t, content);
-    put_block(r, block_result(t->sub, t->id, json_incref(content)));
-    history_answer(&r->history, t->inner, said, r->model->sees_images ? images : NULL);
+    put_block(r, block_result(t->tool, t->id, json_incref(content)));
+    history_answer(&r->history, t->model_call_id, said, r->model->sees_images ? images : NULL);
     json_decref(said);
-    r->due_at++;
-    turn_tell(r);
+    r->pending_at++;
+    tell(r);
     work(r);
 }
 
-static void on_over(void *arg, json_t *content, json_t *outputs, json_t *images, const char *text)
+static void take_error(struct turn *r, struct pending_call *t, const char *code, const char *text)
 {
-    struct turn *r = arg;
+    json_t *content = content_error(t->tool, code);
 
-    r->deed = NULL;
-    json_array_extend(r->outputs, outputs);
-    take_result(r, &r->due[r->due_at], content, images, text);
+    take_result(r, t, content, NULL, text);
+    json_decref(content);
 }
 
-/* The message ends with what its code has called, and the code waits. */
-static void on_calls(void *arg, json_t *calls)
+void turn_on_result(struct turn *r, json_t *content, json_t *outputs, json_t *images,
+                    const char *text)
 {
-    struct turn *r = arg;
+    r->tool_call = NULL;
+    json_array_extend(r->outputs, outputs);
+    take_result(r, current(r), content, images, text);
+}
+
+void turn_on_client_calls(struct turn *r, json_t *calls)
+{
     json_t *caller =
-        json_pack("{s:s, s:s}", "type", r->ask.version->caller, "tool_id", r->due[r->due_at].id);
+        json_pack("{s:s, s:s}", "type", r->params.version->caller, "tool_id", current(r)->id);
     json_t *one;
     size_t i;
 
     json_array_foreach(calls, i, one)
-        put_block(r, block_client_use(json_string_value(json_object_get(one, "id")),
-                                      json_string_value(json_object_get(one, "name")),
+        put_block(r, block_client_use(text_of(one, "id"), text_of(one, "name"),
                                       json_object_get(one, "input"), caller));
     json_decref(caller);
-    deed_park(take_ptr(&r->deed));
-    turn_finish(r, "tool_use");
+    tool_call_park(take_ptr(&r->tool_call));
+    finish(r, "tool_use");
 }
 
-static void on_approval(void *arg, const struct approval_row *row)
+void turn_on_approval(struct turn *r, const char *id, int64_t expires_ms)
 {
-    struct turn *r = arg;
-
-    r->deed = NULL;
-    r->message.approval =
-        json_pack("{s:s, s:s, s:o}", "id", row->id, "tool_use_id", r->due[r->due_at].id,
-                  "expires_at", stamp_value(row->expires_ms));
-    turn_finish(r, "pause_turn");
+    r->tool_call = NULL;
+    r->message.approval = json_pack("{s:s, s:s, s:o}", "id", id, "tool_use_id", current(r)->id,
+                                    "expires_at", time_json(expires_ms));
+    finish(r, "pause_turn");
 }
 
-static const struct deed_watcher deed_watcher = {on_over, on_calls, on_approval};
-
-static void start_call(struct turn *r, struct due *t)
-{
-    assert(r->ask.version); /* else nothing of ours was offered, and nothing could wait */
-    const struct deed_spec spec = {.anthropic = r->anthropic,
-                                   .service = r->service,
-                                   .caller = &r->caller,
-                                   .sub = t->sub,
-                                   .repl = r->ask.version->repl,
-                                   .id = t->id,
-                                   .session = r->session,
-                                   .job = r->message.id,
-                                   .number = ++r->calls,
-                                   .input = t->input,
-                                   .callable = r->ask.callable};
-
-    r->message.runs++;
-    r->deed = deed_start(&spec, &deed_watcher, r);
-}
-
-/* Gone: too long ago, or the server was started anew, or another node's. */
-static void resume_call(struct turn *r, struct due *t)
+/* The call is not found when its code waited too long, or the server was restarted. */
+static void resume_call(struct turn *r, struct pending_call *t)
 {
     static const char text[] = "Error: the interpreter that ran this has not waited for its tools "
                                "to answer, or the server was restarted; its variables are lost, "
                                "files are kept. Run it again if it is still needed.";
-    struct deed *c = deed_find(r->anthropic, r->caller.tenant, t->id);
-    json_t *lost;
+    struct tool_call *c = tool_call_find(r->anthropic, r->caller.tenant, t->id);
 
-    if (!c) {
-        lost = content_error(t->sub, "unavailable");
-        take_result(r, t, lost, NULL, text);
-        json_decref(lost);
-        return;
-    }
-    if (!deed_resume(c, t->answers, &deed_watcher, r)) {
-        turn_fail(
-            r, 400, NULL,
-            "messages: `tool_use` ids were found without `tool_result` blocks immediately after: "
-            "all calls of the code are answered together");
-        return;
-    }
-    r->deed = c;
+    if (!c)
+        return take_error(r, t, "unavailable", text);
+    if (tool_call_resume(c, t->answers, r))
+        r->tool_call = c;
+    else
+        fail(r, 400, NULL,
+             "messages: `tool_use` ids were found without `tool_result` blocks immediately after: "
+             "all calls of the code are answered together");
 }
 
 static bool has_time(const struct turn *r)
@@ -234,34 +340,33 @@ static bool has_time(const struct turn *r)
     return (uint64_t)(time_mono_us() - r->begun_us) / 1000 < r->anthropic->config.wall_ms;
 }
 
-/* Text of some kinds is six times as long in an event. */
+/* The log, too: escapes can make a text six times as long. */
 static bool is_long(const struct turn *r)
 {
     return r->bytes > MESSAGE_BYTES || r->message.log.n > LOG_BYTES / 2;
 }
 
-/* The next call, or the model. */
+/* Makes the next pending call; after the last one asks the model. */
 static void work(struct turn *r)
 {
-    struct due *t;
-    json_t *bad;
+    struct pending_call *t;
 
-    if (r->due_at == r->due_count) {
-        due_clear(r);
-        ask_model(r);
-        return;
+    if (r->pending_at == r->history.pending_count) {
+        history_pending_clear(&r->history);
+        r->pending_at = 0;
+        return ask_model(r);
     }
-    t = &r->due[r->due_at];
-    if (is_long(r) || (r->due_at > 0 && !has_time(r))) {
-        turn_finish(r, "pause_turn");
+    t = current(r);
+    if (is_long(r) || (r->pending_at > 0 && !has_time(r))) {
+        finish(r, "pause_turn");
     } else if (t->broken) {
-        bad = content_error(t->sub, "invalid_tool_input");
-        take_result(r, t, bad, NULL, NULL);
-        json_decref(bad);
+        take_error(r, t, "invalid_tool_input", NULL);
     } else if (t->answers) {
         resume_call(r, t);
     } else {
-        start_call(r, t);
+        assert(r->params.version); /* else no server tool was offered, and no call pending */
+        r->message.runs++;
+        r->tool_call = tool_call_start(r, t);
     }
 }
 
@@ -269,32 +374,30 @@ static void work(struct turn *r)
 
 static void put_call(struct turn *r, json_t *part)
 {
-    const char *name = json_string_value(json_object_get(part, "name"));
+    const char *name = text_of(part, "name");
     json_t *args = json_object_get(part, "args"), *raw = json_object_get(part, "raw");
-    int sub = *r->session ? sub_find(name) : -1;
-    char id[TOOL_ID_MAX], inner[24];
+    int tool = *r->session ? server_tool_find(name) : -1;
+    char id[TOOL_ID_MAX], model_call_id[24];
     json_t *input;
 
     if (json_is_object(args))
         input = json_incref(args);
     else
         input = raw ? json_pack("{s:O}", "raw", raw) : json_object();
-    tool_id_make(id, sub >= 0 ? "srvtoolu_" : "toolu_", r->session);
-    history_call_id(&r->history, inner);
-    json_object_set_new(part, "id", json_string(inner));
-    if (sub < 0) {
+    tool_id_make(id, tool >= 0 ? "srvtoolu_" : "toolu_", r->session);
+    history_call_id(&r->history, model_call_id);
+    json_object_set_new(part, "id", json_string(model_call_id));
+    if (tool < 0) {
         put_block(r, block_client_use(id, name ? name : "", input, NULL));
         json_decref(input);
         return;
     }
-    put_block(r, block_use((enum sub)sub, id, input));
-    r->due[r->due_count] =
-        (struct due){.sub = (enum sub)sub, .input = input, .broken = !json_is_object(args)};
-    memcpy(r->due[r->due_count].id, id, sizeof(id));
-    memcpy(r->due[r->due_count++].inner, inner, sizeof(inner));
+    put_block(r, block_use((enum server_tool)tool, id, input));
+    history_pend(&r->history, (enum server_tool)tool, id, model_call_id, input)->broken =
+        !json_is_object(args);
 }
 
-/* What has not been told of it yet. */
+/* Writes what on_text() has not written of a text part. */
 static void put_text(struct turn *r, size_t i, struct str text)
 {
     size_t told = r->text_told && r->text_part == i ? r->text_bytes : 0;
@@ -309,27 +412,25 @@ static void put_text(struct turn *r, size_t i, struct str text)
     r->bytes += text.n;
 }
 
-/* Returns how many calls are the client's. */
+/* Writes the parts of a reply as blocks. Returns the number of calls of client tools. */
 static size_t put_reply(struct turn *r, json_t *parts)
 {
-    size_t i, client = 0, calls = 0;
+    size_t i, client = 0;
     json_t *part;
 
-    r->due = mem_zalloc(REPLY_CALLS * sizeof(*r->due));
-    json_array_foreach(parts, i, part)
-    {
-        const char *type = json_string_value(json_object_get(part, "type"));
-        const char *api = json_string_value(json_object_get(part, "api"));
+    json_array_foreach(parts, i, part) {
+        const char *type = text_of(part, "type");
+        const char *api = text_of(part, "api");
 
         if (strcmp(type, "text") == 0) {
-            put_text(r, i, json_view(json_object_get(part, "text")));
+            put_text(r, i, view_of(part, "text"));
         } else if (strcmp(type, "kept") == 0 && api && strcmp(api, "anthropic") == 0 &&
                    json_object_get(json_object_get(part, "block"), "type")) {
             put_block(r, json_incref(json_object_get(part, "block")));
-        } else if (strcmp(type, "call") == 0 && calls++ < REPLY_CALLS) {
-            size_t before = r->due_count;
+        } else if (strcmp(type, "call") == 0) {
+            size_t before = r->history.pending_count;
             put_call(r, part);
-            client += r->due_count == before;
+            client += r->history.pending_count == before;
         }
     }
     message_text_end(&r->message);
@@ -341,15 +442,14 @@ static const char *const stops[] = {
     [MODEL_REFUSAL] = "refusal", [MODEL_PAUSE] = "end_turn",
 };
 
-/* Calls past the most are not made, so the model is not to see that it made them. */
+/* A copy without the calls past REPLY_CALLS: they are not made, and the model is not shown them. */
 static json_t *parts_copy(const json_t *parts)
 {
     json_t *v = json_array(), *part;
     size_t i, calls = 0;
 
-    json_array_foreach((json_t *)parts, i, part)
-    {
-        const char *type = json_string_value(json_object_get(part, "type"));
+    json_array_foreach((json_t *)parts, i, part) {
+        const char *type = text_of(part, "type");
         if (strcmp(type, "call") != 0 || calls++ < REPLY_CALLS)
             json_array_append_new(v, json_copy(part));
     }
@@ -365,21 +465,21 @@ static void take_reply(struct turn *r, const struct model_reply *reply)
     r->message.output_tokens += reply->output_tokens;
     r->replied = true;
     history_reply(&r->history, parts);
-    turn_tell(r);
+    tell(r);
     bool cut = reply->stop == MODEL_LENGTH || reply->stop == MODEL_REFUSAL;
-    if (!cut && client == 0 && (r->due_count > 0 || reply->stop == MODEL_PAUSE))
+    if (!cut && client == 0 && (r->history.pending_count > 0 || reply->stop == MODEL_PAUSE))
         work(r);
     else
-        turn_finish(r, !cut && client > 0 ? "tool_use" : stops[reply->stop]);
+        finish(r, !cut && client > 0 ? "tool_use" : stops[reply->stop]);
 }
 
-/* --- asking --- */
+/* --- asking the model --- */
 
 static void on_text(void *arg, size_t part, struct str piece)
 {
     struct turn *r = arg;
 
-    if (!r->ask.stream || piece.n == 0)
+    if (!r->params.stream || piece.n == 0)
         return;
     if (r->text_told && part != r->text_part)
         message_text_end(&r->message);
@@ -389,7 +489,7 @@ static void on_text(void *arg, size_t part, struct str piece)
     r->text_part = part;
     r->text_bytes += piece.n;
     message_text(&r->message, piece);
-    turn_tell(r);
+    tell(r);
 }
 
 static void on_reply(void *arg, const struct model_reply *reply, const struct model_failure *failed)
@@ -398,7 +498,7 @@ static void on_reply(void *arg, const struct model_reply *reply, const struct mo
 
     r->asking = NULL;
     if (failed)
-        turn_no_reply(r, failed);
+        no_reply(r, failed);
     else
         take_reply(r, reply);
 }
@@ -411,11 +511,12 @@ static uint64_t tell_seconds(uint64_t ms, uint64_t most)
 static json_t *tools_of(struct turn *r)
 {
     const struct anthropic_config *config = &r->anthropic->config;
-    json_t *tools = r->ask.forced_sub && !r->replied ? json_array() : json_copy(r->ask.tools);
+    json_t *tools =
+        r->params.forced_server && !r->replied ? json_array() : json_copy(r->params.tools);
     struct pool_info pool;
     struct tool_limits limits;
 
-    if (!r->ask.version)
+    if (!r->params.version)
         return tools;
     service_pool_get(r->service, 0, &pool);
     for (size_t i = 1; config->pool && i < service_pool_count(r->service) &&
@@ -424,10 +525,10 @@ static json_t *tools_of(struct turn *r)
         service_pool_get(r->service, i, &pool);
     limits = (struct tool_limits){
         .call_s = tell_seconds(config->timeout_ms, pool.pool->limits.wall_ms),
-        .cell_s = tell_seconds(r->ask.version->repl ? config->cell_ms : config->timeout_ms,
+        .cell_s = tell_seconds(r->params.version->repl ? config->cell_ms : config->timeout_ms,
                                pool.pool->limits.wall_ms),
         .outside = pool.pool->egress == EGRESS_ALLOW_LIST};
-    tools_offer(tools, r->ask.subs, r->ask.callable, &limits);
+    tools_offer(tools, r->params.server_tools, r->params.callable, &limits);
     return tools;
 }
 
@@ -439,21 +540,21 @@ static void ask_model(struct turn *r)
     history_close(&r->history);
     if (r->turns > 0 && (r->turns >= r->anthropic->config.turns || !has_time(r) || is_long(r) ||
                          r->anthropic->draining)) {
-        turn_finish(r, "pause_turn");
+        finish(r, "pause_turn");
         return;
     }
     r->turns++;
     tools = tools_of(r);
     const struct model_ask ask = {
-        .system = buf_str(&r->ask.system),
+        .system = buf_str(&r->params.system),
         .messages = r->history.messages,
         .tools = json_array_size(tools) > 0 ? tools : NULL,
-        .choice = r->replied && r->ask.choice == MODEL_MUST_CALL ? MODEL_AUTO : r->ask.choice,
-        .tool = r->replied ? (struct str){0} : str_of(r->ask.forced),
-        .one_at_a_time = r->ask.one_at_a_time,
-        .stop = r->ask.stop,
-        .max_tokens = r->ask.max_tokens,
-        .name = str_of(r->ask.model),
+        .choice = r->replied && r->params.choice == MODEL_MUST_CALL ? MODEL_AUTO : r->params.choice,
+        .tool = r->replied ? (struct str){0} : str_of(r->params.forced),
+        .one_at_a_time = r->params.one_at_a_time,
+        .stop = r->params.stop,
+        .max_tokens = r->params.max_tokens,
+        .name = str_of(r->params.model),
         .turn = r->history.replies,
     };
 
@@ -464,39 +565,10 @@ static void ask_model(struct turn *r)
 
 /* --- the beginning --- */
 
-static void take_waiting(struct turn *r)
+void turn_on_container(struct turn *r, int64_t expires_ms)
 {
-    struct history *h = &r->history;
-
-    r->due = mem_zalloc((h->waiting_count + 1) * sizeof(*r->due));
-    for (size_t i = 0; i < h->waiting_count; i++) {
-        struct due *t = &r->due[r->due_count++];
-        *t = (struct due){.sub = h->waiting[i].sub,
-                          .input = json_is_object(h->waiting[i].input)
-                                       ? json_incref(h->waiting[i].input)
-                                       : json_object(),
-                          .answers = take_ptr(&h->waiting[i].answers)};
-        snprintf(t->id, sizeof(t->id), "%s", h->waiting[i].id);
-        memcpy(t->inner, h->waiting[i].inner, sizeof(t->inner));
-    }
+    set_container(r, expires_ms);
     work(r);
-}
-
-static void on_lodged(void *arg, const struct session_row *row, bool made, const struct err *failed,
-                      const char *code)
-{
-    struct turn *r = arg;
-
-    if (turn_is_gone(r))
-        return;
-    if (failed) {
-        turn_fail_err(r, failed, code);
-        return;
-    }
-    memcpy(r->session, row->id, sizeof(r->session));
-    r->made = made;
-    turn_set_container(r, row);
-    take_waiting(r);
 }
 
 static const char no_model[] =
@@ -507,61 +579,51 @@ static const char no_model[] =
 static void begin(void *arg)
 {
     struct turn *r = arg;
-    struct lodging_spec spec = {.anthropic = r->anthropic,
-                                .service = r->service,
-                                .caller = &r->caller,
-                                .container = json_view(r->ask.container),
-                                .session = r->history.session,
-                                .uploads = r->history.uploads};
-
-    struct err e;
 
     if (turn_is_gone(r))
         return;
-    (void)!buf_put(&r->ask.system, buf_str(&r->history.system), &e);
-    r->model = models_find(r->anthropic->config.models, r->caller.tenant, str_of(r->ask.model));
+    buf_put(&r->params.system, buf_str(&r->history.system));
+    r->model = models_find(r->anthropic->config.models, r->caller.tenant, str_of(r->params.model));
     if (!r->model) {
         r->failure.final = true;
-        turn_fail(r, 400, NULL, no_model);
-    } else if (!r->ask.version && json_array_size(r->history.uploads) > 0) {
-        turn_fail(r, 400, NULL, "messages: container_upload needs the code_execution tool");
-    } else if (!r->ask.version && r->history.waiting_count > 0) {
-        turn_fail(
-            r, 400, NULL,
-            "messages: a tool use of code execution was found without a corresponding result, but "
-            "no code_execution tool was provided");
-    } else if (!r->ask.version) {
+        fail(r, 400, NULL, no_model);
+    } else if (!r->params.version && json_array_size(r->history.uploads) > 0) {
+        fail(r, 400, NULL, "messages: container_upload needs the code_execution tool");
+    } else if (!r->params.version && r->history.pending_count > 0) {
+        fail(r, 400, NULL,
+             "messages: a tool use of code execution was found without a corresponding result, but "
+             "no code_execution tool was provided");
+    } else if (!r->params.version) {
         work(r);
-    } else if (r->history.pending_code && !spec.container.n && !*r->history.session) {
-        turn_fail(
+    } else if (r->history.pending_code && !r->params.container && !*r->history.session) {
+        fail(
             r, 400, NULL,
             "container_id is required when there are pending tool uses generated by code execution "
             "with tools.");
     } else {
-        r->waits++;
-        lodging_start(&spec, on_lodged, r);
+        container_prepare(r);
     }
 }
 
-struct turn *turn_start(const struct turn_spec *spec, struct ask *ask, struct history *h,
-                        loop_fn *on_news, void *arg)
+struct turn *turn_start(struct anthropic *a, struct messages_request *m, loop_fn *on_news,
+                        void *arg)
 {
     struct turn *r = mem_zalloc(sizeof(*r));
 
-    *r = (struct turn){.anthropic = spec->anthropic,
-                       .service = spec->service,
-                       .caller = *spec->caller,
-                       .ask = *ask,
-                       .history = *h,
+    *r = (struct turn){.anthropic = a,
+                       .service = request_service(m->request),
+                       .caller = *request_caller(m->request),
+                       .params = m->params,
+                       .history = m->history,
                        .on_news = on_news,
                        .arg = arg,
                        .begun_us = time_mono_us(),
                        .outputs = json_array(),
                        .log = json_array()};
-    *ask = (struct ask){0};
-    *h = (struct history){0};
-    message_init(&r->message, r->ask.model, r->ask.stream);
+    m->params = (struct request_params){0};
+    m->history = (struct history){0};
+    message_init(&r->message, r->params.model, r->params.stream);
     r->waits++;
-    loop_later(spec->anthropic->config.loop, begin, r);
+    loop_later(a->config.loop, begin, r);
     return r;
 }

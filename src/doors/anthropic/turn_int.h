@@ -1,23 +1,13 @@
-/* Private to turn.c and finish.c: the answer to one request as it is made. */
+/* The answer to one request as it is made; private to the files that work on it. */
 #pragma once
 
 #include "doors/anthropic/messages_int.h"
-
-/* A call of the reply in hand. */
-struct due {
-    char id[TOOL_ID_MAX];
-    char inner[24];
-    enum sub sub;
-    json_t *input;   /* owned */
-    json_t *answers; /* owned, or NULL */
-    bool broken;     /* what the model wrote is no JSON object */
-};
 
 struct turn {
     struct anthropic *anthropic;
     struct service *service;
     struct caller caller;
-    struct ask ask;
+    struct request_params params;
     struct history history;
     struct message message;
     struct turn_failure failure;
@@ -26,13 +16,12 @@ struct turn {
     bool over, left;
     unsigned waits;
     char session[ID_MAX]; /* "" without code execution */
-    bool made;            /* it is new with this message */
+    bool made;            /* the session is new with this message */
     struct model *model;  /* borrowed */
     struct model_call *asking;
-    struct deed *deed;
-    struct due *due; /* owned */
-    size_t due_count, due_at;
-    bool replied; /* the model has, in this run */
+    struct tool_call *tool_call;
+    size_t pending_at; /* the call of history.pending that runs or is next */
+    bool replied;      /* the model has, in this run */
     size_t turns;
     unsigned calls; /* made in this run */
     int64_t begun_us;
@@ -46,18 +35,26 @@ struct turn {
 
 /* --- turn.c --- */
 
-/* A callback has come. True: nobody wants what it brings. */
+/* Each callback that cannot be taken back is counted in waits, and calls this first. True: the turn
+ * was left, and may be freed now. */
 bool turn_is_gone(struct turn *r);
-void turn_tell(struct turn *r); /* there is more to read */
+/* Ends the turn with an error. code: of errors.c, or NULL. */
+void turn_fail(struct turn *r, const struct err *e, const char *code);
 
-/* --- finish.c: each of these is the last that is done with it --- */
+/* What container.c and tool_call.c tell, from the loop. All values are borrowed. */
+/* The container of turn->session is ready. */
+void turn_on_container(struct turn *r, int64_t expires_ms);
+/* The call is over. content: of its result block; outputs: for the manifest; images: for the model,
+ * or NULL; text: for the model in place of content, or NULL. */
+void turn_on_result(struct turn *r, json_t *content, json_t *outputs, json_t *images,
+                    const char *text);
+/* The code has called tools of the client: [{"id", "name", "input"}]. */
+void turn_on_client_calls(struct turn *r, json_t *calls);
+/* The call is over: it needs this approval, which nobody has given yet. */
+void turn_on_approval(struct turn *r, const char *id, int64_t expires_ms);
 
-/* stop: static. */
-void turn_finish(struct turn *r, const char *stop);
-/* code: of errors.c, or NULL. */
-void turn_fail(struct turn *r, int status, const char *code, const char *text);
-void turn_fail_err(struct turn *r, const struct err *e, const char *code);
-/* What was done so far is worth more than an error: the client comes back with it. */
-void turn_no_reply(struct turn *r, const struct model_failure *f);
+/* --- container.c --- */
 
-void turn_set_container(struct turn *r, const struct session_row *row);
+/* Finds or creates the container, and puts the uploads into it: then turn_on_container() or
+ * turn_fail(). */
+void container_prepare(struct turn *r);

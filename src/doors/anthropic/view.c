@@ -1,4 +1,4 @@
-/* What the text editor shows: some lines of a text, a picture or PDF, the names in a folder. */
+/* Results of the editor's view: lines of a text, an image or PDF, the names in a folder. */
 #include "doors/anthropic/anthropic_int.h"
 
 #include "record/record.h"
@@ -6,11 +6,11 @@
 #include <stdlib.h>
 
 #define PICTURE_MAX (5 * MiB)
-#define VIEW_MAX    (256 * KiB) /* of text; num_lines tells that there is more */
+#define VIEW_MAX    (256 * KiB) /* of text; total_lines shows that there is more */
 #define FOLDER_MAX  1000        /* names */
 #define FOLDER_DEEP 2           /* levels */
 
-/* --- what kind of bytes --- */
+/* --- file types --- */
 
 static bool begins(struct str bytes, size_t at, const char *with)
 {
@@ -19,7 +19,7 @@ static bool begins(struct str bytes, size_t at, const char *with)
     return bytes.n >= at + n && memcmp(bytes.p + at, with, n) == 0;
 }
 
-/* By what it begins with: a name can say anything. */
+/* By the first bytes, as a name can be wrong. */
 static const char *kind_of(struct str bytes)
 {
     if (begins(bytes, 0, "\x89PNG\r\n\x1a\n") || begins(bytes, 0, "\xff\xd8\xff") ||
@@ -36,15 +36,15 @@ bool text_is_binary(struct str bytes)
 
 /* --- lines --- */
 
-struct range {
+struct line_range {
     size_t first, last; /* from 1; last SIZE_MAX: to the end */
 };
 
-static int read_range(const json_t *v, struct range *ret, struct err *e)
+static int read_range(const json_t *v, struct line_range *ret, struct err *e)
 {
     const json_t *a = json_array_get(v, 0), *b = json_array_get(v, 1);
 
-    *ret = (struct range){1, SIZE_MAX};
+    *ret = (struct line_range){1, SIZE_MAX};
     if (!v || json_is_null(v))
         return 0;
     if (json_array_size(v) != 2 || !json_is_integer(a) || !json_is_integer(b) ||
@@ -76,8 +76,8 @@ struct str text_cut_line(struct str *text)
     return line;
 }
 
-/* The lines of the range, as many as fit; of one that is longer than all of it, a part. */
-static struct str cut(struct str text, struct range range, size_t *ret_lines)
+/* As many lines of the range as fit; a part of the first one when it alone is too long. */
+static struct str cut(struct str text, struct line_range range, size_t *ret_lines)
 {
     struct str shown;
 
@@ -125,7 +125,7 @@ json_t *view_bytes(struct str bytes, const json_t *view_range, struct err *e)
 {
     const char *type = kind_of(bytes);
     size_t total, lines;
-    struct range range;
+    struct line_range range;
     struct str shown;
 
     if (strcmp(type, "text") != 0)
@@ -148,7 +148,7 @@ json_t *view_bytes(struct str bytes, const json_t *view_range, struct err *e)
 
 /* --- folders --- */
 
-/* A path below the folder, as far down as is shown: a folder ends with a slash. */
+/* The part of a path that is shown: FOLDER_DEEP levels at most. A folder ends with a slash. */
 static struct str name_in(struct str path)
 {
     size_t deep = 0;
@@ -159,24 +159,13 @@ static struct str name_in(struct str path)
     return path;
 }
 
-static int put_name(struct buf *b, struct str name, size_t *count, struct err *e)
-{
-    if (*count > 0 && buf_put(b, STR("\n"), e) < 0)
-        return -1;
-    ++*count;
-    return buf_put(b, name, e);
-}
-
-/* Files come by path, so what is in one folder comes together. */
+/* Files are sorted by path, so those of one folder follow each other. */
 json_t *view_folder(const char *folder, const struct space_file *files, size_t count)
 {
     size_t n = strlen(folder), lines = 0, total = 0;
     struct str last = {0};
-    struct buf b;
-    struct err e;
-    json_t *v;
+    AUTO(buf_done) struct buf b = BUF(VIEW_MAX);
 
-    buf_init(&b, VIEW_MAX);
     for (size_t i = 0; i < count; i++) {
         struct str path = files[i].path, name;
         if (n > 0 && (path.n <= n || memcmp(path.p, folder, n) != 0 || path.p[n] != '/'))
@@ -186,10 +175,10 @@ json_t *view_folder(const char *folder, const struct space_file *files, size_t c
             continue;
         last = name;
         total++;
-        if (lines == total - 1 && lines < FOLDER_MAX && b.n + name.n + 1 <= VIEW_MAX)
-            (void)!put_name(&b, name, &lines, &e);
+        if (lines < total - 1 || lines == FOLDER_MAX || b.n + name.n + 1 > VIEW_MAX)
+            continue; /* all that follow are left out, too */
+        buf_put(&b, lines++ > 0 ? STR("\n") : STR(""));
+        buf_put(&b, name);
     }
-    v = total > 0 || n == 0 ? result("text", record_text(buf_str(&b)), lines, 1, total) : NULL;
-    buf_done(&b);
-    return v;
+    return total > 0 || n == 0 ? result("text", record_text(buf_str(&b)), lines, 1, total) : NULL;
 }

@@ -6,7 +6,7 @@
  * sockets, the store, rules; a pool of theirs is a pool of ours, an identifier is the
  * name of a session in it.
  *
- * azure_new(), azure_door_init(), http_add(). Everything below /azure/pools/{pool} and
+ * azure_door and these functions are a row of cli/doors.c. Everything below /azure/pools/{pool} and
  * below /subscriptions/{s}/resourceGroups/{g}/.../sessionPools/{pool} is the same.
  * routes.c finds what is meant, and each of the other files answers some of it.
  */
@@ -16,10 +16,10 @@
 #include "doors/mcp/mcp.h"
 
 struct azure;
-struct face;
+struct tool_set;
 
 struct azure *azure_new(struct mcp *m); /* m: borrowed, outlives us */
-void azure_free(struct azure *a);       /* after the last request; NULL is none */
-void azure_door_init(struct door *ret, struct azure *a);
-/* The tools of a pool's MCP server, for a room of its own: they run in the first pool. */
-const struct face *azure_face(void);
+void azure_free(void *room);            /* after the last request */
+/* The tools of a pool's MCP server, for a server of their own: they run in the first pool. */
+const struct tool_set *azure_tool_set(void *room);
+extern const struct door azure_door;

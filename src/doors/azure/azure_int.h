@@ -17,8 +17,7 @@
 #define OUTPUT_MAX       (16 * MiB)
 #define ARGUMENTS_MAX    1000  /* of execCommandAndArgs */
 #define SESSIONS_PAGE    100   /* of listSessions */
-#define SESSIONS_LOOK    1000  /* asked of the service at a time */
-#define SESSIONS_SEEN    20000 /* looked at for one answer; the rest is for the next */
+#define SKIP_MAX         20000 /* of listSessions */
 #define DEPLOYMENT_DEPTH 16    /* of one expression */
 #define SECRETS_MAX      64
 #define API_VERSIONS                                                                               \
@@ -27,7 +26,7 @@
 
 /* --- target.c: where a request goes --- */
 
-struct place {
+struct azure_target {
     struct str subscription, group; /* p NULL: below /azure */
     struct str pool;                /* empty: all of them */
     struct str rest;                /* what of the pool: "code/execute"; no doubled slashes */
@@ -35,7 +34,7 @@ struct place {
     bool resource;                  /* by providers/Microsoft.App: what is managed */
 };
 /* path: decoded, below /azure or /subscriptions. room: path.n + 1 bytes that ret looks into. */
-bool place_read(struct str path, bool arm, char *room, struct place *ret);
+bool azure_target_read(struct str path, bool arm, char *room, struct azure_target *ret);
 /* Whether rest is the row's path; "**" stands for one or more parts, which are in *ret_name. */
 bool rest_fits(const char *pattern, struct str rest, struct str *ret_name);
 bool str_nocase(struct str a, struct str b);
@@ -49,19 +48,19 @@ json_t *json_at(const json_t *object, const char *path);
 
 /* --- a request on its way --- */
 
-struct visit {
+struct azure_request {
     struct request *r;   /* borrowed: outlives us */
     struct azure *azure; /* borrowed */
-    char *room;          /* owned: texts of place */
-    struct place place;
+    char *room;          /* owned: texts of target */
+    struct azure_target target;
     struct str name;       /* what "**" stood for */
     struct pool_info pool; /* borrowed until the loop turns; pool.pool NULL: there is none */
     char pool_name[64];    /* as it is kept */
     char session[ID_MAX];  /* once it is known */
     bool is_new;           /* its interpreter was made for this request */
     int64_t began_us, ready_us;
-    void (*then)(struct visit *v); /* when the session is known */
-    json_t *body;                  /* owned, or NULL: of a POST, PUT or PATCH with JSON */
+    void (*then)(struct azure_request *v); /* when the session is known */
+    json_t *body;                          /* owned, or NULL: of a POST, PUT or PATCH with JSON */
 };
 
 enum op_needs {
@@ -75,77 +74,66 @@ enum op_needs {
 
 struct op {
     enum http_method method;
-    const char *path; /* of place.rest */
+    const char *path; /* of target.rest */
     unsigned needs;
-    void (*run)(struct visit *v);
+    void (*run)(struct azure_request *v);
 };
 
-struct service *visit_service(struct visit *v);
-const struct caller *visit_caller(struct visit *v);
-struct str visit_identifier(struct visit *v); /* p NULL: none was given */
+struct service *azure_service(struct azure_request *v);
+const struct caller *azure_caller(struct azure_request *v);
+struct str azure_identifier(struct azure_request *v); /* p NULL: none was given */
 /* api-version, where it is a plain word that an address may hold; else empty. */
-struct str visit_version(struct visit *v);
+struct str azure_version(struct azure_request *v);
 /* Of a version before 2024-10: the older shapes. */
-bool visit_is_old(struct visit *v);
+bool azure_is_old(struct azure_request *v);
 /* "http://host/azure/pools/p", as the client reached us. Returns ret. */
 #define URL_TEXT_MAX 1024
-const char *visit_url(struct visit *v, char ret[URL_TEXT_MAX]);
+const char *azure_url(struct azure_request *v, char ret[URL_TEXT_MAX]);
 /* --- errors.c --- */
 
 /* {"error":{"code","message","traceId"}}, with x-ms-error-code. */
-void visit_fail(struct visit *v, int status, const char *code, const char *fmt, ...) PRINTF(4, 5);
+void azure_fail(struct azure_request *v, int status, const char *code, const char *fmt, ...)
+    PRINTF(4, 5);
 /* The same of what the service said; missing: the code where it is not there. */
-void visit_error(struct visit *v, const struct err *e, const char *missing);
+void azure_fail_err(struct azure_request *v, const struct err *e, const char *missing);
 /* A field of the body or the query is wrong: a problem document, 400. */
-void visit_invalid(struct visit *v, const char *field, const char *fmt, ...) PRINTF(3, 4);
+void azure_invalid(struct azure_request *v, const char *field, const char *fmt, ...) PRINTF(3, 4);
 json_t *azure_error(struct request *r, int status, const char *type, const char *param,
                     json_t *message);
 /* Like answer_json(), with numbers as exact as they are. Takes value. */
-void visit_answer(struct visit *v, int status, json_t *value);
-json_t *time_value(int64_t ms); /* RFC 3339, or null for 0; owned */
+void azure_answer(struct azure_request *v, int status, json_t *value);
 
 /* --- sessions.c --- */
 
 /* The identifier is of a good length and shape; false: answered. */
-bool identifier_check(struct visit *v);
+bool identifier_check(struct azure_request *v);
 /* v->then() with the session of the identifier. make: it need not be there. */
-void session_reach(struct visit *v, bool make);
-void op_session_get(struct visit *v);
-void op_session_delete(struct visit *v);
-void op_session_stop(struct visit *v);
-void op_sessions_list(struct visit *v);
-void op_metadata(struct visit *v);
-void op_health(struct visit *v);
+void session_reach(struct azure_request *v, bool make);
+void op_session_get(struct azure_request *v);
+void op_session_delete(struct azure_request *v);
+void op_session_stop(struct azure_request *v);
+void op_sessions_list(struct azure_request *v);
+void op_metadata(struct azure_request *v);
+void op_health(struct azure_request *v);
 
 /* --- execute.c: code and commands, in each dialect --- */
 
-void op_code_execute(struct visit *v);   /* nested, Success and Failure */
-void op_python_execute(struct visit *v); /* flat, the same words */
-void op_executions(struct visit *v);     /* Succeeded and Failed; a command: its exit status */
-void op_execute(struct visit *v);        /* any of them, by the body */
-void op_shell_execute(struct visit *v);  /* as the shell image has it */
-void op_execution_get(struct visit *v);
+void op_code_execute(struct azure_request *v);   /* nested, Success and Failure */
+void op_python_execute(struct azure_request *v); /* flat, the same words */
+void op_executions(struct azure_request *v); /* Succeeded and Failed; a command: its exit status */
+void op_execute(struct azure_request *v);    /* any of them, by the body */
+void op_shell_execute(struct azure_request *v); /* as the shell image has it */
+void op_execution_get(struct azure_request *v);
 
 enum dialect { DIALECT_NESTED, DIALECT_FLAT, DIALECT_ENVELOPE, DIALECT_SHELL };
 
 /* What was asked for, beside the code. */
-struct wish {
+struct azure_exec_options {
     enum dialect dialect;
     bool shell, background, jupyter;
     uint64_t most;                    /* characters of each stream; 0: all there are */
     char operation[OPERATION_ID_MAX]; /* the client's own id for it, or "" */
 };
-
-/* --- clear.c: whether it may run --- */
-
-struct clear_spec {
-    struct str pool, session, code;
-    enum exec_kind kind;
-};
-/* failed: it may not, or not yet. From inside the call where nobody need be asked. */
-typedef void clear_fn(void *arg, const struct clearance *c, const struct err *failed);
-void clear_ask(struct service *sv, const struct caller *c, const struct clear_spec *spec,
-               clear_fn *fn, void *arg);
 
 /* --- program.c: what is to run, as a client wrote it --- */
 
@@ -155,14 +143,16 @@ struct program {
     uint64_t wall_ms;
 };
 /* False: answered. props: borrowed. */
-bool program_read(struct visit *v, const json_t *props, struct program *ret);
+bool program_read(struct azure_request *v, const json_t *props, struct program *ret);
+struct str azure_tool_name(enum exec_kind kind); /* as approval rules and people know it */
 /* A command line of these words, each as it is; owned, NULL when one is no text. */
 char *words_quote(const json_t *words);
 
 /* --- outcome.c: what came of it --- */
 
 /* An execution that has ended, or runs, in the shape of its dialect; owned. */
-json_t *outcome_show(const struct wish *w, struct str identifier, const struct exec_info *info);
+json_t *outcome_show(const struct azure_exec_options *w, struct str identifier,
+                     const struct exec_info *info);
 /* Both streams of an execution, the traceback and the last line included; owned. */
 struct streams_text {
     struct buf out, err;
@@ -186,46 +176,46 @@ struct operations;
 struct operations *operations_new(void);
 void operations_free(struct operations *o);
 void operations_put(struct operations *o, const char *tenant, const char *execution,
-                    const struct wish *w);
+                    const struct azure_exec_options *w);
 /* By the client's id, or by ours. False: nothing is known of it. */
 bool operations_get(struct operations *o, const char *tenant, struct str id,
-                    char ret_execution[ID_MAX], struct wish *ret);
+                    char ret_execution[ID_MAX], struct azure_exec_options *ret);
 
 /* --- files.c --- */
 
-void op_files_list(struct visit *v);
-void op_files_list_old(struct visit *v);
-void op_files_upload(struct visit *v);
-void op_files_upload_old(struct visit *v);
-void op_file_download(struct visit *v);
-void op_file_stat(struct visit *v);
-void op_file_delete(struct visit *v);
+void op_files_list(struct azure_request *v);
+void op_files_list_old(struct azure_request *v);
+void op_files_upload(struct azure_request *v);
+void op_files_upload_old(struct azure_request *v);
+void op_file_download(struct azure_request *v);
+void op_file_stat(struct azure_request *v);
+void op_file_delete(struct azure_request *v);
 
-/* --- recipe.c: from a document to a pool --- */
+/* --- pool_spec.c: from a document to a pool --- */
 
-struct recipe {
+struct azure_pool_spec {
     struct pool_spec spec; /* its texts are those of the document */
     struct env_var env[ENV_COUNT_MAX];
     const char *code; /* of the error, where it cannot be made */
 };
-int recipe_read(struct recipe *ret, struct service *sv, const json_t *doc,
-                struct err *e) MUST_CHECK;
+int azure_pool_spec_read(struct azure_pool_spec *ret, struct service *sv, const json_t *doc,
+                         struct err *e) MUST_CHECK;
 /* ignored.c: [{"property","reason"}] of what means nothing here; owned. */
 json_t *ignored_of(const json_t *document);
 
 /* --- resource.c: the document of a pool --- */
 
-void op_pool_get(struct visit *v);
-void op_pool_list(struct visit *v);
-void op_pool_put(struct visit *v);
-void op_pool_patch(struct visit *v);
-void op_pool_delete(struct visit *v);
-void op_credentials_fetch(struct visit *v);
-void op_credentials_rotate(struct visit *v);
+void op_pool_get(struct azure_request *v);
+void op_pool_list(struct azure_request *v);
+void op_pool_put(struct azure_request *v);
+void op_pool_patch(struct azure_request *v);
+void op_pool_delete(struct azure_request *v);
+void op_credentials_fetch(struct azure_request *v);
+void op_credentials_rotate(struct azure_request *v);
 /* As it is given to clients; owned. */
-json_t *pool_show(struct visit *v, const struct pool_info *info);
+json_t *pool_show(struct azure_request *v, const struct pool_info *info);
 /* fn hears of it; false: answered. */
-bool pool_put(struct visit *v, struct str name, const json_t *doc, pool_fn *fn, void *arg);
+bool pool_put(struct azure_request *v, struct str name, const json_t *doc, pool_fn *fn, void *arg);
 bool pool_has_mcp(const struct pool_info *info);
 bool pool_takes_keys(const struct pool_info *info); /* in x-ms-apikey */
 
@@ -243,12 +233,12 @@ json_t *expression_fill(const struct scope *s, const json_t *value, int depth, s
 
 /* --- deployment.c --- */
 
-void op_deployment_put(struct visit *v);
+void op_deployment_put(struct azure_request *v);
 
 /* --- mcp.c: the MCP server of a pool; tools.c: what it has --- */
 
-void op_mcp_post(struct visit *v);
-void op_mcp_refuse(struct visit *v); /* GET and DELETE: 405 */
+void op_mcp_post(struct azure_request *v);
+void op_mcp_refuse(struct azure_request *v); /* GET and DELETE: 405 */
 
 /* --- the room itself --- */
 

@@ -11,7 +11,7 @@
 #define RESOURCES_MAX 16
 
 struct deployment {
-    struct visit *v;
+    struct azure_request *v;
     json_t *template; /* borrowed from the body */
     json_t *made;     /* owned: what was made, by its id */
     struct scope scope;
@@ -28,7 +28,7 @@ static void deployment_free(void *p)
 
 static void refuse(struct deployment *d, const struct err *e)
 {
-    visit_fail(d->v, 400, "InvalidTemplate", "%s", e->text);
+    azure_fail(d->v, 400, "InvalidTemplate", "%s", e->text);
 }
 
 /* --- before and after --- */
@@ -43,30 +43,26 @@ static int check(const struct deployment *d, struct err *e)
 
     if (json_array_size(resources) == 0 || json_array_size(resources) > RESOURCES_MAX)
         return err_set(e, ERR_CALLER, "a template has 1 to %d resources", RESOURCES_MAX);
-    json_array_foreach(resources, i, one) if (
-        !str_nocase(
-            json_view(json_nocase(one, "type")),
-            STR("Microsoft.App/sessionPools"))) return err_set(e, ERR_CALLER,
-                                                               "a template makes "
-                                                               "Microsoft.App/sessionPools here");
-    json_object_foreach(
-        (json_t *)parameters, key,
-        one) if (!json_nocase(one, "defaultValue") &&
-                 !json_at(json_nocase(d->scope.given, key),
-                          "value")) return err_set(e, ERR_CALLER,
-                                                   "the parameter %.64s has no value", key);
+    json_array_foreach(resources, i, one)
+        if (!str_nocase(json_view(json_nocase(one, "type")), STR("Microsoft.App/sessionPools")))
+            return err_set(e, ERR_CALLER,
+                           "a template makes "
+                           "Microsoft.App/sessionPools here");
+    json_object_foreach((json_t *)parameters, key, one)
+        if (!json_nocase(one, "defaultValue") &&
+            !json_at(json_nocase(d->scope.given, key), "value"))
+            return err_set(e, ERR_CALLER, "the parameter %.64s has no value", key);
     return 0;
 }
 
 static void answer(struct deployment *d)
 {
-    const struct place *p = &d->v->place;
+    const struct azure_target *p = &d->v->target;
     json_t *outputs = json_object(), *one, *ids = json_array();
     struct err e = {0};
     const char *key;
 
-    json_object_foreach(json_nocase(d->template, "outputs"), key, one)
-    {
+    json_object_foreach(json_nocase(d->template, "outputs"), key, one) {
         json_t *value = expression_fill(&d->scope, json_nocase(one, "value"), 0, &e);
         if (value)
             json_object_set_new(
@@ -81,7 +77,7 @@ static void answer(struct deployment *d)
         refuse(d, &e);
         return;
     }
-    visit_answer(d->v, 201,
+    azure_answer(d->v, 201,
                  json_pack("{s:o, s:o, s:s, s:{s:s, s:o, s:o}}", "id",
                            json_sprintf("/subscriptions/%.*s/resourceGroups/%.*s/providers/"
                                         "Microsoft.Resources/deployments/%.*s",
@@ -102,7 +98,7 @@ static void on_made(void *arg, const struct pool_info *info, const struct err *f
     json_t *shown;
 
     if (failed) {
-        visit_error(d->v, failed, "SessionPoolNotFound");
+        azure_fail_err(d->v, failed, "SessionPoolNotFound");
         return;
     }
     shown = pool_show(d->v, info);
@@ -128,7 +124,7 @@ static void make_next(struct deployment *d)
     json_decref(filled);
 }
 
-void op_deployment_put(struct visit *v)
+void op_deployment_put(struct azure_request *v)
 {
     struct deployment *d = mem_zalloc(sizeof(*d));
     struct err e;
@@ -141,8 +137,8 @@ void op_deployment_put(struct visit *v)
         .parameters = json_nocase(d->template, "parameters"),
         .variables = json_nocase(d->template, "variables"),
         .made = d->made,
-        .subscription = v->place.subscription,
-        .group = v->place.group,
+        .subscription = v->target.subscription,
+        .group = v->target.group,
     };
     request_keep(v->r, deployment_free, d);
     if (check(d, &e) < 0)

@@ -1,4 +1,4 @@
-/* What is wrong, as clients of Azure read it. */
+/* Error answers, in the shapes that clients of Azure read. */
 #include "doors/azure/azure_int.h"
 
 #include <stdio.h>
@@ -48,7 +48,7 @@ json_t *azure_error(struct request *r, int status, const char *type, const char 
     return error_value(r, code_of(type), param, message);
 }
 
-void visit_fail(struct visit *v, int status, const char *code, const char *fmt, ...)
+void azure_fail(struct azure_request *v, int status, const char *code, const char *fmt, ...)
 {
     char text[1024];
     va_list args;
@@ -66,25 +66,25 @@ void visit_fail(struct visit *v, int status, const char *code, const char *fmt, 
     answer_json(v->r, status, body);
 }
 
-void visit_error(struct visit *v, const struct err *e, const char *missing)
+void azure_fail_err(struct azure_request *v, const struct err *e, const char *missing)
 {
     char seconds[16];
 
     switch (e->kind) {
     case ERR_MISSING:
-        visit_fail(v, 404, missing, "%s", e->text);
+        azure_fail(v, 404, missing, "%s", e->text);
         break;
     case ERR_BUSY:
         snprintf(seconds, sizeof(seconds), "%d", e->retry_s > 0 ? e->retry_s : 1);
         answer_header(v->r, "retry-after", seconds);
-        visit_fail(v, 429, "SessionsCountExceedsLimit", "%s", e->text);
+        azure_fail(v, 429, "SessionsCountExceedsLimit", "%s", e->text);
         break;
     default:
         answer_error(v->r, e, NULL);
     }
 }
 
-void visit_invalid(struct visit *v, const char *field, const char *fmt, ...)
+void azure_invalid(struct azure_request *v, const char *field, const char *fmt, ...)
 {
     char text[1024];
     va_list args;
@@ -100,7 +100,7 @@ void visit_invalid(struct visit *v, const char *field, const char *fmt, ...)
     json_object_set_new(body, "title", json_string("One or more values are not valid."));
     json_object_set_new(body, "status", json_integer(400));
     json_object_set_new(body, "errors", json_pack("{s:[o]}", field, said));
-    json_object_set_new(body, "traceId", json_string(visit_caller(v)->request));
+    json_object_set_new(body, "traceId", json_string(azure_caller(v)->request));
     answer_header(v->r, "x-ms-error-code", "InvalidRequest");
     char *dump = json_dumps(body, JSON_COMPACT);
     json_decref(body);
@@ -108,7 +108,7 @@ void visit_invalid(struct visit *v, const char *field, const char *fmt, ...)
     free(dump);
 }
 
-void visit_answer(struct visit *v, int status, json_t *value)
+void azure_answer(struct azure_request *v, int status, json_t *value)
 {
     AUTO_FREE char *text = json_dumps(value, JSON_COMPACT);
 
@@ -116,15 +116,5 @@ void visit_answer(struct visit *v, int status, json_t *value)
     if (text)
         answer_text(v->r, status, "application/json", str_of(text));
     else
-        visit_fail(v, 500, "InternalServerError", "the answer could not be written");
-}
-
-json_t *time_value(int64_t ms)
-{
-    char text[TIME_TEXT];
-
-    if (ms == 0)
-        return json_null();
-    time_print(ms, text);
-    return json_string(text);
+        azure_fail(v, 500, "InternalServerError", "the answer could not be written");
 }

@@ -14,16 +14,16 @@
 #define WORD_MAX  64
 #define TEXT_MAX_ (64 * KiB) /* of one value */
 
-struct reader {
+struct expression_reader {
     const struct scope *scope;
     struct str left;
     int depth;
     struct err *e;
 };
 
-static json_t *read_value(struct reader *r);
+static json_t *read_value(struct expression_reader *r);
 
-static json_t *fail(struct reader *r, const char *what)
+static json_t *fail(struct expression_reader *r, const char *what)
 {
     char shown[NAME_SHOWN];
 
@@ -35,14 +35,14 @@ static json_t *fail(struct reader *r, const char *what)
 
 /* --- words --- */
 
-static void skip(struct reader *r, size_t n)
+static void skip(struct expression_reader *r, size_t n)
 {
     r->left = (struct str){r->left.p + n, r->left.n - n};
     while (r->left.n && r->left.p[0] == ' ')
         r->left.p++, r->left.n--;
 }
 
-static bool take(struct reader *r, char c)
+static bool take(struct expression_reader *r, char c)
 {
     if (r->left.n == 0 || r->left.p[0] != c)
         return false;
@@ -50,7 +50,7 @@ static bool take(struct reader *r, char c)
     return true;
 }
 
-static bool take_word(struct reader *r, char ret[WORD_MAX])
+static bool take_word(struct expression_reader *r, char ret[WORD_MAX])
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
     size_t n = 0;
@@ -64,31 +64,28 @@ static bool take_word(struct reader *r, char ret[WORD_MAX])
 }
 
 /* Between single quotes; two of them stand for one. */
-static json_t *read_text(struct reader *r)
+static json_t *read_text(struct expression_reader *r)
 {
-    struct buf b;
-    struct err e;
+    AUTO(buf_done) struct buf b = BUF(TEXT_MAX_);
     json_t *v = NULL;
     size_t i = 1;
 
-    buf_init(&b, TEXT_MAX_);
     for (; i < r->left.n; i++) {
         if (r->left.p[i] == '\'' && (i + 1 == r->left.n || r->left.p[i + 1] != '\''))
             break;
         if (r->left.p[i] == '\'')
             i++;
-        if (buf_put(&b, (struct str){r->left.p + i, 1}, &e) < 0)
+        if (buf_put(&b, (struct str){r->left.p + i, 1}) < 0)
             break;
     }
     if (i < r->left.n && r->left.p[i] == '\'') {
         v = record_text(buf_str(&b));
         skip(r, i + 1);
     }
-    buf_done(&b);
     return v ? v : fail(r, "has a text without an end");
 }
 
-static json_t *read_number(struct reader *r)
+static json_t *read_number(struct expression_reader *r)
 {
     char text[24] = "";
     size_t n = r->left.p[0] == '-';
@@ -102,7 +99,7 @@ static json_t *read_number(struct reader *r)
 
 /* --- functions: each gives an owned value, or NULL when it cannot --- */
 
-static json_t *fn_parameters(struct reader *r, json_t *args)
+static json_t *fn_parameters(struct expression_reader *r, json_t *args)
 {
     const char *name = json_string_value(json_array_get(args, 0));
     json_t *given = name ? json_at(json_nocase(r->scope->given, name), "value") : NULL;
@@ -111,38 +108,35 @@ static json_t *fn_parameters(struct reader *r, json_t *args)
     return json_incref(given ? given : usual);
 }
 
-static json_t *fn_variables(struct reader *r, json_t *args)
+static json_t *fn_variables(struct expression_reader *r, json_t *args)
 {
     const char *name = json_string_value(json_array_get(args, 0));
 
     return name ? json_incref(json_nocase(r->scope->variables, name)) : NULL;
 }
 
-static json_t *fn_concat(struct reader *r, json_t *args)
+static json_t *fn_concat(struct expression_reader *r, json_t *args)
 {
-    struct buf b;
-    struct err e;
+    AUTO(buf_done) struct buf b = BUF(TEXT_MAX_);
     json_t *v;
     bool good = true;
 
     (void)r;
-    buf_init(&b, TEXT_MAX_);
     for (size_t i = 0; i < json_array_size(args); i++) {
         json_t *one = json_array_get(args, i);
         if (json_is_string(one))
-            good &= buf_put(&b, json_view(one), &e) == 0;
+            good &= buf_put(&b, json_view(one)) == 0;
         else if (json_is_integer(one))
-            good &= buf_printf(&b, &e, "%" JSON_INTEGER_FORMAT, json_integer_value(one)) == 0;
+            good &= buf_printf(&b, "%" JSON_INTEGER_FORMAT, json_integer_value(one)) == 0;
         else
             good = false;
     }
     v = good ? record_text(buf_str(&b)) : NULL;
-    buf_done(&b);
     return v;
 }
 
 /* The type, then a name. */
-static json_t *fn_resource_id(struct reader *r, json_t *args)
+static json_t *fn_resource_id(struct expression_reader *r, json_t *args)
 {
     const char *type = json_string_value(json_array_get(args, 0));
     const char *name = json_string_value(json_array_get(args, 1));
@@ -155,7 +149,7 @@ static json_t *fn_resource_id(struct reader *r, json_t *args)
 }
 
 /* What is known of a resource by its id; of any other, that it is here. */
-static json_t *fn_reference(struct reader *r, json_t *args)
+static json_t *fn_reference(struct expression_reader *r, json_t *args)
 {
     const char *id = json_string_value(json_array_get(args, 0));
     json_t *made = id ? json_nocase(r->scope->made, id) : NULL;
@@ -166,7 +160,7 @@ static json_t *fn_reference(struct reader *r, json_t *args)
                 : json_pack("{s:s, s:s, s:{}}", "id", id, "location", "local", "properties");
 }
 
-static json_t *fn_group(struct reader *r, json_t *args)
+static json_t *fn_group(struct expression_reader *r, json_t *args)
 {
     (void)args;
     return json_pack("{s:o, s:s}", "name", record_text(r->scope->group), "location", "local");
@@ -174,7 +168,7 @@ static json_t *fn_group(struct reader *r, json_t *args)
 
 static const struct {
     const char *name;
-    json_t *(*call)(struct reader *r, json_t *args);
+    json_t *(*call)(struct expression_reader *r, json_t *args);
 } functions[] = {
     {"parameters",    fn_parameters },
     {"variables",     fn_variables  },
@@ -188,7 +182,7 @@ static const struct {
 /* --- reading --- */
 
 /* Takes args. */
-static json_t *call(struct reader *r, const char *name, json_t *args)
+static json_t *call(struct expression_reader *r, const char *name, json_t *args)
 {
     json_t *v = NULL;
     char what[WORD_MAX + 64];
@@ -204,7 +198,7 @@ static json_t *call(struct reader *r, const char *name, json_t *args)
     return v ? v : fail(r, what);
 }
 
-static json_t *read_call(struct reader *r)
+static json_t *read_call(struct expression_reader *r)
 {
     char name[WORD_MAX];
     json_t *args;
@@ -225,7 +219,7 @@ static json_t *read_call(struct reader *r)
     return call(r, name, args);
 }
 
-static json_t *read_value(struct reader *r)
+static json_t *read_value(struct expression_reader *r)
 {
     char name[WORD_MAX];
     json_t *v, *member;
@@ -249,7 +243,7 @@ static json_t *read_value(struct reader *r)
 
 json_t *expression_value(const struct scope *s, struct str text, struct err *e)
 {
-    struct reader r = {.scope = s, .e = e};
+    struct expression_reader r = {.scope = s, .e = e};
     json_t *v;
 
     if (text.n < 2 || text.p[0] != '[' || text.p[text.n - 1] != ']')
@@ -281,14 +275,12 @@ json_t *expression_fill(const struct scope *s, const json_t *value, int depth, s
     if (!json_is_object(value) && !json_is_array(value))
         return json_incref((json_t *)value);
     filled = json_is_object(value) ? json_object() : json_array();
-    json_object_foreach((json_t *)value, key, member)
-    {
+    json_object_foreach((json_t *)value, key, member) {
         one = expression_fill(s, member, depth + 1, e);
         if (!one || json_object_set_new(filled, key, one) < 0)
             break;
     }
-    json_array_foreach(value, i, member)
-    {
+    json_array_foreach(value, i, member) {
         one = expression_fill(s, member, depth + 1, e);
         if (!one || json_array_append_new(filled, one) < 0)
             break;

@@ -14,7 +14,7 @@ static bool cut(struct str *s, struct str front)
 {
     if (s->n < front.n || memcmp(s->p, front.p, front.n) != 0)
         return false;
-    *s = (struct str){s->p + front.n, s->n - front.n};
+    *s = str_from(*s, front.n);
     return true;
 }
 
@@ -32,7 +32,7 @@ static struct str below_root(struct str s)
     return str_is(s, ".") ? STR("") : s;
 }
 
-static struct str folder_of(struct visit *v)
+static struct str folder_of(struct azure_request *v)
 {
     struct str path = request_query(v->r, "path");
 
@@ -40,7 +40,8 @@ static struct str folder_of(struct visit *v)
 }
 
 /* folder and name as the service keeps them; false: answered. */
-static bool join(struct visit *v, struct str folder, struct str name, char ret[SPACE_PATH_MAX])
+static bool join(struct azure_request *v, struct str folder, struct str name,
+                 char ret[SPACE_PATH_MAX])
 {
     char joined[2 * SPACE_PATH_MAX];
     struct err e;
@@ -48,40 +49,33 @@ static bool join(struct visit *v, struct str folder, struct str name, char ret[S
 
     name = below_root(name);
     if (folder.n + name.n + 2 > sizeof(joined)) {
-        visit_fail(v, 400, "FilePathInvalid", "a path has less than %d bytes", SPACE_PATH_MAX);
+        azure_fail(v, 400, "FilePathInvalid", "a path has less than %d bytes", SPACE_PATH_MAX);
         return false;
     }
     n = snprintf(joined, sizeof(joined), "%.*s%s%.*s", (int)folder.n, folder.n ? folder.p : "",
                  folder.n ? "/" : "", (int)name.n, name.n ? name.p : "");
     if (space_path_clean((struct str){joined, (size_t)n}, ret, &e) == 0)
         return true;
-    visit_fail(v, 400, "FilePathInvalid", "%s", e.text);
+    azure_fail(v, 400, "FilePathInvalid", "%s", e.text);
     return false;
 }
 
 /* --- as they are shown --- */
 
-static struct str base_of(struct str path)
-{
-    const char *slash = memrchr(path.p, '/', path.n);
-
-    return slash ? (struct str){slash + 1, path.n - (size_t)(slash + 1 - path.p)} : path;
-}
-
 static json_t *show_old(const struct space_file *f)
 {
     return json_pack("{s:{s:o, s:I, s:o}}", "properties", "filename", record_text(f->path), "size",
-                     (json_int_t)f->size, "lastModifiedTime", time_value(f->mtime_ms));
+                     (json_int_t)f->size, "lastModifiedTime", time_json(f->mtime_ms));
 }
 
 static json_t *show(const struct space_file *f)
 {
-    struct str base = base_of(f->path);
+    struct str base = str_base(f->path, "/");
     size_t folder = f->path.n - base.n;
 
     return json_pack("{s:o, s:s, s:s, s:I, s:o, s:o}", "name", record_text(base), "type", "file",
                      "contentType", f->mime, "sizeInBytes", (json_int_t)f->size, "lastModifiedAt",
-                     time_value(f->mtime_ms), "directory",
+                     time_json(f->mtime_ms), "directory",
                      record_text((struct str){f->path.p, folder ? folder - 1 : 0}));
 }
 
@@ -89,7 +83,7 @@ static json_t *show_folder(struct str name, struct str in, int64_t mtime_ms)
 {
     return json_pack("{s:o, s:s, s:n, s:i, s:o, s:o}", "name", record_text(name), "type",
                      "directory", "contentType", "sizeInBytes", 0, "lastModifiedAt",
-                     time_value(mtime_ms), "directory", record_text(in));
+                     time_json(mtime_ms), "directory", record_text(in));
 }
 
 /* --- list --- */
@@ -97,22 +91,22 @@ static json_t *show_folder(struct str name, struct str in, int64_t mtime_ms)
 static void on_list_old(void *arg, const struct space_file *files, size_t count,
                         const struct err *failed)
 {
-    struct visit *v = arg;
+    struct azure_request *v = arg;
     json_t *value;
 
     if (failed) {
-        visit_error(v, failed, "NoSessionFoundError");
+        azure_fail_err(v, failed, "NoSessionFoundError");
         return;
     }
     value = json_array();
     for (size_t i = 0; i < count; i++)
         json_array_append_new(value, show_old(&files[i]));
-    visit_answer(v, 200, json_pack("{s:s, s:o}", "$id", "1", "value", value));
+    azure_answer(v, 200, json_pack("{s:s, s:o}", "$id", "1", "value", value));
 }
 
-void op_files_list_old(struct visit *v)
+void op_files_list_old(struct azure_request *v)
 {
-    service_space_list(visit_service(v), visit_caller(v), str_of(v->session), on_list_old, v);
+    service_space_list(azure_service(v), azure_caller(v), str_of(v->session), on_list_old, v);
 }
 
 /* The service has files by their paths, in order, so those of one folder are side by side. */
@@ -143,30 +137,30 @@ static json_t *list_folder(struct str folder, bool deep, const struct space_file
 static void on_list(void *arg, const struct space_file *files, size_t count,
                     const struct err *failed)
 {
-    struct visit *v = arg;
+    struct azure_request *v = arg;
     struct str deep = request_query(v->r, "recursive");
 
     if (failed)
-        visit_error(v, failed, "NoSessionFoundError");
+        azure_fail_err(v, failed, "NoSessionFoundError");
     else
-        visit_answer(
+        azure_answer(
             v, 200,
             json_pack("{s:o, s:n}", "value",
                       list_folder(folder_of(v), str_nocase(deep, STR("true")), files, count),
                       "nextLink"));
 }
 
-void op_files_list(struct visit *v)
+void op_files_list(struct azure_request *v)
 {
-    service_space_list(visit_service(v), visit_caller(v), str_of(v->session),
-                       visit_is_old(v) ? on_list_old : on_list, v);
+    service_space_list(azure_service(v), azure_caller(v), str_of(v->session),
+                       azure_is_old(v) ? on_list_old : on_list, v);
 }
 
 /* --- upload --- */
 
 /* One file after the other; every name is checked before the first is stored. */
-struct filling {
-    struct visit *v;
+struct azure_upload {
+    struct azure_request *v;
     struct upload *upload; /* borrowed from the request */
     size_t count, at;
     bool old;
@@ -174,33 +168,33 @@ struct filling {
     json_t *stored;            /* owned: array */
 };
 
-static void filling_free(void *p)
+static void azure_upload_free(void *p)
 {
-    struct filling *f = p;
+    struct azure_upload *f = p;
 
     json_decref(f->stored);
     free(f);
 }
 
-static void answer_stored(struct filling *f)
+static void answer_stored(struct azure_upload *f)
 {
     if (f->old)
-        visit_answer(f->v, 200, json_pack("{s:s, s:O}", "$id", "1", "value", f->stored));
+        azure_answer(f->v, 200, json_pack("{s:s, s:O}", "$id", "1", "value", f->stored));
     else if (json_array_size(f->stored) == 1)
-        visit_answer(f->v, 200, json_incref(json_array_get(f->stored, 0)));
+        azure_answer(f->v, 200, json_incref(json_array_get(f->stored, 0)));
     else
-        visit_answer(f->v, 200, json_pack("{s:O}", "value", f->stored));
+        azure_answer(f->v, 200, json_pack("{s:O}", "value", f->stored));
 }
 
-static void store_next(struct filling *f);
+static void store_next(struct azure_upload *f);
 
 static void on_stored(void *arg, const struct space_file *files, size_t count,
                       const struct err *failed)
 {
-    struct filling *f = arg;
+    struct azure_upload *f = arg;
 
     if (failed) {
-        visit_error(f->v, failed, "NoSessionFoundError");
+        azure_fail_err(f->v, failed, "NoSessionFoundError");
         return;
     }
     for (size_t i = 0; i < count; i++)
@@ -209,33 +203,33 @@ static void on_stored(void *arg, const struct space_file *files, size_t count,
     store_next(f);
 }
 
-static bool name_next(struct filling *f)
+static bool name_next(struct azure_upload *f)
 {
     while (f->at < f->count && !f->upload[f->at].blob)
         f->at++;
     return f->at < f->count;
 }
 
-static void store_next(struct filling *f)
+static void store_next(struct azure_upload *f)
 {
-    struct visit *v = f->v;
+    struct azure_request *v = f->v;
 
     if (!name_next(f))
         answer_stored(f);
     else if (join(v, folder_of(v), f->upload[f->at].name, f->path))
-        service_space_put(visit_service(v), visit_caller(v), str_of(v->session), str_of(f->path),
+        service_space_put(azure_service(v), azure_caller(v), str_of(v->session), str_of(f->path),
                           take_ptr(&f->upload[f->at].blob), on_stored, f);
 }
 
-static void upload(struct visit *v, bool old)
+static void upload(struct azure_request *v, bool old)
 {
-    struct filling *f = mem_zalloc(sizeof(*f));
+    struct azure_upload *f = mem_zalloc(sizeof(*f));
 
-    *f = (struct filling){.v = v, .old = old, .stored = json_array()};
+    *f = (struct azure_upload){.v = v, .old = old, .stored = json_array()};
     f->upload = request_uploads(v->r, &f->count);
-    request_keep(v->r, filling_free, f);
+    request_keep(v->r, azure_upload_free, f);
     if (!name_next(f)) {
-        visit_invalid(v, "file", "the form holds no file");
+        azure_invalid(v, "file", "the form holds no file");
         return;
     }
     for (; name_next(f); f->at++)
@@ -245,86 +239,86 @@ static void upload(struct visit *v, bool old)
     store_next(f);
 }
 
-void op_files_upload(struct visit *v)
+void op_files_upload(struct azure_request *v)
 {
     upload(v, false);
 }
 
-void op_files_upload_old(struct visit *v)
+void op_files_upload_old(struct azure_request *v)
 {
     upload(v, true);
 }
 
 /* --- one file --- */
 
-static bool take_path(struct visit *v, char ret[SPACE_PATH_MAX])
+static bool take_path(struct azure_request *v, char ret[SPACE_PATH_MAX])
 {
     struct str name = v->name.n ? v->name : request_query(v->r, "filename");
 
     if (name.n)
         return join(v, folder_of(v), name, ret);
-    visit_invalid(v, "filename", "the name of a file is needed");
+    azure_invalid(v, "filename", "the name of a file is needed");
     return false;
 }
 
 static void on_open(void *arg, int *fd, const struct space_file *file, const struct err *failed)
 {
-    struct visit *v = arg;
+    struct azure_request *v = arg;
 
     if (failed)
-        visit_error(v, failed, "FileNotFound");
+        azure_fail_err(v, failed, "FileNotFound");
     else
-        answer_file(v->r, take_fd(fd), file->size, file->mime, base_of(file->path), file->hash);
+        answer_file(v->r, take_fd(fd), file->size, file->mime, file->path, file->hash);
 }
 
-void op_file_download(struct visit *v)
+void op_file_download(struct azure_request *v)
 {
     char path[SPACE_PATH_MAX];
 
     if (take_path(v, path))
-        service_space_open(visit_service(v), visit_caller(v), str_of(v->session), str_of(path),
+        service_space_open(azure_service(v), azure_caller(v), str_of(v->session), str_of(path),
                            on_open, v);
 }
 
 static void on_stat(void *arg, int *fd, const struct space_file *file, const struct err *failed)
 {
-    struct visit *v = arg;
+    struct azure_request *v = arg;
 
     (void)fd;
     if (failed)
-        visit_error(v, failed, "FileNotFound");
-    else if (visit_is_old(v))
-        visit_answer(v, 200, json_pack("{s:s, s:[o]}", "$id", "1", "value", show_old(file)));
+        azure_fail_err(v, failed, "FileNotFound");
+    else if (azure_is_old(v))
+        azure_answer(v, 200, json_pack("{s:s, s:[o]}", "$id", "1", "value", show_old(file)));
     else
-        visit_answer(v, 200, show(file));
+        azure_answer(v, 200, show(file));
 }
 
-void op_file_stat(struct visit *v)
+void op_file_stat(struct azure_request *v)
 {
     char path[SPACE_PATH_MAX];
 
     if (take_path(v, path))
-        service_space_open(visit_service(v), visit_caller(v), str_of(v->session), str_of(path),
+        service_space_open(azure_service(v), azure_caller(v), str_of(v->session), str_of(path),
                            on_stat, v);
 }
 
 static void on_deleted(void *arg, const struct err *failed)
 {
-    struct visit *v = arg;
+    struct azure_request *v = arg;
 
     if (failed)
-        visit_error(v, failed, "FileNotFound");
-    else if (visit_is_old(v))
-        visit_answer(v, 200, json_pack("{s:s}", "message", "The file was deleted."));
+        azure_fail_err(v, failed, "FileNotFound");
+    else if (azure_is_old(v))
+        azure_answer(v, 200, json_pack("{s:s}", "message", "The file was deleted."));
     else
         answer_empty(v->r, 204);
 }
 
-void op_file_delete(struct visit *v)
+void op_file_delete(struct azure_request *v)
 {
     char path[SPACE_PATH_MAX];
 
     if (take_path(v, path))
-        service_space_delete(visit_service(v), visit_caller(v), str_of(v->session), str_of(path),
+        service_space_delete(azure_service(v), azure_caller(v), str_of(v->session), str_of(path),
                              on_deleted, v);
 }

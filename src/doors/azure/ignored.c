@@ -84,9 +84,9 @@ static void tell(json_t *list, const char *path, const char *why)
     size_t i;
     json_t *told;
 
-    json_array_foreach(
-        list, i,
-        told) if (strcmp(json_string_value(json_object_get(told, "property")), path) == 0) return;
+    json_array_foreach(list, i, told)
+        if (strcmp(json_string_value(json_object_get(told, "property")), path) == 0)
+            return;
     if (json_array_size(list) < TOLD_MAX)
         json_array_append_new(
             list, json_pack("{s:o, s:s}", "property", record_text(str_of(path)), "reason", why));
@@ -101,14 +101,12 @@ static void look_below(json_t *list, const json_t *v, const char *path, int dept
     json_t *member;
     size_t i;
 
-    json_object_foreach((json_t *)v, key, member)
-    {
+    json_object_foreach((json_t *)v, key, member) {
         if (snprintf(below, sizeof(below), "%s%s%s", path, *path ? "." : "", key) <
             (int)sizeof(below))
             look(list, member, below, depth + 1);
     }
-    json_array_foreach(v, i, member)
-    {
+    json_array_foreach(v, i, member) {
         if (snprintf(below, sizeof(below), "%s[]", path) < (int)sizeof(below))
             look(list, member, below, depth + 1);
     }

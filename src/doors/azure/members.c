@@ -11,7 +11,9 @@ json_t *json_nocase(const json_t *object, const char *name)
 
     if (value)
         return value;
-    json_object_foreach((json_t *)object, key, value) if (strcasecmp(key, name) == 0) return value;
+    json_object_foreach((json_t *)object, key, value)
+        if (strcasecmp(key, name) == 0)
+            return value;
     return NULL;
 }
 

@@ -1,5 +1,5 @@
 /*
- * Ids that clients choose for their executions, and what they wished for: it must be
+ * Ids that clients choose for their executions, and the options of each: they must be
  * known again when they ask how it went. The last few thousand are kept, in memory; an
  * older one is found by the id we gave it, in the shape of the default.
  */
@@ -13,7 +13,7 @@
 struct operation {
     char tenant[64];
     char execution[ID_MAX];
-    struct wish wish;
+    struct azure_exec_options options;
 };
 
 struct operations {
@@ -32,26 +32,26 @@ void operations_free(struct operations *o)
 }
 
 void operations_put(struct operations *o, const char *tenant, const char *execution,
-                    const struct wish *w)
+                    const struct azure_exec_options *w)
 {
     struct operation *op = &o->at[o->next++ % KEPT];
 
     snprintf(op->tenant, sizeof(op->tenant), "%s", tenant);
     snprintf(op->execution, sizeof(op->execution), "%s", execution);
-    op->wish = *w;
+    op->options = *w;
 }
 
 /* Newest first: an id that was used again is the later one. */
 bool operations_get(struct operations *o, const char *tenant, struct str id,
-                    char ret_execution[ID_MAX], struct wish *ret)
+                    char ret_execution[ID_MAX], struct azure_exec_options *ret)
 {
     for (size_t i = 1; i <= KEPT; i++) {
         const struct operation *op = &o->at[(o->next - i) % KEPT];
         if (strcmp(op->tenant, tenant) != 0 || !*op->execution ||
-            !(str_is(id, op->wish.operation) || str_is(id, op->execution)))
+            !(str_is(id, op->options.operation) || str_is(id, op->execution)))
             continue;
         memcpy(ret_execution, op->execution, ID_MAX);
-        *ret = op->wish;
+        *ret = op->options;
         return true;
     }
     return false;

@@ -1,54 +1,41 @@
-/* What came of an execution, in the words of each dialect. */
+/* The result of an execution, in the shape of each dialect. */
 #include "doors/azure/azure_int.h"
 
 #include <stdio.h>
 
-/* --- events --- */
-
-static struct str text_of(const json_t *ev, const char *key)
-{
-    struct str s = json_view(json_object_get(ev, key));
-
-    return s.p ? s : STR("");
-}
-
-static bool is(const json_t *ev, const char *type)
-{
-    return str_is(text_of(ev, "type"), type);
-}
+/* --- streams --- */
 
 /* On a line of its own. */
 static void put_line(struct buf *b, struct str s)
 {
-    struct err e;
-
     if (s.n == 0)
         return;
     if (b->n > 0 && b->p[b->n - 1] != '\n')
-        (void)!buf_put(b, STR("\n"), &e);
-    (void)!buf_put(b, s, &e);
+        buf_put(b, STR("\n"));
+    buf_put(b, s);
     if (s.p[s.n - 1] != '\n')
-        (void)!buf_put(b, STR("\n"), &e);
+        buf_put(b, STR("\n"));
 }
 
 void streams_read(struct streams_text *ret, const struct exec_info *info)
 {
-    struct str status = text_of(info->outcome, "status");
-    struct err e;
+    struct str status = event_text(info->outcome, "status");
+    struct event_reader r;
 
     buf_init(&ret->out, 2 * OUTPUT_MAX);
     buf_init(&ret->err, 2 * OUTPUT_MAX);
-    for (size_t i = 0; i < json_array_size(info->events); i++) {
-        const json_t *ev = json_array_get(info->events, i);
-        if (is(ev, "stdout"))
-            (void)!buf_put(&ret->out, text_of(ev, "text"), &e);
-        else if (is(ev, "stderr"))
-            (void)!buf_put(&ret->err, text_of(ev, "text"), &e);
-        else if (is(ev, "error"))
-            put_line(&ret->err, text_of(ev, "traceback"));
+    event_reader_init(&r, info->events);
+    while (event_reader_next(&r)) {
+        if (r.kind == EVENT_STDOUT)
+            buf_put(&ret->out, r.text);
+        else if (r.kind == EVENT_STDERR)
+            buf_put(&ret->err, r.text);
+        else if (r.kind == EVENT_ERROR)
+            put_line(&ret->err, event_text(r.event, "traceback"));
     }
+    event_reader_done(&r);
     if (status.n && !str_is(status, "ok") && !str_is(status, "raised"))
-        put_line(&ret->err, text_of(info->outcome, "message"));
+        put_line(&ret->err, event_text(info->outcome, "message"));
 }
 
 void streams_done(struct streams_text *s)
@@ -59,61 +46,56 @@ void streams_done(struct streams_text *s)
 
 /* --- values --- */
 
-static const char *const image_kinds[] = {"image/png", "image/jpeg", "image/gif", "image/webp",
-                                          "image/svg+xml"};
-
-/* NULL: it shows no image. */
-static json_t *image_of(const json_t *ev)
+/* NULL: the event shows no image. */
+static json_t *image_of(const struct event_reader *r)
 {
-    const json_t *data = json_object_get(ev, "data");
+    bool is_svg = r->image && strcmp(r->mime, "image/svg+xml") == 0;
 
-    for (size_t i = 0; i < COUNT(image_kinds); i++) {
-        struct str bytes = json_view(json_object_get(data, image_kinds[i]));
-        bool is_text = strcmp(image_kinds[i], "image/svg+xml") == 0;
-        if (bytes.n > 0)
-            return json_pack("{s:s, s:s, s:o}", "type", "image", "format",
-                             is_text ? "svg" : image_kinds[i] + strlen("image/"), "base64_data",
-                             is_text ? record_base64(bytes) : record_text(bytes));
-    }
-    return NULL;
+    if (!r->image)
+        return NULL;
+    return json_pack("{s:s, s:s, s:o}", "type", "image", "format",
+                     is_svg ? "svg" : r->mime + strlen("image/"), "base64_data",
+                     is_svg ? record_base64(json_view(r->image)) : json_incref((json_t *)r->image));
 }
 
 json_t *images_of(const json_t *events)
 {
     json_t *all = json_array();
+    struct event_reader r;
 
-    for (size_t i = 0; i < json_array_size(events); i++) {
-        const json_t *ev = json_array_get(events, i);
-        json_t *image = is(ev, "display") || is(ev, "result") ? image_of(ev) : NULL;
-        if (image)
-            json_array_append_new(all, image);
-    }
+    event_reader_init(&r, events);
+    while (event_reader_next(&r))
+        if (r.image)
+            json_array_append_new(all, image_of(&r));
+    event_reader_done(&r);
     return all;
 }
 
-static json_t *value_in(const json_t *ev, bool jupyter)
+/* NULL: the event has no value. */
+static json_t *value_in(const struct event_reader *r, bool jupyter)
 {
-    json_t *image;
-
+    if (r->kind != EVENT_RESULT && r->kind != EVENT_DISPLAY)
+        return NULL;
     if (jupyter)
-        return json_incref(json_object_get(ev, "data"));
-    image = image_of(ev);
-    return image || is(ev, "display")
-               ? image
-               : literal_value(text_of(json_object_get(ev, "data"), "text/plain"));
+        return json_incref(json_object_get(r->event, "data"));
+    return r->image || r->kind == EVENT_DISPLAY ? image_of(r) : literal_value(r->text);
 }
 
 json_t *value_of(const json_t *events, bool jupyter)
 {
-    for (size_t i = json_array_size(events); i > 0; i--) {
-        const json_t *ev = json_array_get(events, i - 1);
-        json_t *value = NULL;
-        if (is(ev, "result") || is(ev, "display"))
-            value = value_in(ev, jupyter);
-        if (value)
-            return value;
+    json_t *last = NULL;
+    struct event_reader r;
+
+    event_reader_init(&r, events);
+    while (event_reader_next(&r)) {
+        json_t *value = value_in(&r, jupyter);
+        if (!value)
+            continue;
+        json_decref(last);
+        last = value;
     }
-    return json_string("");
+    event_reader_done(&r);
+    return last ? last : json_string("");
 }
 
 /* --- parts that dialects share --- */
@@ -140,7 +122,8 @@ static int64_t wall_ms(const struct exec_info *info)
 }
 
 /* stdout and stderr; how long the whole is, where it is cut. */
-static void put_streams(json_t *to, const struct wish *w, const struct exec_info *info)
+static void put_streams(json_t *to, const struct azure_exec_options *w,
+                        const struct exec_info *info)
 {
     struct streams_text s;
     const struct {
@@ -161,7 +144,8 @@ static void put_streams(json_t *to, const struct wish *w, const struct exec_info
     streams_done(&s);
 }
 
-static void put_value(json_t *to, const char *name, const struct wish *w, const json_t *events)
+static void put_value(json_t *to, const char *name, const struct azure_exec_options *w,
+                      const json_t *events)
 {
     json_t *images = images_of(events);
 
@@ -173,12 +157,12 @@ static void put_value(json_t *to, const char *name, const struct wish *w, const 
 
 static bool went_well(const struct exec_info *info)
 {
-    return str_is(text_of(info->outcome, "status"), "ok");
+    return str_is(event_text(info->outcome, "status"), "ok");
 }
 
 /* --- {"properties": {...}}, and the same without it --- */
 
-static json_t *show_flat(const struct wish *w, const struct exec_info *info)
+static json_t *show_flat(const struct azure_exec_options *w, const struct exec_info *info)
 {
     json_t *v = json_pack("{s:s}", "status", went_well(info) ? "Success" : "Failure");
 
@@ -188,7 +172,7 @@ static json_t *show_flat(const struct wish *w, const struct exec_info *info)
     return v;
 }
 
-static json_t *show_nested(const struct wish *w, const struct exec_info *info)
+static json_t *show_nested(const struct azure_exec_options *w, const struct exec_info *info)
 {
     json_t *v = json_pack("{s:s, s:o}", "$id", "1", "properties", show_flat(w, info));
     json_t *props = json_object_get(v, "properties");
@@ -217,7 +201,7 @@ static const struct {
 static size_t ending_of(const struct exec_info *info)
 {
     struct str status =
-        info->outcome ? text_of(info->outcome, "status") : str_of(info->row->status);
+        info->outcome ? event_text(info->outcome, "status") : str_of(info->row->status);
 
     for (size_t i = 0; i < COUNT(endings); i++)
         if (str_is(status, endings[i].outcome))
@@ -228,21 +212,17 @@ static size_t ending_of(const struct exec_info *info)
 /* The exception by its name, or what ended the code. */
 static json_t *show_error(const struct exec_info *info, const char *code)
 {
-    struct str name = str_of(code), message = text_of(info->outcome, "message");
+    const json_t *raised = strcmp(code, "ExecutionFailed") == 0 ? events_error(info->events) : NULL;
+    struct str name = raised ? event_text(raised, "name") : str_of(code);
+    struct str message = event_text(raised ? raised : info->outcome, "message");
 
-    for (size_t i = 0; i < json_array_size(info->events); i++) {
-        const json_t *ev = json_array_get(info->events, i);
-        if (is(ev, "error") && strcmp(code, "ExecutionFailed") == 0) {
-            name = text_of(ev, "name");
-            message = text_of(ev, "message");
-        }
-    }
     return json_pack("{s:{s:o, s:o}}", "error", "code", record_text(name), "message",
                      record_text(message));
 }
 
 /* Of a command the exit status itself. */
-static json_t *status_of(const struct wish *w, const struct exec_info *info, size_t ending)
+static json_t *status_of(const struct azure_exec_options *w, const struct exec_info *info,
+                         size_t ending)
 {
     json_int_t code = json_integer_value(json_object_get(info->outcome, "exit_code"));
 
@@ -253,7 +233,7 @@ static json_t *status_of(const struct wish *w, const struct exec_info *info, siz
     return json_sprintf("%" JSON_INTEGER_FORMAT, code);
 }
 
-static json_t *show_envelope(const struct wish *w, struct str identifier,
+static json_t *show_envelope(const struct azure_exec_options *w, struct str identifier,
                              const struct exec_info *info)
 {
     size_t ending = ending_of(info);
@@ -279,24 +259,26 @@ static json_t *show_envelope(const struct wish *w, struct str identifier,
 }
 
 /* As the shell image has it. */
-static json_t *show_shell(const struct wish *w, struct str identifier, const struct exec_info *info)
+static json_t *show_shell(const struct azure_exec_options *w, struct str identifier,
+                          const struct exec_info *info)
 {
     size_t ending = ending_of(info);
     bool well = went_well(info);
-    bool late = str_is(text_of(info->outcome, "status"), "timeout");
+    bool late = str_is(event_text(info->outcome, "status"), "timeout");
     json_t *result = json_object();
 
     put_streams(result, w, info);
     json_object_set_new(result, "executionTimeInMilliseconds", json_integer(wall_ms(info)));
     return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o}", "status", well ? "Succeeded" : "Failed",
                      "errorName", endings[ending].code ? endings[ending].code : "", "errorMessage",
-                     record_text(well ? STR("") : text_of(info->outcome, "message")), "exitCode",
+                     record_text(well ? STR("") : event_text(info->outcome, "message")), "exitCode",
                      late ? json_integer(-1)
                           : json_incref(json_object_get(info->outcome, "exit_code")),
                      "identifier", record_text(identifier), "result", result);
 }
 
-json_t *outcome_show(const struct wish *w, struct str identifier, const struct exec_info *info)
+json_t *outcome_show(const struct azure_exec_options *w, struct str identifier,
+                     const struct exec_info *info)
 {
     switch (w->dialect) {
     case DIALECT_NESTED:

@@ -5,46 +5,46 @@
 
 #define LINE_MAX_BYTES (32 * MiB)
 
+struct str azure_tool_name(enum exec_kind kind)
+{
+    return kind == EXEC_COMMAND ? STR("azure_shell") : STR("azure_python");
+}
+
 /* --- words for the shell --- */
 
 /* In single quotes, where the shell changes nothing. */
 static void put_quoted(struct buf *b, struct str s)
 {
-    struct err e;
-
-    (void)!buf_put(b, STR("'"), &e);
+    buf_put(b, STR("'"));
     while (s.n > 0) {
         const char *quote = memchr(s.p, '\'', s.n);
         size_t n = quote ? (size_t)(quote - s.p) : s.n;
-        (void)!buf_put(b, (struct str){s.p, n}, &e);
+        buf_put(b, (struct str){s.p, n});
         if (quote)
-            (void)!buf_put(b, STR("'\\''"), &e);
+            buf_put(b, STR("'\\''"));
         s = (struct str){s.p + n + (quote ? 1 : 0), s.n - n - (quote ? 1 : 0)};
     }
-    (void)!buf_put(b, STR("'"), &e);
+    buf_put(b, STR("'"));
 }
 
 char *words_quote(const json_t *words)
 {
-    struct buf b;
-    struct err e;
+    AUTO(buf_done) struct buf b = BUF(LINE_MAX_BYTES);
     char *line = NULL;
 
     if (!json_is_array(words) || json_array_size(words) == 0 ||
         json_array_size(words) > ARGUMENTS_MAX)
         return NULL;
-    buf_init(&b, LINE_MAX_BYTES);
     for (size_t i = 0; i < json_array_size(words); i++) {
         struct str word = json_view(json_array_get(words, i));
         if (!word.p)
             break;
         if (i > 0)
-            (void)!buf_put(&b, STR(" "), &e);
+            buf_put(&b, STR(" "));
         put_quoted(&b, word);
         if (i + 1 == json_array_size(words))
             line = mem_strndup(buf_str(&b));
     }
-    buf_done(&b);
     return line;
 }
 
@@ -52,37 +52,31 @@ char *words_quote(const json_t *words)
 static char *with_input(char *line, struct str input)
 {
     json_t *coded = record_base64(input);
-    struct buf b;
-    struct err e;
+    AUTO(buf_done) struct buf b = BUF(LINE_MAX_BYTES);
 
-    buf_init(&b, LINE_MAX_BYTES);
-    (void)!buf_put(&b, STR("base64 -d <<'end of input' | bash -c "), &e);
+    buf_put(&b, STR("base64 -d <<'end of input' | bash -c "));
     put_quoted(&b, str_of(line));
-    (void)!buf_put(&b, STR("\n"), &e);
-    (void)!buf_put(&b, json_view(coded), &e);
-    (void)!buf_put(&b, STR("\nend of input\n"), &e);
+    buf_put(&b, STR("\n"));
+    buf_put(&b, json_view(coded));
+    buf_put(&b, STR("\nend of input\n"));
     free(line);
     line = mem_strndup(buf_str(&b));
-    buf_done(&b);
     json_decref(coded);
     return line;
 }
 
 static char *by_sh(char *line)
 {
-    struct buf b;
-    struct err e;
+    AUTO(buf_done) struct buf b = BUF(LINE_MAX_BYTES);
 
-    buf_init(&b, LINE_MAX_BYTES);
-    (void)!buf_put(&b, STR("exec sh -c "), &e);
+    buf_put(&b, STR("exec sh -c "));
     put_quoted(&b, str_of(line));
     free(line);
     line = mem_strndup(buf_str(&b));
-    buf_done(&b);
     return line;
 }
 
-static bool read_command(struct visit *v, const json_t *props, struct program *ret)
+static bool read_command(struct azure_request *v, const json_t *props, struct program *ret)
 {
     const json_t *words = json_nocase(props, "execCommandAndArgs");
     struct str line = json_view(json_nocase(props, "shellCommand"));
@@ -92,17 +86,17 @@ static bool read_command(struct visit *v, const json_t *props, struct program *r
     if (!shell.p)
         shell = request_header(v->r, "x-shell-type");
     if (shell.n && !str_nocase(shell, STR("bash")) && !str_nocase(shell, STR("sh"))) {
-        visit_invalid(v, "shellType", "shellType is bash or sh");
+        azure_invalid(v, "shellType", "shellType is bash or sh");
         return false;
     }
     if (words && line.p) {
-        visit_invalid(v, "shellCommand", "give shellCommand or execCommandAndArgs, not both");
+        azure_invalid(v, "shellCommand", "give shellCommand or execCommandAndArgs, not both");
         return false;
     }
     ret->kind = EXEC_COMMAND;
     ret->code = words ? words_quote(words) : mem_strndup(line);
     if (!ret->code) {
-        visit_invalid(v, "execCommandAndArgs", "a list of 1 to %d strings is needed",
+        azure_invalid(v, "execCommandAndArgs", "a list of 1 to %d strings is needed",
                       ARGUMENTS_MAX);
         return false;
     }
@@ -115,7 +109,7 @@ static bool read_command(struct visit *v, const json_t *props, struct program *r
 
 /* --- Python --- */
 
-static bool read_code(struct visit *v, const json_t *props, struct program *ret)
+static bool read_code(struct azure_request *v, const json_t *props, struct program *ret)
 {
     struct str type = json_view(json_nocase(props, "codeInputType"));
     struct str code = json_view(json_nocase(props, "code"));
@@ -124,7 +118,7 @@ static bool read_code(struct visit *v, const json_t *props, struct program *ret)
     if (!code.p)
         code = json_view(json_nocase(props, "pythonCode"));
     if (!code.p) {
-        visit_invalid(v, "code", "the code is missing");
+        azure_invalid(v, "code", "the code is missing");
         return false;
     }
     ret->kind = EXEC_CELL;
@@ -133,18 +127,18 @@ static bool read_code(struct visit *v, const json_t *props, struct program *ret)
         return true;
     }
     if (!str_nocase(type, STR("InlineBase64"))) {
-        visit_invalid(v, "codeInputType", "codeInputType is Inline, InlineText or InlineBase64");
+        azure_invalid(v, "codeInputType", "codeInputType is Inline, InlineText or InlineBase64");
         return false;
     }
     ret->code = mem_zalloc(code.n / 4 * 3 + 1);
     if (base64_decode(code, ret->code, &n) && !memchr(ret->code, '\0', n))
         return true;
     free(take_ptr(&ret->code));
-    visit_invalid(v, "code", "the code is not base64 of a text");
+    azure_invalid(v, "code", "the code is not base64 of a text");
     return false;
 }
 
-bool program_read(struct visit *v, const json_t *props, struct program *ret)
+bool program_read(struct azure_request *v, const json_t *props, struct program *ret)
 {
     bool command = json_nocase(props, "shellCommand") || json_nocase(props, "execCommandAndArgs");
     const json_t *seconds = json_nocase(props, "timeoutInSeconds");
@@ -152,7 +146,7 @@ bool program_read(struct visit *v, const json_t *props, struct program *ret)
     *ret = (struct program){0};
     if (seconds && !json_is_null(seconds) &&
         (!json_is_number(seconds) || json_number_value(seconds) <= 0)) {
-        visit_invalid(v, "timeoutInSeconds", "timeoutInSeconds is a number above 0");
+        azure_invalid(v, "timeoutInSeconds", "timeoutInSeconds is a number above 0");
         return false;
     }
     ret->wall_ms = json_ms(seconds);

@@ -1,6 +1,6 @@
 /*
  * The resource of a session pool: a document that is put, changed, read and deleted. The
- * pool is made of it (recipe.c); what the document says is kept and given back, secrets
+ * pool is made of it (pool_spec.c); what the document says is kept and given back, secrets
  * left out, with what is known of the pool.
  */
 #include "doors/azure/azure_int.h"
@@ -18,8 +18,9 @@ static void set_at(json_t *object, const char *name, json_t *value)
     json_t *member;
     void *next;
 
-    json_object_foreach_safe(object, next, key, member) if (before && member == before)
-        json_object_del(object, key);
+    json_object_foreach_safe(object, next, key, member)
+        if (before && member == before)
+            json_object_del(object, key);
     json_object_set_new(object, name, value);
 }
 
@@ -96,9 +97,9 @@ static void put_live(json_t *props, const struct pool_info *info, const char *ur
     set_at(props, "retort", ours);
 }
 
-static void put_id(json_t *v, struct visit *w, const char *name)
+static void put_id(json_t *v, struct azure_request *w, const char *name)
 {
-    const struct place *p = &w->place;
+    const struct azure_target *p = &w->target;
     json_t *id = p->group.n ? json_sprintf("/subscriptions/%.*s/resourceGroups/%.*s/providers/"
                                            "Microsoft.App/sessionPools/%s",
                                            (int)p->subscription.n, p->subscription.p,
@@ -112,7 +113,7 @@ static void put_id(json_t *v, struct visit *w, const char *name)
         json_object_set_new(v, "location", json_string("local"));
 }
 
-json_t *pool_show(struct visit *v, const struct pool_info *info)
+json_t *pool_show(struct azure_request *v, const struct pool_info *info)
 {
     json_t *shown =
         info->document ? json_deep_copy(json_at(info->document, "document")) : document_of(info);
@@ -121,22 +122,22 @@ json_t *pool_show(struct visit *v, const struct pool_info *info)
 
     snprintf(v->pool_name, sizeof(v->pool_name), "%s", info->pool->name);
     hide_secrets(props);
-    put_live(props, info, visit_url(v, url));
+    put_live(props, info, azure_url(v, url));
     put_id(shown, v, info->pool->name);
     set_at(shown, "systemData",
-           json_pack("{s:o, s:o}", "createdAt", time_value(info->created_ms), "lastModifiedAt",
-                     time_value(info->updated_ms)));
+           json_pack("{s:o, s:o}", "createdAt", time_json(info->created_ms), "lastModifiedAt",
+                     time_json(info->updated_ms)));
     return shown;
 }
 
-void op_pool_get(struct visit *v)
+void op_pool_get(struct azure_request *v)
 {
-    visit_answer(v, 200, pool_show(v, &v->pool));
+    azure_answer(v, 200, pool_show(v, &v->pool));
 }
 
-void op_pool_list(struct visit *v)
+void op_pool_list(struct azure_request *v)
 {
-    struct service *sv = visit_service(v);
+    struct service *sv = azure_service(v);
     json_t *value = json_array();
 
     for (size_t i = 0; i < service_pool_count(sv); i++) {
@@ -144,52 +145,52 @@ void op_pool_list(struct visit *v)
         service_pool_get(sv, i, &info);
         json_array_append_new(value, pool_show(v, &info));
     }
-    visit_answer(v, 200, json_pack("{s:o, s:n}", "value", value, "nextLink"));
+    azure_answer(v, 200, json_pack("{s:o, s:n}", "value", value, "nextLink"));
 }
 
 /* --- put and changed --- */
 
 static void on_put(void *arg, const struct pool_info *info, const struct err *failed)
 {
-    struct visit *v = arg;
+    struct azure_request *v = arg;
 
     if (failed)
-        visit_error(v, failed, "SessionPoolNotFound");
+        azure_fail_err(v, failed, "SessionPoolNotFound");
     else
-        visit_answer(v, v->pool.pool ? 200 : 201, pool_show(v, info));
+        azure_answer(v, v->pool.pool ? 200 : 201, pool_show(v, info));
 }
 
 /* What is kept with the pool: the document, and what came of it. Owned. */
-static json_t *kept_of(const json_t *doc, const struct recipe *r)
+static json_t *kept_of(const json_t *doc, const struct azure_pool_spec *r)
 {
     return json_pack("{s:O, s:{s:o, s:o}}", "document", doc, "retort", "ignored", ignored_of(doc),
                      "environment", record_text(r->spec.environment));
 }
 
-bool pool_put(struct visit *v, struct str name, const json_t *doc, pool_fn *fn, void *arg)
+bool pool_put(struct azure_request *v, struct str name, const json_t *doc, pool_fn *fn, void *arg)
 {
     char small[POOL_NAME_MAX + 2] = "";
-    struct recipe r;
+    struct azure_pool_spec r;
     struct err e;
     json_t *kept;
 
     for (size_t i = 0; i < name.n && i < sizeof(small) - 1; i++)
         small[i] = (char)tolower((unsigned char)name.p[i]);
-    if (recipe_read(&r, visit_service(v), doc, &e) < 0) {
-        visit_fail(v, 400, r.code, "%s", e.text);
+    if (azure_pool_spec_read(&r, azure_service(v), doc, &e) < 0) {
+        azure_fail(v, 400, r.code, "%s", e.text);
         return false;
     }
     kept = kept_of(doc, &r);
     r.spec.name = str_of(small);
     r.spec.document = kept;
-    service_pool_put(visit_service(v), visit_caller(v), &r.spec, fn, arg);
+    service_pool_put(azure_service(v), azure_caller(v), &r.spec, fn, arg);
     json_decref(kept);
     return true;
 }
 
-void op_pool_put(struct visit *v)
+void op_pool_put(struct azure_request *v)
 {
-    pool_put(v, v->place.pool, v->body, on_put, v);
+    pool_put(v, v->target.pool, v->body, on_put, v);
 }
 
 /* As RFC 7396 has it, with names in any case. */
@@ -198,8 +199,7 @@ static void merge(json_t *into, const json_t *from, int depth)
     const char *key;
     json_t *value;
 
-    json_object_foreach((json_t *)from, key, value)
-    {
+    json_object_foreach((json_t *)from, key, value) {
         json_t *before = json_nocase(into, key);
         if (json_is_object(value) && json_is_object(before) && depth < DEPLOYMENT_DEPTH)
             merge(before, value, depth + 1);
@@ -208,73 +208,73 @@ static void merge(json_t *into, const json_t *from, int depth)
     }
 }
 
-void op_pool_patch(struct visit *v)
+void op_pool_patch(struct azure_request *v)
 {
     json_t *doc;
 
     if (v->pool.fixed) {
-        visit_fail(v, 409, "Conflict",
+        azure_fail(v, 409, "Conflict",
                    "this pool is one of the server's settings, and is changed there");
         return;
     }
     doc = json_deep_copy(json_at(v->pool.document, "document"));
     merge(doc, v->body, 0);
-    pool_put(v, v->place.pool, doc, on_put, v);
+    pool_put(v, v->target.pool, doc, on_put, v);
     json_decref(doc);
 }
 
 static void on_deleted(void *arg, const struct err *failed)
 {
-    struct visit *v = arg;
+    struct azure_request *v = arg;
 
     if (failed && failed->kind != ERR_MISSING)
-        visit_error(v, failed, "SessionPoolNotFound");
+        azure_fail_err(v, failed, "SessionPoolNotFound");
     else
         answer_empty(v->r, 204);
 }
 
-void op_pool_delete(struct visit *v)
+void op_pool_delete(struct azure_request *v)
 {
     if (!v->pool.pool)
         answer_empty(v->r, 204);
     else
-        service_pool_delete(visit_service(v), visit_caller(v), str_of(v->pool_name), on_deleted, v);
+        service_pool_delete(azure_service(v), azure_caller(v), str_of(v->pool_name), on_deleted, v);
 }
 
 /* --- credentials of its MCP server --- */
 
 static void on_key(void *arg, const char *secret, const struct err *failed)
 {
-    struct visit *v = arg;
+    struct azure_request *v = arg;
 
     if (failed && failed->kind == ERR_CONFLICT) /* nobody has a key: none is asked for */
-        visit_answer(v, 200,
+        azure_answer(v, 200,
                      json_pack("{s:s, s:{s:s}}", "apiKey", "none-needed", "retort", "note",
                                "no key has been made on this server, so none is asked for"));
     else if (failed)
-        visit_error(v, failed, "SessionPoolNotFound");
+        azure_fail_err(v, failed, "SessionPoolNotFound");
     else
-        visit_answer(v, 200, json_pack("{s:s}", "apiKey", secret));
+        azure_answer(v, 200, json_pack("{s:s}", "apiKey", secret));
 }
 
-static void credentials(struct visit *v, bool anew)
+static void credentials(struct azure_request *v, bool anew)
 {
     if (!pool_has_mcp(&v->pool))
-        visit_fail(v, 400, "SessionMCPServerNotEnabled",
+        azure_fail(v, 400, "SessionMCPServerNotEnabled",
                    "the MCP server of this pool is not enabled: see mcpServerSettings");
     else if (!pool_takes_keys(&v->pool))
-        visit_fail(v, 400, "SessionMCPServerApiKeyDisabled",
+        azure_fail(v, 400, "SessionMCPServerApiKeyDisabled",
                    "the MCP server of this pool takes no such keys: see mcpServerSettings");
     else
-        service_pool_key(visit_service(v), visit_caller(v), str_of(v->pool_name), anew, on_key, v);
+        service_pool_key(azure_service(v), azure_caller(v), str_of(v->pool_name), anew, on_key, v);
 }
 
-void op_credentials_fetch(struct visit *v)
+void op_credentials_fetch(struct azure_request *v)
 {
     credentials(v, false);
 }
 
-void op_credentials_rotate(struct visit *v)
+void op_credentials_rotate(struct azure_request *v)
 {
     credentials(v, true);
 }

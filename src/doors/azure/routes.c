@@ -1,9 +1,9 @@
 /*
- * The table of what can be asked of a pool, and the way of a request to its row.
+ * The operations on a pool, and how a request finds its row in their table.
  *
- * To the HTTP room all of it is one path with a rest: here it becomes a place, the place
- * a row, and the row says what must be there before it runs: the pool, an administrator,
- * a session by its identifier.
+ * The HTTP room knows one path with a rest. The rest is parsed into a target, the target
+ * selects a row, and the row says what the operation needs: the pool, an administrator, a
+ * session by its identifier.
  */
 #include "doors/azure/azure_int.h"
 
@@ -63,24 +63,24 @@ static const struct op ops[] = {
 static const struct op all_pools = {HTTP_GET, "", 0, op_pool_list};
 static const struct op deployment = {HTTP_PUT, "", NEEDS_ADMIN | NEEDS_JSON, op_deployment_put};
 
-/* --- a visit --- */
+/* --- the context of a request --- */
 
-struct service *visit_service(struct visit *v)
+struct service *azure_service(struct azure_request *v)
 {
     return request_service(v->r);
 }
 
-const struct caller *visit_caller(struct visit *v)
+const struct caller *azure_caller(struct azure_request *v)
 {
     return request_caller(v->r);
 }
 
-struct str visit_identifier(struct visit *v)
+struct str azure_identifier(struct azure_request *v)
 {
     return request_query(v->r, "identifier");
 }
 
-struct str visit_version(struct visit *v)
+struct str azure_version(struct azure_request *v)
 {
     struct str version = request_query(v->r, "api-version");
 
@@ -89,19 +89,17 @@ struct str visit_version(struct visit *v)
     return version;
 }
 
-bool visit_is_old(struct visit *v)
+bool azure_is_old(struct azure_request *v)
 {
     struct str version = request_query(v->r, "api-version");
 
     return version.n >= 7 && memcmp(version.p, "2024-10", 7) < 0;
 }
 
-const char *visit_url(struct visit *v, char ret[URL_TEXT_MAX])
+const char *azure_url(struct azure_request *v, char ret[URL_TEXT_MAX])
 {
-    const struct place *p = &v->place;
-    struct str host = request_header(v->r, "host");
-    int n = snprintf(ret, URL_TEXT_MAX, "%s://%.*s", request_scheme(v->r),
-                     (int)(host.n < 300 ? host.n : 300), host.p);
+    const struct azure_target *p = &v->target;
+    int n = snprintf(ret, URL_TEXT_MAX, "%.300s", request_base_url(v->r));
 
     if (p->subscription.p)
         snprintf(ret + n, URL_TEXT_MAX - (size_t)n,
@@ -112,9 +110,9 @@ const char *visit_url(struct visit *v, char ret[URL_TEXT_MAX])
     return ret;
 }
 
-static void visit_free(void *p)
+static void azure_request_free(void *p)
 {
-    struct visit *v = p;
+    struct azure_request *v = p;
 
     json_decref(v->body);
     free(v->room);
@@ -123,16 +121,16 @@ static void visit_free(void *p)
 
 /* --- from a request to its row --- */
 
-static const struct op *find_op(struct visit *v, enum http_method method, bool *ret_other)
+static const struct op *find_op(struct azure_request *v, enum http_method method, bool *ret_other)
 {
     *ret_other = false;
-    if (v->place.pool.n == 0) {
-        const struct op *op = v->place.deployment.n ? &deployment : &all_pools;
+    if (v->target.pool.n == 0) {
+        const struct op *op = v->target.deployment.n ? &deployment : &all_pools;
         *ret_other = method != op->method;
         return *ret_other ? NULL : op;
     }
     for (size_t i = 0; i < COUNT(ops); i++) {
-        if (!rest_fits(ops[i].path, v->place.rest, &v->name))
+        if (!rest_fits(ops[i].path, v->target.rest, &v->name))
             continue;
         if (ops[i].method == method)
             return &ops[i];
@@ -142,21 +140,21 @@ static const struct op *find_op(struct visit *v, enum http_method method, bool *
 }
 
 /* In any case, as Azure has it; ours have small letters. */
-static void find_pool(struct visit *v)
+static void find_pool(struct azure_request *v)
 {
-    struct service *sv = visit_service(v);
+    struct service *sv = azure_service(v);
 
     for (size_t i = 0; i < service_pool_count(sv); i++) {
         struct pool_info p;
         service_pool_get(sv, i, &p);
-        if (str_nocase(v->place.pool, str_of(p.pool->name))) {
+        if (str_nocase(v->target.pool, str_of(p.pool->name))) {
             v->pool = p;
             snprintf(v->pool_name, sizeof(v->pool_name), "%s", p.pool->name);
         }
     }
 }
 
-static bool take_body(struct visit *v)
+static bool take_body(struct azure_request *v)
 {
     struct str text = request_body(v->r);
     struct err e;
@@ -166,49 +164,49 @@ static bool take_body(struct visit *v)
         return true;
     }
     if (json_read_any(text, &v->body, &e) < 0) {
-        visit_invalid(v, "body", "%s", e.text);
+        azure_invalid(v, "body", "%s", e.text);
         return false;
     }
     if (!json_is_object(v->body)) {
-        visit_invalid(v, "body", "the body must be a JSON object");
+        azure_invalid(v, "body", "the body must be a JSON object");
         return false;
     }
     return true;
 }
 
-static bool allowed(struct visit *v, const struct op *op)
+static bool allowed(struct azure_request *v, const struct op *op)
 {
     size_t count;
 
-    if ((op->needs & NEEDS_ADMIN) && !visit_caller(v)->admin) {
-        visit_fail(v, 403, "AuthorizationFailed", "this needs the key of an administrator");
+    if ((op->needs & NEEDS_ADMIN) && !azure_caller(v)->admin) {
+        azure_fail(v, 403, "AuthorizationFailed", "this needs the key of an administrator");
         return false;
     }
     if ((op->needs & NEEDS_POOL) && !v->pool.pool) {
-        visit_fail(v, 404, "SessionPoolNotFound", "there is no session pool of this name");
+        azure_fail(v, 404, "SessionPoolNotFound", "there is no session pool of this name");
         return false;
     }
     if (op->needs & NEEDS_FORM) {
         if (request_uploads(v->r, &count) && count > 0)
             return true;
-        visit_invalid(v, "file", "a file is needed, as multipart/form-data");
+        azure_invalid(v, "file", "a file is needed, as multipart/form-data");
         return false;
     }
     return !(op->needs & NEEDS_JSON) || take_body(v);
 }
 
-static void visit(struct request *r, enum http_method method, bool arm)
+static void serve(struct request *r, enum http_method method, bool arm)
 {
     struct str path = request_path(r, "path");
-    struct visit *v = mem_zalloc(sizeof(*v));
+    struct azure_request *v = mem_zalloc(sizeof(*v));
     const struct op *op = NULL;
     bool other = false;
 
-    *v = (struct visit){.r = r, .azure = request_ctx(r), .began_us = time_mono_us()};
+    *v = (struct azure_request){.r = r, .azure = request_ctx(r), .began_us = time_mono_us()};
     v->room = mem_zalloc(path.n + 1);
-    request_keep(r, visit_free, v);
+    request_keep(r, azure_request_free, v);
     answer_header(r, "api-supported-versions", API_VERSIONS);
-    if (place_read(path, arm, v->room, &v->place))
+    if (azure_target_read(path, arm, v->room, &v->target))
         op = find_op(v, method, &other);
     if (op) {
         find_pool(v);
@@ -220,9 +218,9 @@ static void visit(struct request *r, enum http_method method, bool arm)
         else
             op->run(v);
     } else if (other) {
-        visit_fail(v, 405, "MethodNotAllowed", "this method is not possible here");
+        azure_fail(v, 405, "MethodNotAllowed", "this method is not possible here");
     } else {
-        visit_fail(v, 404, "ResourceNotFound", "there is nothing at this path");
+        azure_fail(v, 404, "ResourceNotFound", "there is nothing at this path");
     }
 }
 
@@ -231,11 +229,11 @@ static void visit(struct request *r, enum http_method method, bool arm)
 #define HANDLER(name, method)                                                                      \
     static void name##_pools(struct request *r)                                                    \
     {                                                                                              \
-        visit(r, method, false);                                                                   \
+        serve(r, method, false);                                                                   \
     }                                                                                              \
     static void name##_arm(struct request *r)                                                      \
     {                                                                                              \
-        visit(r, method, true);                                                                    \
+        serve(r, method, true);                                                                    \
     }
 HANDLER(get, HTTP_GET)
 HANDLER(post, HTTP_POST)
@@ -272,19 +270,13 @@ struct azure *azure_new(struct mcp *m)
     return a;
 }
 
-void azure_free(struct azure *a)
+void azure_free(void *room)
 {
-    if (!a)
-        return;
+    struct azure *a = room;
+
     operations_free(a->operations);
     free(a);
 }
 
-void azure_door_init(struct door *ret, struct azure *a)
-{
-    *ret = (struct door){.name = "azure",
-                         .routes = routes,
-                         .route_count = COUNT(routes),
-                         .ctx = a,
-                         .error = azure_error};
-}
+const struct door azure_door = {
+    .name = "azure", .routes = routes, .route_count = COUNT(routes), .error = azure_error};

@@ -79,7 +79,7 @@ static struct str from(const struct parts *p, size_t i)
 }
 
 /* {s}/resourceGroups/{g}/..., or {s}/providers/... for all groups. */
-static bool read_arm(const struct parts *p, struct place *ret)
+static bool read_arm(const struct parts *p, struct azure_target *ret)
 {
     size_t i = 1;
 
@@ -105,11 +105,11 @@ static bool read_arm(const struct parts *p, struct place *ret)
     return true;
 }
 
-bool place_read(struct str path, bool arm, char *room, struct place *ret)
+bool azure_target_read(struct str path, bool arm, char *room, struct azure_target *ret)
 {
     struct parts p;
 
-    *ret = (struct place){.rest = STR("")};
+    *ret = (struct azure_target){.rest = STR("")};
     if (!split(path, room, &p))
         return false;
     if (arm)

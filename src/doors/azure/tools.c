@@ -9,35 +9,18 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/random.h>
-
-/* --- launchShell --- */
-
-static void uuid_make(char ret[37])
-{
-    uint8_t b[16];
-    ssize_t got = getrandom(b, sizeof(b), 0);
-
-    assert(got == (ssize_t)sizeof(b)); /* so few bytes come whole */
-    b[6] = (uint8_t)((b[6] & 0x0f) | 0x40);
-    b[8] = (uint8_t)((b[8] & 0x3f) | 0x80);
-    snprintf(ret, 37, "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0],
-             b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13],
-             b[14], b[15]);
-}
 
 /* The same as text for older clients, and as an object. Takes structured and images (or NULL). */
 static void answer(struct call *c, json_t *structured, json_t *images, bool is_error)
 {
     AUTO_FREE char *text = json_dumps(structured, 0);
-    struct content t;
+    struct tool_content t;
     json_t *result, *image;
     size_t i;
 
     content_init(&t);
     content_text(&t, str_of(text));
-    json_array_foreach(images, i, image)
-    {
+    json_array_foreach(images, i, image) {
         char mime[64];
         const char *format = json_string_value(json_object_get(image, "format"));
         if (strcmp(format, "svg") == 0)
@@ -53,7 +36,7 @@ static void answer(struct call *c, json_t *structured, json_t *images, bool is_e
 
 static void launch(struct call *c, json_t *args)
 {
-    char id[37];
+    char id[UUID_MAX];
 
     (void)args;
     uuid_make(id);
@@ -62,20 +45,18 @@ static void launch(struct call *c, json_t *args)
 
 /* --- running something --- */
 
-struct errand {
-    struct call *c;     /* borrowed: held by us until it is answered */
-    struct service *sv; /* borrowed */
-    struct job *job;    /* borrowed; NULL before it is there, and when it has ended or was left */
+struct azure_tool_exec {
+    struct call *c;      /* borrowed: outlives us */
+    struct execution *x; /* borrowed; NULL before it is there, and when it has ended or was left */
     enum exec_kind kind;
     char *code; /* owned */
-    char session[ID_MAX];
     bool gone;
     char note[256];
 };
 
-static void errand_free(void *p)
+static void azure_tool_exec_free(void *p)
 {
-    struct errand *n = p;
+    struct azure_tool_exec *n = p;
 
     free(n->code);
     free(n);
@@ -83,16 +64,16 @@ static void errand_free(void *p)
 
 static void on_cancel(void *arg)
 {
-    struct errand *n = arg;
+    struct azure_tool_exec *n = arg;
 
     n->gone = true;
-    if (n->job) {
-        job_leave(take_ptr(&n->job));
-        call_drop(n->c);
-    }
+    if (!n->x) /* on_session() finds out */
+        return;
+    execution_leave(take_ptr(&n->x));
+    call_drop(n->c);
 }
 
-static json_t *show(const struct errand *n, const struct exec_info *info)
+static json_t *show(const struct azure_tool_exec *n, const struct exec_info *info)
 {
     struct streams_text s;
     json_t *v, *value;
@@ -114,76 +95,43 @@ static json_t *show(const struct errand *n, const struct exec_info *info)
     return v;
 }
 
-static void on_queued(void *arg, const struct exec_info *info)
-{
-    (void)arg;
-    (void)info;
-}
-
-static void on_event(void *arg, const struct event *ev)
-{
-    (void)arg;
-    (void)ev;
-}
-
 static void on_end(void *arg, const struct exec_info *info, const struct err *failed)
 {
-    struct errand *n = arg;
-    struct call *c = n->c;
+    struct azure_tool_exec *n = arg;
 
-    n->job = NULL;
-    call_on_cancel(c, NULL, NULL);
+    n->x = NULL;
+    call_on_cancel(n->c, NULL, NULL);
     if (failed)
-        tool_refuse(c, failed);
+        tool_refuse(n->c, failed);
     else
-        answer(c, show(n, info), images_of(info->events),
+        answer(n->c, show(n, info), images_of(info->events),
                n->kind == EXEC_CELL && !(info->how && info->how->status == OUTCOME_OK));
-}
-
-static void start(void *arg, const struct clearance *clearance, const struct err *failed)
-{
-    static const struct exec_watcher watcher = {on_queued, on_event, on_end};
-    struct errand *n = arg;
-    struct call *c = n->c;
-
-    if (n->gone) {
-        call_drop(c);
-        return;
-    }
-    if (failed) {
-        call_on_cancel(c, NULL, NULL);
-        tool_refuse(c, failed);
-        return;
-    }
-    const struct exec_spec spec = {
-        .session = str_of(n->session),
-        .kind = n->kind,
-        .code = str_of(n->code),
-        .clearance = clearance,
-    };
-    n->job = service_execute(n->sv, &c->caller, &spec, &watcher, n);
 }
 
 static void on_session(void *arg, const struct session_info *info, const struct err *failed)
 {
-    struct errand *n = arg;
+    static const struct exec_watcher watcher = {.on_end = on_end};
+    struct azure_tool_exec *n = arg;
 
-    if (failed || n->gone) {
-        start(n, NULL, failed);
+    if (n->gone) {
+        call_drop(n->c);
         return;
     }
-    if (!info->existed)
-        snprintf(n->note, sizeof(n->note), "a new environment: nothing has run in it before");
-    else if (info->note)
-        snprintf(n->note, sizeof(n->note), "%s", info->note);
-    memcpy(n->session, info->row->id, sizeof(n->session));
-    const struct clear_spec spec = {
-        .pool = str_of(info->row->pool),
-        .session = str_of(n->session),
-        .code = str_of(n->code),
+    if (failed) {
+        on_end(n, NULL, failed);
+        return;
+    }
+    snprintf(n->note, sizeof(n->note), "%s",
+             !info->existed ? "a new environment: nothing has run in it before"
+             : info->note   ? info->note
+                            : "");
+    const struct exec_spec spec = {
+        .session = str_of(info->row->id),
         .kind = n->kind,
+        .code = str_of(n->code),
+        .ask = {.tool = azure_tool_name(n->kind), .external = true},
     };
-    clear_ask(n->sv, &n->c->caller, &spec, start, n);
+    n->x = service_execute(call_service(n->c), &n->c->caller, &spec, &watcher, n);
 }
 
 /* Takes code. */
@@ -191,10 +139,10 @@ static void run(struct call *c, const json_t *args, enum exec_kind kind, char *c
 {
     struct str id = json_view(json_object_get(args, "environmentId"));
     const struct session_spec spec = {.pool = str_of(azure_pool_of(c)), .name = id};
-    struct errand *n = mem_zalloc(sizeof(*n));
+    struct azure_tool_exec *n = mem_zalloc(sizeof(*n));
 
-    *n = (struct errand){.c = c, .kind = kind, .code = code};
-    call_keep(c, errand_free, n);
+    *n = (struct azure_tool_exec){.c = c, .kind = kind, .code = code};
+    call_keep(c, azure_tool_exec_free, n);
     if (id.n < IDENTIFIER_MIN || id.n > IDENTIFIER_MAX) {
         tool_fail(c,
                   "InvalidLengthOfSessionIdentifier: environmentId must have %d to %d characters. "
@@ -202,11 +150,10 @@ static void run(struct call *c, const json_t *args, enum exec_kind kind, char *c
                   IDENTIFIER_MIN, IDENTIFIER_MAX);
         return;
     }
-    n->sv = call_service(c);
-    if (!n->sv)
+    if (!call_service(c))
         return;
     call_on_cancel(c, on_cancel, n);
-    service_session_create(n->sv, &c->caller, &spec, on_session, n);
+    service_session_create(call_service(c), &c->caller, &spec, on_session, n);
 }
 
 static void run_python(struct call *c, json_t *args)
@@ -308,7 +255,7 @@ static const struct tool *const hidden[] = {
     NULL,
 };
 
-const struct face azure_tools = {
+const struct tool_set azure_tools = {
     .name = AZURE_SERVER_NAME,
     .title = "Azure dynamic sessions",
     .instructions = "Call launchShell first, then run Python or shell commands with the "
@@ -317,7 +264,8 @@ const struct face azure_tools = {
     .hidden = hidden,
 };
 
-const struct face *azure_face(void)
+const struct tool_set *azure_tool_set(void *room)
 {
+    (void)room;
     return &azure_tools;
 }

@@ -1,10 +1,10 @@
 /* What the MCP server of a pool shows. */
 #pragma once
 
-#include "doors/mcp/mcp_int.h"
+#include "doors/mcp/tool.h"
 
 #define AZURE_SERVER_NAME "Microsoft Container Apps MCP Server"
 
-extern const struct face azure_tools;
+extern const struct tool_set azure_tools;
 /* The pool whose server was called; "": the first, where it is none of a pool. */
 const char *azure_pool_of(const struct call *c);

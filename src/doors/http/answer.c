@@ -13,7 +13,7 @@
 void answer_header(struct request *r, const char *name, const char *value)
 {
     assert(r->answer_header_count < ANSWER_HEADERS);
-    r->answer_headers[r->answer_header_count++] = (struct pair){
+    r->answer_headers[r->answer_header_count++] = (struct http_pair){
         {mem_strdup(name),  strlen(name) },
         {mem_strdup(value), strlen(value)},
         false
@@ -27,7 +27,7 @@ static void add(struct MHD_Response *resp, const char *name, const char *value)
         log_warn("answer header '%s' left out", name);
 }
 
-/* Of whoever follows one action through several services. */
+/* The id of clients that follow one action through several services. */
 static void add_correlation(struct request *r, struct MHD_Response *resp)
 {
     struct str given = request_header(r, "x-correlation-id");
@@ -96,18 +96,16 @@ static void send_past(struct request *r, int status, struct str text)
     const union MHD_ConnectionInfo *tls =
         MHD_get_connection_info(r->mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION);
     const char *also = r->door ? r->door->id_header : NULL;
-    struct buf b;
-    struct err e;
+    AUTO(buf_done) struct buf b = BUF(8 * KiB);
 
     r->status = status;
     r->bytes = text.n;
     r->refused = true;
     r->conn->linger = true;
-    buf_init(&b, 8 * KiB);
-    if (buf_printf(&b, &e, "HTTP/1.1 %d %s\r\nx-request-id: %s\r\n", status,
+    if (buf_printf(&b, "HTTP/1.1 %d %s\r\nx-request-id: %s\r\n", status,
                    MHD_get_reason_phrase_for((unsigned)status), r->caller.request) == 0 &&
-        (!also || buf_printf(&b, &e, "%s: %s\r\n", also, r->caller.request) == 0) &&
-        buf_printf(&b, &e,
+        (!also || buf_printf(&b, "%s: %s\r\n", also, r->caller.request) == 0) &&
+        buf_printf(&b,
                    "content-type: application/json\r\ncontent-length: %zu\r\n"
                    "connection: close\r\n\r\n%.*s",
                    text.n, (int)text.n, text.p) == 0) {
@@ -116,7 +114,6 @@ static void send_past(struct request *r, int status, struct str text)
         else
             (void)!send(r->conn->fd, b.p, b.n, MSG_DONTWAIT | MSG_NOSIGNAL);
     }
-    buf_done(&b);
     if (r->suspended)
         request_resume(r);
 }
@@ -181,17 +178,20 @@ int http_status_of(const struct err *e)
     return kinds[e->kind].status;
 }
 
+const char *http_type_of(const struct err *e)
+{
+    assert(e->kind < COUNT(kinds));
+    return kinds[e->kind].type;
+}
+
 /* A message may quote a client, who need not speak UTF-8. */
 static json_t *clean(const char *text)
 {
-    struct buf b;
-    struct err e;
+    AUTO(buf_done) struct buf b = BUF(4 * MESSAGE_MAX);
     json_t *v = NULL;
 
-    buf_init(&b, 4 * MESSAGE_MAX);
-    if (utf8_put(&b, str_of(text), &e) == 0)
+    if (utf8_put(&b, str_of(text)) == 0)
         v = json_stringn(b.p ? b.p : "", b.n);
-    buf_done(&b);
     return v ? v : json_string("");
 }
 
@@ -219,7 +219,6 @@ void answer_error(struct request *r, const struct err *e, const char *param)
 {
     char seconds[16];
 
-    assert(e->kind < COUNT(kinds));
     if (e->kind == ERR_BUSY) {
         snprintf(seconds, sizeof(seconds), "%d", e->retry_s > 0 ? e->retry_s : 1);
         answer_header(r, "retry-after", seconds);
@@ -230,5 +229,5 @@ void answer_error(struct request *r, const struct err *e, const char *param)
                     r->caller.request);
         return;
     }
-    answer_fail(r, kinds[e->kind].status, kinds[e->kind].type, param, "%s", e->text);
+    answer_fail(r, http_status_of(e), http_type_of(e), param, "%s", e->text);
 }

@@ -11,7 +11,7 @@
 
 #define RATE_MS_PER_KB 2000 /* a body slower than this is no upload but a grip on a connection */
 
-struct body {
+struct http_body {
     enum body_kind kind; /* never BODY_EITHER, BODY_ANY or BODY_TEXT */
     struct buf json;
     struct multipart *form;  /* owned, or NULL */
@@ -25,7 +25,7 @@ static struct str media_type(struct request *r)
 {
     struct str rest = request_header(r, "content-type"), type = {0};
 
-    list_next(&rest, ';', &type);
+    str_next(&rest, ';', &type);
     return type;
 }
 
@@ -106,7 +106,7 @@ bool body_begin(struct request *r)
         .file = {"", 0},
           .mime = request_header(r, "content-type")
     };
-    struct body *b = mem_zalloc(sizeof(*b));
+    struct http_body *b = mem_zalloc(sizeof(*b));
     struct err e;
     int rc = 0;
 
@@ -142,7 +142,7 @@ static void renew_deadline(struct request *r)
 
 void body_piece(struct request *r, struct str piece)
 {
-    struct body *b = r->body;
+    struct http_body *b = r->body;
     struct err e = {0};
     int rc = 0;
 
@@ -153,7 +153,7 @@ void body_piece(struct request *r, struct str piece)
         return;
     }
     if (b->kind == BODY_JSON || b->kind == BODY_BYTES)
-        rc = buf_put(&b->json, piece, &e);
+        rc = buf_put(&b->json, piece) < 0 ? buf_check(&b->json, &e) : 0;
     else if (b->kind == BODY_FORM)
         rc = multipart_feed(b->form, piece, &e);
     else if (b->kind == BODY_RAW)
@@ -211,7 +211,7 @@ static void on_written(struct request *r, const struct err *failed)
 
 void body_end(struct request *r)
 {
-    struct body *b = r->body;
+    struct http_body *b = r->body;
     struct err e;
 
     if (b->kind == BODY_JSON && !read_json(r))

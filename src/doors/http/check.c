@@ -21,7 +21,7 @@ bool enum_has(const char *of, struct str value)
 {
     struct str rest = str_of(of), one;
 
-    while (list_next(&rest, '|', &one))
+    while (str_next(&rest, '|', &one))
         if (str_eq(one, value))
             return true;
     return false;
@@ -133,8 +133,7 @@ static int check_map(struct check *c, const json_t *v, const struct field *f)
 
     if (f->max > 0 && (double)json_object_size(v) > f->max)
         return err_set(c->e, ERR_CALLER, "must have at most %.0f members", f->max);
-    json_object_foreach((json_t *)v, name, value)
-    {
+    json_object_foreach((json_t *)v, name, value) {
         if (json_is_string(value))
             continue;
         snprintf(c->param + at, PARAM_TEXT - at, ".%s", name);
@@ -167,8 +166,7 @@ static int check_list(struct check *c, const json_t *v, const struct field *f)
     for (i = 0; f->of && i < COUNT(plain); i++)
         if (strcmp(plain[i].name, f->of) == 0)
             item.type = plain[i].type;
-    json_array_foreach(v, i, one)
-    {
+    json_array_foreach(v, i, one) {
         snprintf(c->param + at, PARAM_TEXT - at, "[%zu]", i);
         if (check_value(c, one, &item) < 0)
             return -1;
@@ -243,8 +241,7 @@ static int check_members(struct check *c, const json_t *object, const struct fie
         snprintf(c->param + at, PARAM_TEXT - at, "%s%s", dot, f->name);
         return err_set(c->e, ERR_CALLER, "is missing");
     }
-    json_object_foreach((json_t *)object, name, value)
-    {
+    json_object_foreach((json_t *)object, name, value) {
         const struct field *f = field_find(fields, name);
         snprintf(c->param + at, PARAM_TEXT - at, "%s%s", dot, name);
         if (!f && !open)
@@ -303,7 +300,7 @@ static int check_query_value(struct check *c, struct str v, const struct field *
     }
 }
 
-int query_check(const struct pair *pairs, size_t count, const struct field *fields,
+int query_check(const struct http_pair *pairs, size_t count, const struct field *fields,
                 const char **ret_param, struct err *e)
 {
     struct check c = {.e = e};

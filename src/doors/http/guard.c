@@ -98,7 +98,7 @@ static bool listed(const char *list, struct str s)
     struct str rest = list ? str_of(list) : (struct str){0}, one;
     char item[256];
 
-    while (list_next(&rest, ',', &one))
+    while (str_next(&rest, ',', &one))
         if (one.n && str_to_cstr(one, item, sizeof(item)) && str_same(s, item))
             return true;
     return false;
@@ -200,12 +200,8 @@ struct str request_secret(struct request *r)
     struct str bearer = request_header(r, "authorization");
     struct str key = request_header(r, "x-api-key");
 
-    if (bearer.n > 7 && str_same((struct str){bearer.p, 7}, "Bearer ")) {
-        bearer.p += 7, bearer.n -= 7;
-        while (bearer.n && *bearer.p == ' ')
-            bearer.p++, bearer.n--;
-        return bearer;
-    }
+    if (bearer.n > 7 && str_same((struct str){bearer.p, 7}, "Bearer "))
+        return str_trim(str_from(bearer, 7));
     if (key.n == 0) /* an empty one is none */
         key = request_header(r, "x-ms-apikey");
     return key.n > 0 || !(r->route->flags & ROUTE_QUERY_KEY) ? key : query_secret(r);

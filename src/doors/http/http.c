@@ -1,7 +1,7 @@
 /*
  * The life of a request.
  *
- * The library calls on_request() when the head is there, once for each piece of the
+ * The library calls http_on_request() when the head is there, once for each piece of the
  * body, and once when all of it is. A request that has a body is let in by its head,
  * before a byte of the body is read; one that has none is let in at the end, since an
  * answer before the end costs it its connection.
@@ -88,8 +88,8 @@ static bool decode_path(struct request *r)
     return true;
 }
 
-/* Whose way of saying what is wrong it is before a route is found, and when there is none. By the
- * target as it was sent, which may be one that cannot be. */
+/* The door that formats errors when no route matches: by the prefix of the target as it was sent.
+ */
 static void claim(struct request *r)
 {
     const struct tables *t = &r->http->tables;
@@ -142,10 +142,10 @@ static bool query(struct request *r)
 
 void *http_on_target(void *arg, const char *target, struct MHD_Connection *mhd)
 {
-    struct listener *li = arg;
+    struct http_listener *li = arg;
     struct http *h = li->http;
     struct request *r = request_new(h, target);
-    struct conn *c =
+    struct http_conn *c =
         MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
     int64_t latest = time_mono_us() + (int64_t)h->config.header_ms * 1000;
     char *mark = strchr((char *)target, '?');

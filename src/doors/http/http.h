@@ -6,7 +6,7 @@
  * for uploads. Never touches: what a route means.
  *
  * http_new(), http_add() a door's routes and schemas, http_listen() each socket.
- * on_request() in http.c reads top to bottom as a request's life: limits, Host and
+ * http_on_request() in http.c reads top to bottom as a request's life: limits, Host and
  * Origin, route, authorise, body, handler, answer. A handler answers once, now or
  * later from the loop. A request lives until it has been answered, even when its
  * client has gone; answering that one does nothing.
@@ -19,6 +19,8 @@
 
 struct http;
 struct request;
+
+typedef void request_fn(struct request *r);
 
 /* --- tables: they route, validate, and print the OpenAPI document --- */
 
@@ -102,7 +104,7 @@ struct route {
     const char *answer_text;   /* what comes back, one sentence */
     const struct also *also;   /* or NULL */
     uint64_t body_max;         /* bytes of a JSON body, BODY_BYTES too; 0: 1 MiB */
-    void (*handle)(struct request *r);
+    request_fn *handle;
 };
 
 struct door {
@@ -170,9 +172,10 @@ struct str request_header(struct request *r, const char *name); /* likewise */
 struct str request_query_next(struct request *r, const char *name, size_t *at);
 /* The key or token that came with it; empty: none. */
 struct str request_secret(struct request *r);
-json_t *request_json(struct request *r);       /* BODY_JSON: never NULL */
-struct str request_body(struct request *r);    /* BODY_BYTES */
-const char *request_scheme(struct request *r); /* "http" or "https" */
+json_t *request_json(struct request *r);    /* BODY_JSON: never NULL */
+struct str request_body(struct request *r); /* BODY_BYTES */
+/* "https://host", as the client reached us; "" without a Host header. */
+const char *request_base_url(struct request *r);
 /* Over a Unix socket: whose process the client is, as the host calls the user. False: it cannot be
  * told. */
 bool request_peer(struct request *r, uid_t *ret);
@@ -209,6 +212,8 @@ void request_drop(struct request *r);
 void answer_header(struct request *r, const char *name, const char *value);
 void answer_json(struct request *r, int status, json_t *value); /* takes value */
 void answer_text(struct request *r, int status, const char *mime, struct str text);
+/* The same with 200, or as much of it as the Range header asks for. */
+void answer_range(struct request *r, const char *mime, struct str text);
 void answer_empty(struct request *r, int status);
 /* {"error":{"type","message","param","request_id"}} with the status of e->kind. ERR_HOST is logged
  * with its text and told without it. param: or NULL. */
@@ -220,13 +225,32 @@ void answer_fail(struct request *r, int status, const char *type, const char *pa
 void answer_file(struct request *r, int fd, uint64_t size, const char *mime, struct str name,
                  const char *hash);
 
-/* A body of unknown length. Headers go out at once. ping: sent when 15 seconds were silent. */
+/* --- streams: bodies of unknown length --- */
+
+/* Headers go out at once. ping: sent after 15 silent seconds, a static string; or empty. */
 void answer_stream(struct request *r, int status, const char *mime, struct str ping);
-/* Copies. Returns the bytes that wait for the client now. */
-size_t answer_stream_put(struct request *r, struct str bytes);
-/* fn whenever fewer than `below` bytes wait, after more did. */
-void answer_stream_on_low(struct request *r, size_t below, loop_fn *fn, void *arg);
+void answer_stream_put(struct request *r, struct str bytes); /* copies */
 void answer_stream_end(struct request *r);
+
+/* Back-pressure: a stream is held from when more than STREAM_HIGH bytes wait for the client until
+ * fewer than STREAM_LOW do, or the client has gone. fn(arg, true) is called by the put that makes
+ * it too much, fn(arg, false) from the loop. */
+#define STREAM_HIGH (1 * MiB)
+#define STREAM_LOW  (256 * KiB)
+typedef void hold_fn(void *arg, bool held);
+void answer_stream_on_hold(struct request *r, hold_fn *fn, void *arg);
+bool answer_stream_is_held(const struct request *r);
+size_t answer_stream_waits(const struct request *r); /* bytes */
+/* Puts the part of all from *at on until the stream is held; true: that was the rest. */
+bool answer_stream_put_some(struct request *r, struct str all, size_t *at);
+
+/* Events: a stream with status 200, its Content-Type and a ping that readers ignore. */
+enum event_format { EVENTS_SSE, EVENTS_NDJSON };
+void answer_events(struct request *r, enum event_format format);
+/* data: one line. id, name: or NULL; a line of JSON has neither. */
+void answer_event(struct request *r, const char *id, const char *name, struct str data);
+/* Appends a server-sent event to b, for doors that keep what they have sent. */
+void event_write(struct buf *b, const char *id, const char *name, struct str data);
 
 /* --- for doors that speak something else inside --- */
 
@@ -240,3 +264,4 @@ json_t *fields_schema(const struct field *fields); /* JSON Schema; owned by the 
 
 /* What the status of an err is: 400, 404, 409, 413, 429, 500, 503. */
 int http_status_of(const struct err *e);
+const char *http_type_of(const struct err *e); /* "not_found": its name in an answer */

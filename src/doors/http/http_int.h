@@ -36,7 +36,7 @@ struct MHD_Response;
 
 /* --- route.c: targets and paths; bytes in, no state --- */
 
-struct pair {
+struct http_pair {
     struct str name, value;
     bool rest; /* a path parameter that takes slashes */
 };
@@ -47,17 +47,15 @@ int target_split(struct str target, struct str *ret_path, struct str *ret_query,
 /* Decodes %XX once, and + as a blank when asked. ret has room for in.n + 1; it gets a NUL. */
 int percent_decode(struct str in, bool plus, char *ret, size_t *ret_n, struct err *e) MUST_CHECK;
 /* Whether a path, not decoded, is one of the route's. ret: views of the path. */
-bool path_fits(const char *pattern, struct str path, struct pair ret[PARAMS_MAX],
+bool path_fits(const char *pattern, struct str path, struct http_pair ret[PARAMS_MAX],
                size_t *ret_count);
 /* Decodes one parameter; room for value.n + 1. */
-int path_param(struct pair *p, char *room, struct err *e) MUST_CHECK;
+int path_param(struct http_pair *p, char *room, struct err *e) MUST_CHECK;
 /* Decodes a query into pairs; room for query.n and two more bytes per pair. */
-int query_split(struct str query, char *room, struct pair ret[QUERY_MAX], size_t *ret_count,
+int query_split(struct str query, char *room, struct http_pair ret[QUERY_MAX], size_t *ret_count,
                 struct err *e) MUST_CHECK;
 /* Case does not matter. */
 bool str_same(struct str a, const char *b);
-/* Cuts the next item off a list, blanks trimmed; false at the end. */
-bool list_next(struct str *rest, char separator, struct str *ret);
 
 /* --- check.c: JSON against the tables --- */
 
@@ -72,7 +70,7 @@ int json_read(struct str text, json_t **ret, struct err *e) MUST_CHECK;
 /* param gets the path of what is wrong. */
 int json_check(const struct tables *t, const json_t *object, const struct field *fields, bool open,
                char param[PARAM_TEXT], struct err *e) MUST_CHECK;
-int query_check(const struct pair *pairs, size_t count, const struct field *fields,
+int query_check(const struct http_pair *pairs, size_t count, const struct field *fields,
                 const char **ret_param, struct err *e) MUST_CHECK;
 bool enum_has(const char *of, struct str value);
 bool fields_require(const struct field *fields);
@@ -98,16 +96,16 @@ void multipart_free(struct multipart *m);
 
 /* --- the server --- */
 
-struct listener;
+struct http_listener;
 
 /* One client's connection, from accept to close. */
-struct conn {
-    struct conn *next, **link;
-    struct listener *listener; /* borrowed */
-    struct request *request;   /* borrowed: the one in hand, or NULL */
-    int fd;                    /* the library's */
-    int64_t deadline_us;       /* 0: none */
-    bool linger;               /* unread bytes must not cost the client its answer */
+struct http_conn {
+    struct http_conn *next, **link;
+    struct http_listener *listener; /* borrowed */
+    struct request *request;        /* borrowed: the one in hand, or NULL */
+    int fd;                         /* the library's */
+    int64_t deadline_us;            /* 0: none */
+    bool linger;                    /* unread bytes must not cost the client its answer */
     uint8_t address[16];
 };
 
@@ -118,9 +116,9 @@ struct http {
     char *tls_cert, *tls_key; /* owned: PEM texts, or NULL */
     char *tls_ca;             /* likewise */
     struct tables tables;
-    struct listener *listeners;   /* owned */
-    struct conn *conns;           /* owned by the library's connections */
-    struct straggler *stragglers; /* owned */
+    struct http_listener *listeners; /* owned */
+    struct http_conn *conns;         /* owned by the library's connections */
+    struct straggler *stragglers;    /* owned */
     size_t straggler_count;
     struct timer *tick;
     size_t requests; /* alive: each holds us */
@@ -135,11 +133,14 @@ void http_release(struct http *h);
 
 /* --- listener.c: the library inside the loop --- */
 
-struct listener {
-    struct listener *next;
+struct http_listener {
+    struct http_listener *next;
     struct http *http; /* borrowed */
     struct MHD_Daemon *daemon;
     struct watch *watch;
+    int fd;                /* owned: listens; -1 when closed */
+    struct watch *accepts; /* owned, or NULL: closed */
+    struct timer *rest;    /* owned: until it accepts again */
     bool local;
     bool kicked; /* on_kick() is coming */
     bool dead;
@@ -147,11 +148,11 @@ struct listener {
 
 int listener_new(struct http *h, int fd, bool local, struct err *e) MUST_CHECK;
 /* Something was resumed: the library runs from the loop, soon. */
-void listener_kick(struct listener *li);
-void listener_close(struct listener *li);
-void listener_free(struct listener *li);
+void listener_kick(struct http_listener *li);
+void listener_close(struct http_listener *li);
+void listener_free(struct http_listener *li);
 /* By header_ms from now; renewed as the body comes in. */
-void conn_expect(struct conn *c, uint64_t ms);
+void conn_expect(struct http_conn *c, uint64_t ms);
 /* The clocks of all connections. */
 struct timer *clock_new(struct http *h);
 void linger_free(struct http *h);
@@ -177,7 +178,7 @@ struct keep {
     void *p;
 };
 
-struct body;
+struct http_body;
 struct outflow;
 
 /*
@@ -187,7 +188,7 @@ struct outflow;
  */
 struct request {
     struct http *http;          /* counted */
-    struct conn *conn;          /* borrowed; NULL when the library is done */
+    struct http_conn *conn;     /* borrowed; NULL when the library is done */
     struct MHD_Connection *mhd; /* likewise */
     enum stage stage;
     bool suspended;
@@ -205,15 +206,15 @@ struct request {
     struct str path, query; /* of target */
     char *text;             /* owned: headers, decoded parameters and query */
     char *text_end;         /* where the next of these goes */
-    struct pair params[PARAMS_MAX], queries[QUERY_MAX], headers[HEADERS_MAX];
+    struct http_pair params[PARAMS_MAX], queries[QUERY_MAX], headers[HEADERS_MAX];
     size_t param_count, query_count, header_count;
     uint64_t body_length, body_seen; /* length: UINT64_MAX when it is not told */
     int64_t body_us;                 /* when it began */
-    struct body *body;               /* owned */
+    struct http_body *body;          /* owned */
     json_t *json;                    /* owned */
     struct upload *uploads;          /* owned */
     size_t upload_count;
-    struct pair answer_headers[ANSWER_HEADERS]; /* owned texts */
+    struct http_pair answer_headers[ANSWER_HEADERS]; /* owned texts */
     size_t answer_header_count;
     struct outflow *stream; /* owned */
     struct watch *hangup;   /* while somebody wants to know */
@@ -221,6 +222,7 @@ struct request {
     void *gone_arg;
     bool gone_due, low_due, later; /* told from the loop, not from inside the library */
     struct keep *keeps;
+    char *base_url; /* owned, or NULL */
     int64_t began_us;
     int status;
     uint64_t bytes;
@@ -273,6 +275,15 @@ void uploads_free(struct uploads *u);
 void answer_send(struct request *r, int status, struct MHD_Response *resp, uint64_t bytes);
 /* The handler is done with it. */
 void answer_done(struct request *r);
+
+/* --- range.c --- */
+
+enum range { RANGE_ALL, RANGE_PART, RANGE_BEYOND };
+/* What a Range header (p NULL: none) means for so many bytes. Several ranges, other units and what
+ * cannot be read count as none, as RFC 9110 section 14.2 allows. */
+enum range range_parse(struct str header, uint64_t size, uint64_t *ret_from, uint64_t *ret_count);
+void answer_content_range(struct request *r, uint64_t from, uint64_t count, uint64_t size);
+void answer_beyond(struct request *r, uint64_t size); /* 416 */
 
 /* --- stream.c --- */
 

@@ -5,6 +5,14 @@
 
 #include <microhttpd.h>
 
+/* From this version on the library refuses what two parsers may read differently. */
+#define MHD_IS_STRICT (MHD_VERSION >= 0x00097701)
+#if MHD_IS_STRICT
+#define STRICTNESS MHD_OPTION_CLIENT_DISCIPLINE_LVL, 1
+#else
+#define STRICTNESS MHD_OPTION_STRICT_FOR_CLIENT, 0 /* guard_head() is stricter, in our shape */
+#endif
+
 /* --- http.c: what the library calls, in this order --- */
 
 /* The request line is there. Returns the request, which comes back as *ctx. */

@@ -20,12 +20,14 @@
 
 #define RUNS       8   /* in a row; then the rest of the loop gets its turn */
 #define LINGER_MAX 256 /* sockets kept that way */
+#define ACCEPTS    64  /* connections taken in a row */
+#define REST_MS    100 /* when there is no descriptor left for one */
 
 #define US(ms) ((int64_t)(ms)*1000)
 
 static const char tls_versions[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2";
 
-static void run(struct listener *li);
+static void run(struct http_listener *li);
 
 /* --- clocks --- */
 
@@ -37,7 +39,7 @@ static uint64_t tick_ms(const struct http *h)
 }
 
 /* Ends a connection from outside: the library finds out. */
-static void hang_up(struct conn *c)
+static void hang_up(struct http_conn *c)
 {
     c->deadline_us = 0;
     shutdown(c->fd, SHUT_RDWR);
@@ -46,7 +48,7 @@ static void hang_up(struct conn *c)
 /* The end of a stream that comes together with bytes is an edge the library misses: it reads until
  * it gets less than it asked for, and waits for the next. So those we expect bytes from are asked
  * now and then; 10,000 of them take a few milliseconds. */
-static bool has_left(const struct conn *c)
+static bool has_left(const struct http_conn *c)
 {
     char byte;
 
@@ -58,10 +60,10 @@ static void on_tick(void *arg)
     struct http *h = arg;
     int64_t now = time_mono_us();
 
-    for (struct conn *c = h->conns; c; c = c->next)
+    for (struct http_conn *c = h->conns; c; c = c->next)
         if (c->deadline_us && (c->deadline_us < now || has_left(c)))
             hang_up(c);
-    for (struct listener *li = h->listeners; li; li = li->next)
+    for (struct http_listener *li = h->listeners; li; li = li->next)
         run(li);
     if (h->conns)
         timer_set(h->tick, tick_ms(h));
@@ -72,7 +74,7 @@ struct timer *clock_new(struct http *h)
     return timer_new(h->loop, on_tick, h);
 }
 
-void conn_expect(struct conn *c, uint64_t ms)
+void conn_expect(struct http_conn *c, uint64_t ms)
 {
     c->deadline_us = ms ? time_mono_us() + US(ms) : 0;
 }
@@ -155,35 +157,69 @@ static uint64_t from_address(struct http *h, const struct sockaddr *sa)
     uint64_t count = 0;
 
     address_key(sa, key);
-    for (struct conn *c = h->conns; c; c = c->next)
+    for (struct http_conn *c = h->conns; c; c = c->next)
         count += memcmp(c->address, key, sizeof(key)) == 0;
     return count;
 }
 
-static enum MHD_Result on_accept(void *arg, const struct sockaddr *sa, socklen_t n)
+static bool has_room(struct http *h, const struct sockaddr *sa)
 {
-    struct listener *li = arg;
-    struct http *h = li->http;
-    bool ip = sa && (sa->sa_family == AF_INET || sa->sa_family == AF_INET6);
+    bool ip = sa->sa_family == AF_INET || sa->sa_family == AF_INET6;
 
-    (void)n;
-    if (h->counts.connections < h->config.max_connections &&
-        (!h->config.max_per_address || !ip || from_address(h, sa) < h->config.max_per_address))
-        return MHD_YES;
-    h->counts.refused++;
-    return MHD_NO;
+    return h->counts.connections < h->config.max_connections &&
+           (!h->config.max_per_address || !ip || from_address(h, sa) < h->config.max_per_address);
 }
 
-static void conn_start(struct listener *li, struct MHD_Connection *mhd, void **ctx)
+static void on_rested(void *arg)
+{
+    struct http_listener *li = arg;
+
+    if (li->accepts)
+        watch_resume(li->accepts);
+}
+
+/* Left to the library, a listener that has met the end of our descriptors never accepts again,
+ * unless one of its own connections ends. */
+static void on_connect(void *arg)
+{
+    struct http_listener *li = arg;
+    struct http *h = li->http;
+
+    for (int i = 0; i < ACCEPTS; i++) {
+        struct sockaddr_storage from = {0};
+        struct sockaddr *sa = (struct sockaddr *)&from;
+        socklen_t n = sizeof(from);
+        int fd = accept4(li->fd, sa, &n, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd < 0 && (errno == EINTR || errno == ECONNABORTED))
+            continue;
+        if (fd < 0 && errno == EAGAIN)
+            break;
+        if (fd < 0) {
+            log_warn("no connection is taken for %d ms: %s", REST_MS, strerror(errno));
+            watch_pause(li->accepts);
+            timer_set(li->rest, REST_MS);
+            break;
+        }
+        if (has_room(h, sa)) {
+            (void)MHD_add_connection(li->daemon, fd, sa, n); /* closes fd when it fails */
+        } else {
+            h->counts.refused++;
+            close(fd);
+        }
+    }
+    run(li);
+}
+
+static void conn_start(struct http_listener *li, struct MHD_Connection *mhd, void **ctx)
 {
     struct http *h = li->http;
-    struct conn *c = mem_zalloc(sizeof(*c));
-    const union MHD_ConnectionInfo *fd =
-        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
+    struct http_conn *c = mem_zalloc(sizeof(*c));
+    /* Each call may overwrite what the one before returned. */
+    int fd = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
     const union MHD_ConnectionInfo *address =
         MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
 
-    *c = (struct conn){.next = h->conns, .link = &h->conns, .listener = li, .fd = fd->connect_fd};
+    *c = (struct http_conn){.next = h->conns, .link = &h->conns, .listener = li, .fd = fd};
     address_key(address ? address->client_addr : NULL, c->address);
     if (c->next)
         c->next->link = &c->next;
@@ -196,7 +232,7 @@ static void conn_start(struct listener *li, struct MHD_Connection *mhd, void **c
     *ctx = c;
 }
 
-static void conn_end(struct conn *c)
+static void conn_end(struct http_conn *c)
 {
     struct http *h = c->listener->http;
     int unread = 0;
@@ -229,7 +265,7 @@ static void on_ready(void *arg)
 
 static void on_kick(void *arg)
 {
-    struct listener *li = arg;
+    struct http_listener *li = arg;
 
     li->kicked = false;
     if (li->dead)
@@ -238,7 +274,7 @@ static void on_kick(void *arg)
         run(li);
 }
 
-void listener_kick(struct listener *li)
+void listener_kick(struct http_listener *li)
 {
     if (li->kicked)
         return;
@@ -246,7 +282,7 @@ void listener_kick(struct listener *li)
     loop_later(li->http->loop, on_kick, li);
 }
 
-static void run(struct listener *li)
+static void run(struct http_listener *li)
 {
     MHD_UNSIGNED_LONG_LONG ms;
 
@@ -261,8 +297,9 @@ static void run(struct listener *li)
 
 int listener_new(struct http *h, int fd, bool local, struct err *e)
 {
-    struct listener *li = mem_zalloc(sizeof(*li));
-    unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | (h->tls_cert ? MHD_USE_TLS : 0);
+    struct http_listener *li = mem_zalloc(sizeof(*li));
+    unsigned flags = MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME |
+                     (h->tls_cert ? MHD_USE_TLS : 0);
     struct MHD_OptionItem tls[] = {
         {MHD_OPTION_HTTPS_MEM_CERT,                               0, h->tls_cert         },
         {MHD_OPTION_HTTPS_MEM_KEY,                                0, h->tls_key          },
@@ -271,12 +308,9 @@ int listener_new(struct http *h, int fd, bool local, struct err *e)
         {MHD_OPTION_END,                                          0, NULL                },
     };
 
-    *li = (struct listener){.http = h, .local = local};
-    /* Its own strictness answers in HTML and leaves gaps; guard_head() is stricter, in our
-     * shape, and sees everything that gets this far. */
+    *li = (struct http_listener){.http = h, .local = local, .fd = fd};
     li->daemon =
-        MHD_start_daemon(flags, 0, on_accept, li, http_on_request, li, /* */
-                         MHD_OPTION_LISTEN_SOCKET, fd,                 /* */
+        MHD_start_daemon(flags, 0, NULL, NULL, http_on_request, li, STRICTNESS, /* */
                          MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
                          MHD_OPTION_CONNECTION_LIMIT, (unsigned)h->config.max_connections + 1,
                          MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_MS / 1000, /* */
@@ -292,21 +326,24 @@ int listener_new(struct http *h, int fd, bool local, struct err *e)
     }
     const union MHD_DaemonInfo *info = MHD_get_daemon_info(li->daemon, MHD_DAEMON_INFO_EPOLL_FD);
     li->watch = watch_new(h->loop, info->epoll_fd, on_ready, li);
+    li->accepts = watch_new(h->loop, fd, on_connect, li);
+    li->rest = timer_new(h->loop, on_rested, li);
     li->next = h->listeners;
     h->listeners = li;
     return 0;
 }
 
-void listener_close(struct listener *li)
+void listener_close(struct http_listener *li)
 {
-    int fd = MHD_quiesce_daemon(li->daemon);
-
-    fd_closep(&fd);
+    watch_free(take_ptr(&li->accepts));
+    fd_closep(&li->fd);
 }
 
 /* Everything suspended has been resumed; the library insists. */
-void listener_free(struct listener *li)
+void listener_free(struct http_listener *li)
 {
+    listener_close(li);
+    timer_free(li->rest);
     watch_free(li->watch);
     MHD_stop_daemon(li->daemon);
     li->dead = true;

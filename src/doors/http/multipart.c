@@ -202,21 +202,20 @@ static bool is_plain(struct str s)
 static int header(struct str line, char *name, char *file, struct part *p, struct err *e)
 {
     const char *colon = memchr(line.p, ':', line.n);
-    struct str key, value, trimmed;
+    struct str key, value;
 
     if (!colon || colon == line.p)
         return err_set(e, ERR_CALLER, "a part has a line in its head that is no header");
     key = (struct str){line.p, (size_t)(colon - line.p)};
-    value = (struct str){colon + 1, line.n - key.n - 1};
-    list_next(&value, '\n', &trimmed); /* lines hold none: this only trims */
-    if (!is_plain(trimmed))
+    value = str_trim(str_from(line, key.n + 1));
+    if (!is_plain(value))
         return err_set(e, ERR_CALLER, "a part has control characters in its head");
     if (str_same(key, "content-disposition"))
-        return disposition(trimmed, name, file, p, e);
+        return disposition(value, name, file, p, e);
     if (str_same(key, "content-type"))
-        p->mime = trimmed;
-    if (str_same(key, "content-transfer-encoding") && !str_same(trimmed, "binary") &&
-        !str_same(trimmed, "8bit") && !str_same(trimmed, "7bit"))
+        p->mime = value;
+    if (str_same(key, "content-transfer-encoding") && !str_same(value, "binary") &&
+        !str_same(value, "8bit") && !str_same(value, "7bit"))
         return err_set(e, ERR_CALLER, "a part has a Content-Transfer-Encoding: send it as it is");
     return 0;
 }
@@ -241,7 +240,7 @@ static int head_done(struct multipart *m, struct err *e)
         return err_set(e, ERR_CALLER, "a part has no name, or one that is not UTF-8");
     if (m->fns->on_part(m->arg, &p, e) < 0)
         return -1;
-    m->head.n = 0;
+    buf_clear(&m->head);
     m->at = AT_DATA;
     return 0;
 }
@@ -251,7 +250,7 @@ static int head_feed(struct multipart *m, struct str *s, struct err *e)
     while (s->n && m->at == AT_HEAD) {
         char c = *s->p;
         s->p++, s->n--;
-        if (buf_put(&m->head, (struct str){&c, 1}, e) < 0)
+        if (buf_put(&m->head, (struct str){&c, 1}) < 0)
             return err_set(e, ERR_CALLER, "the head of a part has more than %zu bytes",
                            FORM_HEAD_MAX);
         struct str h = buf_str(&m->head);

@@ -43,7 +43,7 @@ static json_t *enum_values(const char *of, bool null)
     struct str rest = str_of(of), one;
     json_t *list = json_array();
 
-    while (list_next(&rest, '|', &one))
+    while (str_next(&rest, '|', &one))
         json_array_append_new(list, json_stringn(one.p, one.n));
     if (null)
         json_array_append_new(list, json_null());
@@ -323,8 +323,7 @@ static void put_tag(json_t *tags, const char *name)
     size_t i;
     json_t *one;
 
-    json_array_foreach(tags, i, one)
-    {
+    json_array_foreach(tags, i, one) {
         if (strcmp(json_string_value(json_object_get(one, "name")), name) == 0)
             return;
     }

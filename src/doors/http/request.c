@@ -30,6 +30,7 @@ static void request_free(struct request *r)
     }
     body_free(r);
     outflow_free(r->stream);
+    free(r->base_url);
     json_decref(r->json);
     for (size_t i = 0; i < r->upload_count; i++) {
         blob_free(r->uploads[i].blob);
@@ -79,7 +80,7 @@ static enum MHD_Result on_header(void *arg, enum MHD_ValueKind kind, const char 
         c->at = c->at == name ? value + value_n + 2 : NULL;
         return ++r->header_count <= HEADERS_MAX ? MHD_YES : MHD_NO;
     }
-    struct pair *p = &r->headers[r->header_count++];
+    struct http_pair *p = &r->headers[r->header_count++];
     p->name = (struct str){c->to, name_n};
     memcpy(c->to, name, name_n);
     c->to += name_n + 1;
@@ -96,17 +97,21 @@ static enum MHD_Result on_header(void *arg, enum MHD_ValueKind kind, const char 
  * differently is how requests are smuggled: a bare LF ends a line for it, a NUL byte ends a value
  * or the whole head, a line that begins with a blank is glued to the one before. Its views of the
  * head give this away. Where each line ends with CR LF, the next begins two bytes after the end of
- * the value before it; so a head without gaps has been read the one way there is.
+ * the value before it; so a head without gaps has been read the one way there is. Newer versions
+ * refuse all of this themselves when told to (see listener.c), and leave out blanks.
  */
 static bool head_is_tight(struct request *r, struct copy *c, const char *method, const char *url,
                           const char *version)
 {
     const union MHD_ConnectionInfo *size;
 
-    if (method + strlen(method) + 1 != url || url + strlen(r->target) + 1 != version)
+    if (!MHD_IS_STRICT &&
+        (method + strlen(method) + 1 != url || url + strlen(r->target) + 1 != version))
         return false;
     c->at = version + strlen(version) + 2;
     MHD_get_connection_values_n(r->mhd, MHD_HEADER_KIND, on_header, c);
+    if (MHD_IS_STRICT)
+        return true;
     size = MHD_get_connection_info(r->mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
     return r->header_count > HEADERS_MAX ||
            (size && c->at && c->at + 2 == method + size->header_size);
@@ -254,7 +259,7 @@ void request_drop(struct request *r)
 
 /* --- what a handler asks --- */
 
-static struct str pair_value(const struct pair *pairs, size_t count, const char *name)
+static struct str pair_value(const struct http_pair *pairs, size_t count, const char *name)
 {
     for (size_t i = 0; i < count; i++)
         if (str_is(pairs[i].name, name))
@@ -295,7 +300,7 @@ struct str request_query(struct request *r, const char *name)
 struct str request_query_next(struct request *r, const char *name, size_t *at)
 {
     while (*at < r->query_count) {
-        const struct pair *p = &r->queries[(*at)++];
+        const struct http_pair *p = &r->queries[(*at)++];
         if (str_is(p->name, name))
             return p->value;
     }
@@ -354,9 +359,16 @@ bool request_peer(struct request *r, uid_t *ret)
            uid_on_host(peer.uid, ret);
 }
 
-const char *request_scheme(struct request *r)
+const char *request_base_url(struct request *r)
 {
-    return r->http->tls_cert ? "https" : "http";
+    struct str host = request_header(r, "host");
+
+    if (host.n == 0)
+        return "";
+    if (!r->base_url && asprintf(&r->base_url, "%s://%.*s", r->http->tls_cert ? "https" : "http",
+                                 (int)host.n, host.p) < 0)
+        abort();
+    return r->base_url;
 }
 
 json_t *request_json(struct request *r)

@@ -14,22 +14,6 @@ bool str_same(struct str a, const char *b)
     return a.n == strlen(b) && (a.n == 0 || strncasecmp(a.p, b, a.n) == 0);
 }
 
-bool list_next(struct str *rest, char separator, struct str *ret)
-{
-    const char *end;
-
-    if (!rest->p)
-        return false;
-    end = rest->n ? memchr(rest->p, separator, rest->n) : NULL;
-    *ret = (struct str){rest->p, end ? (size_t)(end - rest->p) : rest->n};
-    *rest = end ? (struct str){end + 1, rest->n - ret->n - 1} : (struct str){NULL, 0};
-    while (ret->n && (*ret->p == ' ' || *ret->p == '\t'))
-        ret->p++, ret->n--;
-    while (ret->n && (ret->p[ret->n - 1] == ' ' || ret->p[ret->n - 1] == '\t'))
-        ret->n--;
-    return true;
-}
-
 /* --- escapes --- */
 
 static int hex(char c)
@@ -121,7 +105,8 @@ static bool is_rest(struct str name)
     return name.n > 3 && memcmp(name.p + name.n - 3, "...", 3) == 0;
 }
 
-bool path_fits(const char *pattern, struct str path, struct pair ret[PARAMS_MAX], size_t *ret_count)
+bool path_fits(const char *pattern, struct str path, struct http_pair ret[PARAMS_MAX],
+               size_t *ret_count)
 {
     struct str left = str_of(pattern), want, have;
 
@@ -144,13 +129,13 @@ bool path_fits(const char *pattern, struct str path, struct pair ret[PARAMS_MAX]
         }
         if (have.n == 0)
             return false;
-        ret[(*ret_count)++] = (struct pair){name, have, rest};
+        ret[(*ret_count)++] = (struct http_pair){name, have, rest};
     }
     return path.n == 0;
 }
 
 /* Only a parameter for the rest of a path may hold slashes and dots; its door cleans them. */
-int path_param(struct pair *p, char *room, struct err *e)
+int path_param(struct http_pair *p, char *room, struct err *e)
 {
     size_t n;
 
@@ -168,14 +153,14 @@ int path_param(struct pair *p, char *room, struct err *e)
 
 /* --- queries --- */
 
-int query_split(struct str query, char *room, struct pair ret[QUERY_MAX], size_t *ret_count,
+int query_split(struct str query, char *room, struct http_pair ret[QUERY_MAX], size_t *ret_count,
                 struct err *e)
 {
     struct str rest = query.n ? query : (struct str){0}, item;
     size_t n = 0;
 
     *ret_count = 0;
-    while (list_next(&rest, '&', &item)) {
+    while (str_next(&rest, '&', &item)) {
         const char *equals = item.n ? memchr(item.p, '=', item.n) : NULL;
         struct str name = {item.p, equals ? (size_t)(equals - item.p) : item.n};
         struct str value = {equals ? equals + 1 : item.p + item.n,
@@ -184,7 +169,7 @@ int query_split(struct str query, char *room, struct pair ret[QUERY_MAX], size_t
             continue;
         if (*ret_count == QUERY_MAX)
             return err_set(e, ERR_CALLER, "more than %d query parameters", QUERY_MAX);
-        struct pair *p = &ret[(*ret_count)++];
+        struct http_pair *p = &ret[(*ret_count)++];
         if (percent_decode(name, true, room, &n, e) < 0)
             return -1;
         p->name = (struct str){room, n};

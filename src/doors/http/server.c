@@ -63,7 +63,7 @@ int http_listen(struct http *h, int fd, bool local, struct err *e)
 void http_close_listeners(struct http *h)
 {
     h->closing = true;
-    for (struct listener *li = h->listeners; li; li = li->next)
+    for (struct http_listener *li = h->listeners; li; li = li->next)
         listener_close(li);
 }
 
@@ -97,13 +97,13 @@ void http_free(struct http *h)
         return;
     h->freed = true;
     h->requests++; /* the last of them must not free what is being taken down */
-    for (struct conn *c = h->conns; c; c = c->next)
+    for (struct http_conn *c = h->conns; c; c = c->next)
         if (c->request && c->request->suspended) {
             c->request->refused = true;
             request_resume(c->request);
         }
     while (h->listeners) {
-        struct listener *li = h->listeners;
+        struct http_listener *li = h->listeners;
         h->listeners = li->next;
         listener_free(li);
     }

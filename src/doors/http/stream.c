@@ -1,9 +1,10 @@
 /*
- * Answers of unknown length: what is put goes out at once, in chunks.
+ * Answers of unknown length, sent in chunks while the door writes them; event streams
+ * among them, as server-sent events or as lines of JSON.
  *
- * The library asks for bytes when the client can take some. When there are none the
- * connection sleeps until something is put; so a stream costs nothing while it is
- * silent, and a client that reads slowly shows as bytes that wait.
+ * libmicrohttpd asks for bytes when the client can take some. When there are none the
+ * connection is suspended until the door writes more, so a silent stream costs nothing.
+ * The bytes that wait for a slow client decide whether the producer is held.
  */
 #include "doors/http/http_mhd.h"
 
@@ -13,13 +14,13 @@ struct outflow {
     struct buf bytes; /* from `sent` on they wait */
     size_t sent;
     bool ended, cut;
-    char *ping; /* owned, or NULL */
+    bool lines;      /* events are lines of JSON */
+    bool held;       /* the producer waits until fewer than STREAM_LOW bytes do */
+    struct str ping; /* borrowed: static; empty: none */
     struct timer *timer;
-    int64_t put_us; /* the last time something was put */
-    size_t low;     /* 0: nobody asked */
-    bool was_high;
-    loop_fn *on_low;
-    void *low_arg;
+    int64_t put_us;   /* the last time something was put */
+    hold_fn *on_hold; /* or NULL */
+    void *hold_arg;
 };
 
 static size_t waiting(const struct outflow *s)
@@ -33,7 +34,6 @@ void outflow_free(struct outflow *s)
         return;
     timer_free(s->timer);
     buf_done(&s->bytes);
-    free(s->ping);
     free(s);
 }
 
@@ -43,17 +43,19 @@ static void look_low(struct request *r)
 {
     struct outflow *s = r->stream;
 
-    if (!s->was_high || waiting(s) >= s->low)
+    if (!s->held || r->low_due || waiting(s) >= STREAM_LOW)
         return;
-    s->was_high = false;
     r->low_due = true;
     request_later(r);
 }
 
 void stream_tell_low(struct request *r)
 {
-    if (r->stage == STAGE_STREAM && r->stream->on_low)
-        r->stream->on_low(r->stream->low_arg);
+    struct outflow *s = r->stream;
+
+    s->held = false;
+    if (r->stage == STAGE_STREAM && s->on_hold)
+        s->on_hold(s->hold_arg, false);
 }
 
 static ssize_t on_read(void *arg, uint64_t pos, char *to, size_t max)
@@ -87,7 +89,7 @@ void stream_gone(struct request *r)
     s->sent = s->bytes.n = 0;
     if (s->timer)
         timer_clear(s->timer);
-    look_low(r); /* whoever waits for room need not wait any more */
+    look_low(r); /* a held producer need not wait any longer */
 }
 
 /* --- from the handler --- */
@@ -102,8 +104,8 @@ static void on_ping(void *arg)
         timer_set(s->timer, (uint64_t)(PING_MS - silent_ms));
         return;
     }
-    if (waiting(s) == 0)
-        answer_stream_put(r, str_of(s->ping));
+    if (waiting(s) == 0 && !s->held) /* a held producer may have stopped within an event */
+        answer_stream_put(r, s->ping);
     timer_set(s->timer, PING_MS);
 }
 
@@ -125,53 +127,79 @@ void answer_stream(struct request *r, int status, const char *mime, struct str p
     answer_send(r, status, resp, 0);
     r->stage = STAGE_STREAM;
     if (ping.n && r->mhd) {
-        s->ping = mem_strndup(ping);
+        s->ping = ping;
         s->timer = timer_new(r->http->loop, on_ping, r);
         timer_set(s->timer, PING_MS);
     }
 }
 
-/* What has been sent is moved out of the way only when it is the larger part. */
-static void compact(struct outflow *s)
-{
-    if (s->sent < s->bytes.n / 2)
-        return;
-    memmove(s->bytes.p, s->bytes.p + s->sent, waiting(s));
-    s->bytes.n -= s->sent;
-    s->sent = 0;
-}
-
-size_t answer_stream_put(struct request *r, struct str bytes)
+/* Makes room for n bytes. What has been sent is moved out of the way only when it is the larger
+ * part. False: the client has gone. */
+static bool make_room(struct request *r, size_t n)
 {
     struct outflow *s = r->stream;
-    struct err e;
 
     assert(r->stage == STAGE_STREAM && !s->ended);
     if (!r->mhd || s->cut)
-        return 0;
+        return false;
     s->put_us = time_mono_us();
-    if (s->sent && s->bytes.n + bytes.n > s->bytes.cap)
-        compact(s);
-    if (buf_put(&s->bytes, bytes, &e) < 0) {
-        log_error("%s: a client that reads slowly was left to itself", r->caller.request);
-        s->cut = true;
-    }
-    if (s->low && waiting(s) >= s->low)
-        s->was_high = true;
-    if (r->suspended && (bytes.n || s->cut))
-        request_resume(r);
-    return waiting(s);
+    if (s->sent == 0 || s->bytes.n + n <= s->bytes.cap || s->sent < s->bytes.n / 2)
+        return true;
+    memmove(s->bytes.p, s->bytes.p + s->sent, waiting(s));
+    s->bytes.n -= s->sent;
+    s->sent = 0;
+    return true;
 }
 
-void answer_stream_on_low(struct request *r, size_t below, loop_fn *fn, void *arg)
+/* Sends what has been added to the bytes; rc < 0: they are more than STREAM_MAX. */
+static void flush(struct request *r, int rc)
 {
     struct outflow *s = r->stream;
 
+    if (rc < 0) {
+        log_error("%s: a client that reads slowly was left to itself", r->caller.request);
+        s->cut = true;
+    }
+    if (r->suspended && (waiting(s) || s->cut))
+        request_resume(r);
+    if (s->held || waiting(s) <= STREAM_HIGH)
+        return;
+    s->held = true;
+    if (s->on_hold)
+        s->on_hold(s->hold_arg, true);
+}
+
+void answer_stream_put(struct request *r, struct str bytes)
+{
+    if (make_room(r, bytes.n))
+        flush(r, buf_put(&r->stream->bytes, bytes));
+}
+
+bool answer_stream_put_some(struct request *r, struct str all, size_t *at)
+{
+    while (*at < all.n && !r->stream->held) {
+        size_t n = all.n - *at < STREAM_HIGH ? all.n - *at : STREAM_HIGH;
+        answer_stream_put(r, (struct str){all.p + *at, n});
+        *at += n;
+    }
+    return *at == all.n;
+}
+
+void answer_stream_on_hold(struct request *r, hold_fn *fn, void *arg)
+{
     assert(r->stage == STAGE_STREAM);
-    s->low = below;
-    s->on_low = fn;
-    s->low_arg = arg;
-    s->was_high = waiting(s) >= below;
+    r->stream->on_hold = fn;
+    r->stream->hold_arg = arg;
+}
+
+bool answer_stream_is_held(const struct request *r)
+{
+    return r->stream->held;
+}
+
+size_t answer_stream_waits(const struct request *r)
+{
+    return waiting(r->stream);
 }
 
 static void finish(struct request *r)
@@ -196,4 +224,46 @@ void stream_cut(struct request *r)
 {
     r->stream->cut = true;
     finish(r);
+}
+
+/* --- events --- */
+
+void answer_events(struct request *r, enum event_format format)
+{
+    static const struct {
+        const char *mime;
+        struct str ping;
+    } formats[] = {
+        [EVENTS_SSE] = {"text/event-stream",    STR(": ping\n\n")           },
+        [EVENTS_NDJSON] = {"application/x-ndjson", STR("{\"type\":\"ping\"}\n")},
+    };
+
+    answer_stream(r, 200, formats[format].mime, formats[format].ping);
+    r->stream->lines = format == EVENTS_NDJSON;
+}
+
+void event_write(struct buf *b, const char *id, const char *name, struct str data)
+{
+    if (id)
+        buf_printf(b, "id: %s\n", id);
+    if (name)
+        buf_printf(b, "event: %s\n", name);
+    buf_put(b, STR("data: "));
+    buf_put(b, data);
+    buf_put(b, STR("\n\n"));
+}
+
+void answer_event(struct request *r, const char *id, const char *name, struct str data)
+{
+    struct buf *b = &r->stream->bytes;
+
+    if (!make_room(r, data.n))
+        return;
+    if (!r->stream->lines) {
+        event_write(b, id, name, data);
+    } else {
+        buf_put(b, data);
+        buf_put(b, STR("\n"));
+    }
+    flush(r, b->full ? -1 : 0);
 }

@@ -10,14 +10,14 @@
 
 #include <stdlib.h>
 
-struct run {
+struct upload_run {
     struct blob *blob; /* borrowed: the upload's */
     size_t n;
 };
 
 struct piece {
     struct buf bytes;
-    struct run runs[FORM_PARTS_MAX];
+    struct upload_run runs[FORM_PARTS_MAX];
     size_t run_count;
 };
 
@@ -94,9 +94,10 @@ int uploads_put(struct uploads *u, struct str bytes, struct err *e)
     if (!up->blob)
         return put_text(up, bytes, e);
     if (f->run_count == 0 || f->runs[f->run_count - 1].blob != up->blob)
-        f->runs[f->run_count++] = (struct run){up->blob, 0};
+        f->runs[f->run_count++] = (struct upload_run){up->blob, 0};
     f->runs[f->run_count - 1].n += bytes.n;
-    return buf_put(&f->bytes, bytes, e);
+    buf_put(&f->bytes, bytes);
+    return buf_check(&f->bytes, e);
 }
 
 /* --- writing --- */
@@ -107,7 +108,7 @@ static void write_out(void *arg)
     const char *p = u->out->bytes.p;
 
     for (size_t i = 0; i < u->out->run_count; i++) {
-        struct run *run = &u->out->runs[i];
+        struct upload_run *run = &u->out->runs[i];
         if (blob_write(run->blob, (struct str){p, run->n}, &u->failed) < 0)
             return;
         p += run->n;
@@ -141,7 +142,7 @@ static void on_written(void *arg)
     struct request *r = u->request;
 
     u->writing = false;
-    u->out->bytes.n = 0;
+    buf_clear(&u->out->bytes);
     u->out->run_count = 0;
     if (!r->mhd) {
         /* the client has gone */

@@ -1,23 +1,21 @@
 /*
- * Questions to the client: its user, its model, its folders.
+ * Questions to the client: to its user, to its model, about its folders.
  *
- * Theory of operation: in the legacy era a question is a request of ours on the call's
- * stream, and the answer comes as a message of its own. In the modern one the call ends
- * with the question, and the client repeats it with the answer; what had been answered
- * before travels in the signed requestState, so that a handler may ask one thing after
- * another. In a task the question is shown to whoever looks at the task, and answered by
- * tasks/update.
+ * Legacy: a question is a request on the stream of the call, and the answer is a message of its
+ * own. Modern: the call ends with the question, and the client repeats the call with the answer;
+ * earlier answers travel in the signed requestState, so a handler can ask several questions one
+ * after the other. In a task, tasks/get shows the question and tasks/update answers it.
  *
- * Each question has a timer, which is its end: it tells what is there by then, an answer,
- * or why there is none. So nothing is told from inside the call that asks.
+ * Each question ends in its timer, which passes on the answer or the failure. So the callback is
+ * never called from inside call_ask().
  */
-#include "doors/mcp/mcp_int.h"
+#include "doors/mcp/transport.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-struct ask {
-    struct ask *next;
+struct client_question {
+    struct client_question *next;
     struct call *call;   /* borrowed: owns us */
     char *key;           /* owned: of a task's question, else NULL */
     char id[ID_MAX];     /* of a request of ours, else "" */
@@ -31,16 +29,16 @@ struct ask {
 
 /* --- life --- */
 
-static void leave(struct ask *a)
+static void leave(struct client_question *a)
 {
-    struct ask **at = &a->call->asks;
+    struct client_question **at = &a->call->asks;
 
     while (*at != a)
         at = &(*at)->next;
     *at = a->next;
 }
 
-static void ask_free(struct ask *a)
+static void ask_free(struct client_question *a)
 {
     timer_free(a->timer);
     json_decref(a->shown);
@@ -51,7 +49,7 @@ static void ask_free(struct ask *a)
 
 static void on_end(void *arg)
 {
-    struct ask *a = arg;
+    struct client_question *a = arg;
     ask_fn *fn = a->fn;
     void *fn_arg = a->arg;
     json_t *answer = take_ptr(&a->answer);
@@ -63,11 +61,11 @@ static void on_end(void *arg)
     json_decref(answer);
 }
 
-static struct ask *ask_new(struct call *c, ask_fn *fn, void *arg, uint64_t ms)
+static struct client_question *ask_new(struct call *c, ask_fn *fn, void *arg, uint64_t ms)
 {
-    struct ask *a = mem_zalloc(sizeof(*a));
+    struct client_question *a = mem_zalloc(sizeof(*a));
 
-    *a = (struct ask){.call = c, .fn = fn, .arg = arg, .next = c->asks};
+    *a = (struct client_question){.call = c, .fn = fn, .arg = arg, .next = c->asks};
     err_set(&a->failed, ERR_BUSY, "nobody answered within %d minutes", (int)(ms / 60000));
     a->timer = timer_new(c->mcp->config.loop, on_end, a);
     timer_set(a->timer, ms);
@@ -75,7 +73,7 @@ static struct ask *ask_new(struct call *c, ask_fn *fn, void *arg, uint64_t ms)
     return a;
 }
 
-static void tell(struct ask *a, const json_t *answer)
+static void tell(struct client_question *a, const json_t *answer)
 {
     json_decref(take_ptr(&a->shown));
     a->answer = json_incref((json_t *)answer);
@@ -84,7 +82,7 @@ static void tell(struct ask *a, const json_t *answer)
 
 void asks_forget(struct call *c)
 {
-    for (struct ask *a = take_ptr(&c->asks), *next; a; a = next) {
+    for (struct client_question *a = take_ptr(&c->asks), *next; a; a = next) {
         next = a->next;
         ask_free(a);
     }
@@ -92,7 +90,7 @@ void asks_forget(struct call *c)
 
 void asks_fail(struct call *c)
 {
-    for (struct ask *a = c->asks; a; a = a->next) {
+    for (struct client_question *a = c->asks; a; a = a->next) {
         err_set(&a->failed, ERR_CALLER, "the call was cancelled");
         tell(a, NULL);
     }
@@ -139,15 +137,15 @@ static size_t count(const struct conversation *v)
     size_t n = 0;
 
     for (const struct call *c = v->calls; c; c = c->next)
-        for (const struct ask *a = c->asks; a; a = a->next)
+        for (const struct client_question *a = c->asks; a; a = a->next)
             n++;
     return n;
 }
 
-static struct ask *find(const struct conversation *v, struct str id)
+static struct client_question *find(const struct conversation *v, struct str id)
 {
     for (const struct call *c = v->calls; c; c = c->next)
-        for (struct ask *a = c->asks; a; a = a->next)
+        for (struct client_question *a = c->asks; a; a = a->next)
             if (a->id[0] && str_is(id, a->id))
                 return a;
     return NULL;
@@ -155,7 +153,7 @@ static struct ask *find(const struct conversation *v, struct str id)
 
 void conversation_answer(struct conversation *v, const json_t *message)
 {
-    struct ask *a = find(v, json_view(json_object_get(message, "id")));
+    struct client_question *a = find(v, json_view(json_object_get(message, "id")));
     json_t *result = json_object_get(message, "result");
     struct str text = json_view(json_object_get(json_object_get(message, "error"), "message"));
     char shown[NAME_SHOWN];
@@ -175,12 +173,11 @@ void conversation_answer(struct conversation *v, const json_t *message)
 /* Takes params. */
 static void ask_legacy(struct call *c, const char *method, json_t *params, ask_fn *fn, void *arg)
 {
-    struct ask *a = ask_new(c, fn, arg, ASK_MS);
+    struct client_question *a = ask_new(c, fn, arg, ASK_MS);
 
     id_make(a->id, "ask_");
-    c->peer->ops->send(c->peer, c,
-                       json_pack("{s:s, s:s, s:s, s:o}", "jsonrpc", "2.0", "id", a->id, "method",
-                                 method, "params", params));
+    c->peer->ops->send(c->peer, json_pack("{s:s, s:s, s:s, s:o}", "jsonrpc", "2.0", "id", a->id,
+                                          "method", method, "params", params));
 }
 
 /* --- in a task --- */
@@ -189,7 +186,7 @@ static void ask_legacy(struct call *c, const char *method, json_t *params, ask_f
 static void ask_in_task(struct call *c, const char *key, const char *method, json_t *params,
                         ask_fn *fn, void *arg)
 {
-    struct ask *a = ask_new(c, fn, arg, TASK_ASK_MS);
+    struct client_question *a = ask_new(c, fn, arg, TASK_ASK_MS);
 
     a->key = mem_strdup(key);
     a->shown = json_pack("{s:s, s:o}", "method", method, "params", params);
@@ -199,7 +196,7 @@ json_t *asks_show(const struct call *c)
 {
     json_t *shown = json_object();
 
-    for (const struct ask *a = c->asks; a; a = a->next)
+    for (const struct client_question *a = c->asks; a; a = a->next)
         if (a->shown)
             json_object_set(shown, a->key, a->shown);
     return shown;
@@ -207,7 +204,7 @@ json_t *asks_show(const struct call *c)
 
 void asks_answer(struct call *c, const json_t *responses)
 {
-    for (struct ask *a = c->asks; a; a = a->next) {
+    for (struct client_question *a = c->asks; a; a = a->next) {
         const json_t *answer = a->shown ? json_object_get(responses, a->key) : NULL;
         if (answer)
             tell(a, answer);
@@ -223,7 +220,9 @@ bool input_is_good(const json_t *responses)
 
     if (!json_is_object(responses))
         return false;
-    json_object_foreach((json_t *)responses, key, v) if (!json_is_object(v)) return false;
+    json_object_foreach((json_t *)responses, key, v)
+        if (!json_is_object(v))
+            return false;
     return true;
 }
 
@@ -235,8 +234,7 @@ static void put_answers(struct call *c, const json_t *carried, const json_t *res
 
     c->answers = json_incref(json_object_get(carried, "answers"));
     c->state = json_incref(json_object_get(carried, "own"));
-    json_array_foreach(json_object_get(carried, "asked"), i, key)
-    {
+    json_array_foreach(json_object_get(carried, "asked"), i, key) {
         json_t *v = json_object_get(responses, json_string_value(key));
         if (v)
             json_object_set(c->answers, json_string_value(key), v);
@@ -283,7 +281,8 @@ static void ask_all(struct call *c, json_t *requests, json_t *state, bool repeat
     const char *key;
 
     assert(!c->task);
-    json_object_foreach(requests, key, v) json_array_append_new(asked, json_string(key));
+    json_object_foreach(requests, key, v)
+        json_array_append_new(asked, json_string(key));
     if (!c->answers)
         c->answers = json_object();
     carried = json_pack("{s:o, s:O, s:o*, s:b}", "asked", asked, "answers", c->answers, "own",
@@ -339,7 +338,7 @@ void call_ask(struct call *c, const char *key, const char *method, json_t *param
     const json_t *answer = json_object_get(c->answers, key);
 
     if (why || answer) {
-        struct ask *a = ask_new(c, fn, arg, 0);
+        struct client_question *a = ask_new(c, fn, arg, 0);
         err_set(&a->failed, ERR_CALLER, "%s", why ? why : "");
         tell(a, why ? NULL : answer);
         json_decref(params);

@@ -1,14 +1,14 @@
 /*
- * Batches, which one revision had: an array of messages in, one array of answers out.
+ * Batches of version 2025-03-26: an array of messages, answered with one array.
  *
- * Each request of a batch is a call like any other, whose peer is a seat of the batch.
- * The answers wait in the batch until the last seat is empty.
+ * Each request of a batch is a call whose peer is a seat of the batch. The batch collects the
+ * answers and sends them when the last seat has been answered.
  */
-#include "doors/mcp/mcp_int.h"
+#include "doors/mcp/transport.h"
 
 #include <stdlib.h>
 
-struct batch {
+struct rpc_batch {
     struct peer *outer; /* borrowed */
     json_t *answers;    /* owned: array */
     size_t open;        /* seats, and one while they are being filled */
@@ -16,49 +16,48 @@ struct batch {
 
 struct seat {
     struct peer peer;
-    struct batch *batch; /* counted */
+    struct rpc_batch *batch; /* counted */
 };
 
 #define SEAT(p) ((struct seat *)(void *)((char *)(p)-offsetof(struct seat, peer)))
 
 /* --- a seat --- */
 
-static void leave(struct batch *b)
+static void leave(struct rpc_batch *b)
 {
     struct peer *p = b->outer;
 
     if (--b->open > 0)
         return;
     if (json_array_size(b->answers) > 0)
-        p->ops->answer(p, NULL, 200, json_incref(b->answers));
+        p->ops->answer(p, 200, json_incref(b->answers));
     else
-        p->ops->drop(p, NULL);
+        p->ops->drop(p);
     json_decref(b->answers);
     free(b);
 }
 
-static void seat_send(struct peer *p, struct call *c, json_t *message)
+static void seat_send(struct peer *p, json_t *message)
 {
     struct peer *outer = SEAT(p)->batch->outer;
 
-    outer->ops->send(outer, c, message);
+    outer->ops->send(outer, message);
 }
 
-static void seat_answer(struct peer *p, struct call *c, int status, json_t *message)
+static void seat_answer(struct peer *p, int status, json_t *message)
 {
     struct seat *s = SEAT(p);
 
-    (void)c, (void)status;
+    (void)status;
     json_array_append_new(s->batch->answers, message);
     leave(s->batch);
     free(s);
 }
 
-static void seat_drop(struct peer *p, struct call *c)
+static void seat_drop(struct peer *p)
 {
     struct seat *s = SEAT(p);
 
-    (void)c;
     leave(s->batch);
     free(s);
 }
@@ -75,12 +74,12 @@ static const struct peer_ops seat_ops = {
 
 /* --- filling them --- */
 
-static void refuse(struct batch *b, const json_t *message, const char *why)
+static void refuse(struct rpc_batch *b, const json_t *message, const char *why)
 {
     json_array_append_new(b->answers, rpc_error(message_id(message), RPC_INVALID, why, NULL));
 }
 
-static void serve(struct batch *b, struct conversation *v, const struct face *face,
+static void serve(struct rpc_batch *b, struct conversation *v, const struct tool_set *tool_set,
                   const struct caller *who, const json_t *message)
 {
     const json_t *id = json_object_get(message, "id");
@@ -98,7 +97,7 @@ static void serve(struct batch *b, struct conversation *v, const struct face *fa
     s = mem_zalloc(sizeof(*s));
     *s = (struct seat){{&seat_ops}, b};
     b->open++;
-    core_serve(call_new(v->mcp, face, &s->peer, v, who, &v->client, id,
+    core_serve(call_new(v->mcp, tool_set, &s->peer, v, who, &v->client, id,
                         json_object_get(message, "params")),
                method);
 }
@@ -112,48 +111,23 @@ const char *batch_refused(const struct conversation *v, const json_t *messages)
     return json_array_size(messages) > BATCH_MAX ? "a batch has at most 100 messages" : NULL;
 }
 
-/* Whether anything in it is to be answered. */
-static bool has_questions(const json_t *messages)
-{
-    const char *why;
-    size_t i;
-    json_t *one;
-
-    json_array_foreach(messages, i, one)
-    {
-        enum message_kind kind = message_kind(one, &why);
-        if (kind == MESSAGE_REQUEST || kind == MESSAGE_BAD)
-            return true;
-    }
-    return false;
-}
-
-bool batch_serve(struct conversation *v, struct peer *p, const struct face *face,
+bool batch_serve(struct conversation *v, struct peer *p, const struct tool_set *tool_set,
                  const struct caller *who, const json_t *messages)
 {
-    bool answered = has_questions(messages);
-    struct batch *b = mem_zalloc(sizeof(*b));
+    struct rpc_batch *b = mem_zalloc(sizeof(*b));
+    bool answered = false;
     const char *why;
     size_t i;
     json_t *one;
 
-    *b = (struct batch){p, json_array(), 1};
-    json_array_foreach(messages, i, one)
-    {
-        switch (message_kind(one, &why)) {
-        case MESSAGE_REQUEST:
-            serve(b, v, face, who, one);
-            break;
-        case MESSAGE_NOTIFICATION:
-            core_notified(v, json_view(json_object_get(one, "method")),
-                          json_object_get(one, "params"));
-            break;
-        case MESSAGE_RESPONSE:
-            conversation_answer(v, one);
-            break;
-        case MESSAGE_BAD:
+    *b = (struct rpc_batch){p, json_array(), 1};
+    json_array_foreach(messages, i, one) {
+        enum message_kind kind = core_take(v, one, &why);
+        if (kind == MESSAGE_REQUEST)
+            serve(b, v, tool_set, who, one);
+        else if (kind == MESSAGE_BAD)
             refuse(b, one, why);
-        }
+        answered |= kind == MESSAGE_REQUEST || kind == MESSAGE_BAD;
     }
     if (answered) {
         leave(b);

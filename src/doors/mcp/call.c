@@ -1,12 +1,11 @@
 /*
- * A call: one request of a client, from the moment its transport has read it until its
- * handler has said the last word.
+ * A call: one request of a client, from its message to its answer.
  *
- * The handler holds it, and nobody else may free it: it waits for the service, which
- * always answers. A client that has gone, or wants no answer any more, only takes the
- * peer away; what the handler says after that is not said to anybody.
+ * The handler owns the call and ends it. A client that cancels or disconnects only takes its peer
+ * away: the handler goes on, and its answer is dropped.
  */
-#include "doors/mcp/mcp_int.h"
+#include "doors/mcp/execution.h"
+#include "doors/mcp/transport.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,13 +34,13 @@ static void part(struct call *c)
         c->next->link = c->link;
 }
 
-struct call *call_new(struct mcp *m, const struct face *face, struct peer *p,
+struct call *call_new(struct mcp *m, const struct tool_set *set, struct peer *p,
                       struct conversation *v, const struct caller *who, const struct client *client,
                       const json_t *id, json_t *params)
 {
     struct call *c = mem_zalloc(sizeof(*c));
 
-    *c = (struct call){.mcp = m, .face = face, .peer = p, .conversation = v, .caller = *who};
+    *c = (struct call){.mcp = m, .tool_set = set, .peer = p, .conversation = v, .caller = *who};
     client_copy(&c->client, client);
     c->id = json_incref((json_t *)id);
     c->params = params ? json_incref(params) : json_object();
@@ -99,6 +98,16 @@ void call_on_cancel(struct call *c, loop_fn *fn, void *arg)
     c->cancel_arg = arg;
 }
 
+static void on_cancel_drop(void *c)
+{
+    call_drop(c);
+}
+
+void call_drop_on_cancel(struct call *c)
+{
+    call_on_cancel(c, on_cancel_drop, c);
+}
+
 void call_leave(struct call *c)
 {
     struct conversation *v = take_ptr(&c->conversation);
@@ -118,7 +127,7 @@ void call_cancel(struct call *c)
     c->cancelled = true;
     call_leave(c);
     if (p)
-        p->ops->drop(p, c);
+        p->ops->drop(p);
     if (fn)
         fn(c->cancel_arg);
     else
@@ -136,7 +145,7 @@ void call_drop(struct call *c)
     struct peer *p = take_ptr(&c->peer);
 
     if (p)
-        p->ops->drop(p, c);
+        p->ops->drop(p);
     call_free(c);
 }
 
@@ -148,7 +157,7 @@ static void last_word(struct call *c, int status, json_t *message)
     struct peer *p = take_ptr(&c->peer);
 
     if (p)
-        p->ops->answer(p, c, status, message);
+        p->ops->answer(p, status, message);
     else
         json_decref(message);
     call_free(c);
@@ -162,8 +171,9 @@ static void add_server_info(const struct call *c, json_t *result)
         meta = json_object();
         json_object_set_new(result, "_meta", meta);
     }
-    json_object_set_new(meta, META_SERVER,
-                        json_pack("{s:s, s:s}", "name", c->face->name, "version", RETORT_VERSION));
+    json_object_set_new(
+        meta, META_SERVER,
+        json_pack("{s:s, s:s}", "name", c->tool_set->name, "version", RETORT_VERSION));
 }
 
 void result_dress(const struct call *c, json_t *result)
@@ -186,19 +196,16 @@ void call_result_text(struct call *c, struct str result)
 {
     AUTO_FREE char *id = json_dumps(c->id, JSON_ENCODE_ANY | JSON_COMPACT);
     struct peer *p = c->peer;
-    struct buf out;
-    struct err e;
+    AUTO(buf_done) struct buf out = BUF(DUMP_MAX);
 
-    buf_init(&out, DUMP_MAX);
     if (c->task || !p || !p->ops->answer_text || !id ||
-        buf_printf(&out, &e, "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":", id) < 0 ||
-        buf_put(&out, result, &e) < 0 || buf_put(&out, STR("}"), &e) < 0) {
-        buf_done(&out);
+        buf_printf(&out, "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":", id) < 0 ||
+        buf_put(&out, result) < 0 || buf_put(&out, STR("}")) < 0) {
         call_result(c, json_loadb(result.p, result.n, 0, NULL));
         return;
     }
     c->peer = NULL;
-    p->ops->answer_text(p, c, out.p, out.n);
+    p->ops->answer_text(p, take_ptr(&out.p), out.n);
     call_free(c);
 }
 
@@ -216,7 +223,7 @@ void call_answer(struct call *c, json_t *result)
 {
     struct peer *p = take_ptr(&c->peer);
 
-    p->ops->answer(p, c, 200, dressed(c, result));
+    p->ops->answer(p, 200, dressed(c, result));
 }
 
 /* What a modern client is told by the status of HTTP, too. */
@@ -288,6 +295,26 @@ bool call_is_modern(const struct call *c)
     return c->client.version->era == ERA_MODERN;
 }
 
+bool call_has_structured(const struct call *c)
+{
+    return c->client.version->has & HAS_STRUCTURED;
+}
+
+bool call_is_local(const struct call *c)
+{
+    return c->mcp->stdio != NULL;
+}
+
+struct str call_arg(const struct call *c, const char *name)
+{
+    return json_view(json_object_get(json_object_get(c->params, "arguments"), name));
+}
+
+const char *call_conversation(const struct call *c)
+{
+    return c->conversation ? c->conversation->id : "";
+}
+
 bool call_can(const struct call *c, const char *capability)
 {
     const char *name = capability, *slash = strchr(capability, '/');
@@ -318,11 +345,80 @@ bool call_needs(struct call *c, const char *capability)
     return false;
 }
 
+/* --- the session a tool works in: named by the call, of the conversation, or new --- */
+
+void call_session_choose(struct call *c)
+{
+    const struct conversation *v = c->conversation;
+    struct str given = call_arg(c, "session_id");
+
+    snprintf(c->session, sizeof(c->session), "%s", v ? v->session : "");
+    if (given.n > 0 && !str_to_cstr(given, c->session, sizeof(c->session)))
+        snprintf(c->session, sizeof(c->session), "?"); /* too long to be the id of any session */
+    c->how = given.n > 0 ? RUN_NAMED : *c->session ? RUN_USUAL : v ? RUN_FIRST : RUN_NEW;
+}
+
+bool call_session_exists(struct call *c)
+{
+    call_session_choose(c);
+    if (!*c->session)
+        tool_fail(c,
+                  "session_id is needed here, as no code has been run yet in this conversation. "
+                  "run_code and write_file make a session and name it; list_sessions shows those "
+                  "there are.");
+    return *c->session;
+}
+
+void call_session_take(struct call *c, const char *session)
+{
+    struct conversation *v = c->conversation;
+
+    if (c->how == RUN_USUAL && strcmp(c->session, session) != 0)
+        c->how = RUN_REPLACED;
+    snprintf(c->session, sizeof(c->session), "%s", session);
+    if (v && c->how != RUN_NAMED)
+        snprintf(v->session, sizeof(v->session), "%s", session);
+}
+
+const char *call_session_note(const struct call *c)
+{
+    static const char *const notes[] = {
+        [RUN_NAMED] = "",
+        [RUN_USUAL] = "",
+        [RUN_FIRST] = " | new session, used when session_id is left out",
+        [RUN_REPLACED] = " | new session: the one before is gone, with its variables and files",
+        [RUN_NEW] = " | new session: pass this session_id to go on with its variables and files",
+    };
+
+    return notes[c->how];
+}
+
+void tool_refuse_session(struct call *c, const struct err *failed)
+{
+    struct conversation *v = c->conversation;
+    char shown[NAME_SHOWN];
+
+    if (failed->kind == ERR_BUSY)
+        tool_fail(c, "Not now: %s. Nothing was done; try again in %d s.", failed->text,
+                  failed->retry_s > 0 ? failed->retry_s : 1);
+    else if (failed->kind != ERR_MISSING)
+        tool_refuse(c, failed);
+    else {
+        if (v && strcmp(v->session, c->session) == 0)
+            v->session[0] = '\0';
+        tool_fail(c,
+                  "There is no session %s: it was closed, it expired with its files, or the id is "
+                  "wrong. Call run_code or write_file without session_id to get a new one; "
+                  "list_sessions shows those there are.",
+                  name_show(shown, str_of(c->session)));
+    }
+}
+
 /* --- what it says meanwhile --- */
 
 static void send(struct call *c, const char *method, json_t *params)
 {
-    c->peer->ops->send(c->peer, c, rpc_notification(method, params));
+    c->peer->ops->send(c->peer, rpc_notification(method, params));
 }
 
 #define SLOW_BYTES (256 * KiB) /* a client that has not read so much is not told of progress */

@@ -1,5 +1,5 @@
-/* Text cut to fit a model's reading: head and tail, never within a character. */
-#include "doors/mcp/mcp_int.h"
+/* Cuts text to a length that a model can read: head and tail, never within a character. */
+#include "doors/mcp/execution.h"
 
 #include <stdio.h>
 
@@ -15,6 +15,17 @@ size_t text_tail(struct str s, size_t most)
     while (from < s.n && ((unsigned char)s.p[from] & 0xc0) == 0x80)
         from++;
     return from;
+}
+
+struct str text_whole(struct str s, bool is_begin, bool is_end)
+{
+    size_t torn = 0;
+
+    while (!is_begin && torn < 3 && torn < s.n && ((unsigned char)s.p[torn] & 0xc0) == 0x80)
+        torn++;
+    s = str_from(s, torn);
+    s.n -= is_end ? 0 : utf8_torn(s);
+    return s;
 }
 
 size_t text_lines(struct str s)
@@ -78,24 +89,23 @@ bool text_clip(struct buf *b, struct str s, size_t most, const char *execution)
     size_t keep = most > MARKER_MAX ? most - MARKER_MAX : 0;
     size_t head, tail;
     struct str between;
-    struct err e;
 
     if (s.n <= most) {
-        (void)!buf_put(b, s, &e);
+        buf_put(b, s);
         return false;
     }
     head = text_head_lines(s, keep / 2);
     tail = line_start(s, text_tail(s, keep - keep / 2));
     between = (struct str){s.p + head, tail - head};
-    (void)!buf_put(b, (struct str){s.p, head}, &e);
+    buf_put(b, (struct str){s.p, head});
     if (head > 0 && s.p[head - 1] != '\n')
-        (void)!buf_put(b, STR("\n"), &e);
-    (void)!buf_printf(b, &e, "[... %zu bytes in %zu lines left out here", between.n,
-                      text_lines(between) + (tail > 0 && s.p[tail - 1] != '\n'));
+        buf_put(b, STR("\n"));
+    buf_printf(b, "[... %zu bytes in %zu lines left out here", between.n,
+               text_lines(between) + (tail > 0 && s.p[tail - 1] != '\n'));
     if (execution)
-        (void)!buf_printf(b, &e, ": get_execution with execution_id=%s and offset=%zu shows them",
-                          execution, head);
-    (void)!buf_put(b, STR(" ...]\n"), &e);
-    (void)!buf_put(b, (struct str){s.p + tail, s.n - tail}, &e);
+        buf_printf(b, ": get_execution with execution_id=%s and offset=%zu shows them", execution,
+                   head);
+    buf_put(b, STR(" ...]\n"));
+    buf_put(b, (struct str){s.p + tail, s.n - tail});
     return true;
 }

@@ -1,8 +1,8 @@
 /*
- * Completion: values for the arguments of prompts and for the variables of templates,
- * as the user types. Only what is the caller's own is offered.
+ * Completion: values for the arguments of prompts and for the variables of resource templates, as
+ * the user types. A caller is offered only its own sessions, executions and files.
  */
-#include "doors/mcp/mcp_int.h"
+#include "doors/mcp/resource.h"
 
 #include <stdlib.h>
 
@@ -15,7 +15,7 @@ struct completing {
     struct str typed;   /* borrowed from the call */
     json_t *values;     /* owned: array */
     size_t total;       /* of what fits, shown or not */
-    bool more;          /* there may be others that were not looked at */
+    bool failures;      /* only executions that failed */
 };
 
 /* --- the answer --- */
@@ -28,12 +28,18 @@ static void completing_free(void *p)
     free(g);
 }
 
-static void answer(struct completing *g)
+/* more: there may be others that were not looked at. */
+static void answer(struct completing *g, bool more, const struct err *failed)
 {
-    bool more = g->more || g->total > json_array_size(g->values);
-    json_t *v = json_pack("{s:O, s:b}", "values", g->values, "hasMore", more);
+    bool left_out = g->total > json_array_size(g->values);
+    json_t *v;
 
-    if (!g->more)
+    if (failed) {
+        call_fail(g->c, failed);
+        return;
+    }
+    v = json_pack("{s:O, s:b}", "values", g->values, "hasMore", more || left_out);
+    if (!more)
         json_object_set_new(v, "total", json_integer((json_int_t)g->total));
     call_result(g->c, json_pack("{s:o}", "completion", v));
 }
@@ -61,69 +67,37 @@ static void offer(struct completing *g, struct str value)
 
 static void from_list(struct completing *g, const char *values)
 {
-    while (*values) {
-        size_t n = strcspn(values, "|");
-        offer(g, (struct str){values, n});
-        values += n + (values[n] == '|');
-    }
-    answer(g);
+    struct str list = str_of(values), value;
+
+    while (str_next(&list, '|', &value))
+        offer(g, value);
+    answer(g, false, NULL);
 }
 
-static bool on_place(void *arg, const struct walk_place *place)
+static bool on_session_files(void *arg, const struct session_files *files)
 {
     struct completing *g = arg;
 
-    for (size_t i = 0; i < place->count; i++)
-        offer(g, place->files[i].path);
+    for (size_t i = 0; i < files->count; i++)
+        offer(g, files->list[i].path);
     return g->total < VALUES_MAX;
 }
 
-static void on_walked(void *arg, const struct walk_end *end, const struct err *failed)
+static void on_files_end(void *arg, const struct session_files_cursor *end,
+                         const struct err *failed)
 {
-    struct completing *g = arg;
-
-    if (failed) {
-        call_fail(g->c, failed);
-        return;
-    }
-    g->more = *end->session != '\0';
-    answer(g);
+    answer(arg, *end->session != '\0', failed);
 }
 
 static void on_execs(void *arg, const struct exec_info *infos, size_t count, bool more,
-                     const struct err *failed, bool all)
+                     const struct err *failed)
 {
     struct completing *g = arg;
 
-    if (failed) {
-        call_fail(g->c, failed);
-        return;
-    }
     for (size_t i = 0; i < count; i++)
-        if (all || (infos[i].row->ended_ms && strcmp(infos[i].row->status, "ok") != 0))
+        if (!g->failures || (infos[i].row->ended_ms && strcmp(infos[i].row->status, "ok") != 0))
             offer(g, str_of(infos[i].row->id));
-    g->more = more;
-    answer(g);
-}
-
-static void on_failures(void *arg, const struct exec_info *infos, size_t count, bool more,
-                        const struct err *failed)
-{
-    on_execs(arg, infos, count, more, failed, false);
-}
-
-static void on_all_execs(void *arg, const struct exec_info *infos, size_t count, bool more,
-                         const struct err *failed)
-{
-    on_execs(arg, infos, count, more, failed, true);
-}
-
-static void list_execs(struct completing *g, execs_fn *fn)
-{
-    struct exec_filter filter = {.tenant = g->c->caller.tenant};
-
-    service_exec_list(g->sv, &g->c->caller, &filter, (struct page){.limit = VALUES_MAX}, false, fn,
-                      g);
+    answer(g, more, failed);
 }
 
 static void on_sessions(void *arg, const struct session_info *infos, size_t count, bool more,
@@ -131,14 +105,9 @@ static void on_sessions(void *arg, const struct session_info *infos, size_t coun
 {
     struct completing *g = arg;
 
-    if (failed) {
-        call_fail(g->c, failed);
-        return;
-    }
     for (size_t i = 0; i < count; i++)
         offer(g, str_of(infos[i].row->id));
-    g->more = more;
-    answer(g);
+    answer(g, more, failed);
 }
 
 /* A session that is not the caller's has no files to offer, which is no error. */
@@ -147,31 +116,30 @@ static void on_files(void *arg, const struct space_file *files, size_t count,
 {
     struct completing *g = arg;
 
-    if (failed && failed->kind == ERR_HOST) {
-        call_fail(g->c, failed);
-        return;
-    }
     for (size_t i = 0; !failed && i < count && g->total < VALUES_MAX; i++)
         offer(g, files[i].path);
-    g->more = g->total == VALUES_MAX;
-    answer(g);
+    answer(g, g->total == VALUES_MAX, failed && failed->kind == ERR_HOST ? failed : NULL);
 }
 
 /* --- what is to be completed --- */
 
 static void for_files(struct completing *g)
 {
-    walk_files(g->c, g->sv, NULL, on_place, on_walked, g);
-}
-
-static void for_failures(struct completing *g)
-{
-    list_execs(g, on_failures);
+    session_files_each(g->c, g->sv, NULL, on_session_files, on_files_end, g);
 }
 
 static void for_execution(struct completing *g)
 {
-    list_execs(g, on_all_execs);
+    const struct exec_filter filter = {.tenant = g->c->caller.tenant};
+
+    service_exec_list(g->sv, &g->c->caller, &filter, (struct page){.limit = VALUES_MAX}, false,
+                      on_execs, g);
+}
+
+static void for_failures(struct completing *g)
+{
+    g->failures = true;
+    for_execution(g);
 }
 
 static void for_session(struct completing *g)
@@ -212,7 +180,7 @@ static void start(struct completing *g, const char *ref, struct str argument)
             sources[i].start(g);
             return;
         }
-    answer(g);
+    answer(g, false, NULL);
 }
 
 /* What a prompt says of the values of its argument: NULL when there is no such prompt. */
@@ -244,7 +212,7 @@ void handle_complete(struct call *c)
     const char *subject = subject_of(ref, argument, is_prompt);
     struct completing *g;
 
-    if (c->face->more && c->face->more->complete(c, ref))
+    if (c->tool_set->more && c->tool_set->more->complete(c, ref))
         return;
     if (!argument.p || !typed.p || typed.n > TYPED_MAX) {
         call_error(c, RPC_PARAMS, NULL,

@@ -1,157 +1,93 @@
 /*
- * Conversations: what a client of the legacy era, or one on standard input, expects to be
- * kept.
+ * Conversations: what a client of the legacy era, or one on standard input, expects to be kept.
  *
- * Those over HTTP are many, and their clients seldom say goodbye. They are found by the
- * hash of their id, which is random, so no stranger can choose it. Each tenant has a
- * number of them, ordered by their last use: the one unused for longest makes room for a
- * new one, and all end after a while. Their clients are told "no such session" then, and
- * begin again by themselves.
+ * Over HTTP there are many, and few clients end theirs. A conversation is found by the hash of its
+ * id, which is random, so no stranger can choose it. All are in a list by their last use. A tenant
+ * that has as many as it may loses the one that was unused for longest; all end after IDLE_MS. The
+ * client is told "no such session" then, and begins again by itself.
  */
-#include "doors/mcp/mcp_int.h"
+#include "doors/mcp/transport.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #define BUCKETS  4096
 #define SWEEP_MS 60000
 
-/* The conversations of one tenant. */
-struct crowd {
-    struct crowd *next;
-    char tenant[sizeof(((struct caller *)0)->tenant)];
-    size_t count;
-    struct conversation *newest, *oldest; /* by their last use */
-};
-
-/* Who is there. */
-struct roll {
+struct conversation_index {
     struct conversation *by_id[BUCKETS];
-    struct crowd *crowds;
-    struct timer *sweep;
+    struct timer *sweep; /* owned */
 };
 
 /* --- by id --- */
 
-/* FNV-1a. */
-static struct conversation **bucket(struct roll *roll, struct str id)
+/* Where a conversation of this id stands, or would stand. FNV-1a. */
+static struct conversation **find(struct conversation_index *index, struct str id)
 {
+    struct conversation **at;
     uint32_t h = 2166136261u;
 
     for (size_t i = 0; i < id.n; i++)
         h = (h ^ (unsigned char)id.p[i]) * 16777619u;
-    return &roll->by_id[h % BUCKETS];
-}
-
-static void id_put(struct roll *roll, struct conversation *v)
-{
-    struct conversation **at = bucket(roll, str_of(v->id));
-
-    v->beside = *at;
-    *at = v;
-}
-
-static void id_remove(struct roll *roll, const struct conversation *v)
-{
-    struct conversation **at = bucket(roll, str_of(v->id));
-
-    while (*at != v)
+    for (at = &index->by_id[h % BUCKETS]; *at && !str_is(id, (*at)->id);)
         at = &(*at)->beside;
-    *at = v->beside;
+    return at;
 }
 
-/* --- by tenant --- */
+/* --- by last use --- */
 
-static struct crowd *crowd_of(struct roll *roll, const char *tenant)
+static void list_remove(struct conversation *v)
 {
-    struct crowd *c = roll->crowds;
-
-    while (c && strcmp(c->tenant, tenant) != 0)
-        c = c->next;
-    if (c)
-        return c;
-    c = mem_zalloc(sizeof(*c));
-    snprintf(c->tenant, sizeof(c->tenant), "%s", tenant);
-    c->next = roll->crowds;
-    roll->crowds = c;
-    return c;
+    *(v->prev ? &v->prev->next : &v->mcp->conversations) = v->next;
+    *(v->next ? &v->next->prev : &v->mcp->oldest) = v->prev;
 }
 
-static void crowd_free(struct roll *roll, struct crowd *c)
+static void list_add(struct conversation *v)
 {
-    struct crowd **at = &roll->crowds;
+    struct mcp *m = v->mcp;
 
-    while (*at != c)
-        at = &(*at)->next;
-    *at = c->next;
-    free(c);
-}
-
-static void crowd_leave(struct conversation *v)
-{
-    struct crowd *c = v->crowd;
-
-    *(v->newer ? &v->newer->older : &c->newest) = v->older;
-    *(v->older ? &v->older->newer : &c->oldest) = v->newer;
-    c->count--;
-}
-
-static void crowd_enter(struct conversation *v)
-{
-    struct crowd *c = v->crowd;
-
-    v->newer = NULL;
-    v->older = c->newest;
-    *(c->newest ? &c->newest->newer : &c->oldest) = v;
-    c->newest = v;
-    c->count++;
-}
-
-static void touch(struct conversation *v)
-{
     v->used_us = time_mono_us();
-    crowd_leave(v);
-    crowd_enter(v);
+    v->prev = NULL;
+    v->next = m->conversations;
+    *(v->next ? &v->next->prev : &m->oldest) = v;
+    m->conversations = v;
 }
-
-/* --- those nobody uses --- */
 
 static bool is_idle(const struct conversation *v)
 {
     return v->streams && !v->calls && !streams_are_open(v->streams);
 }
 
-/* False when all of them are in use. */
-static bool make_room(struct crowd *c)
+/* False: there are as many as may be, and all of this tenant's are in use. */
+static bool make_room(struct mcp *m, const char *tenant)
 {
-    for (struct conversation *v = c->oldest; v; v = v->newer)
-        if (is_idle(v)) {
-            conversation_free(v);
-            return true;
-        }
-    return false;
-}
+    struct conversation *idle = NULL;
+    size_t count = 0;
 
-static void sweep(struct crowd *c, int64_t before_us)
-{
-    for (struct conversation *v = c->oldest, *newer; v && v->used_us < before_us; v = newer) {
-        newer = v->newer;
-        if (!is_idle(v))
-            touch(v);
-        else
-            conversation_free(v);
-    }
+    if (m->conversation_count < TENANT_CONVERSATIONS)
+        return true;
+    for (struct conversation *v = m->conversations; v; v = v->next)
+        if (strcmp(v->owner.tenant, tenant) == 0) {
+            count++;
+            idle = is_idle(v) ? v : idle;
+        }
+    if (count < TENANT_CONVERSATIONS && m->conversation_count < CONVERSATION_MAX)
+        return true;
+    conversation_free(idle);
+    return idle;
 }
 
 void conversations_sweep(struct mcp *m)
 {
     int64_t before_us = time_mono_us() - (int64_t)IDLE_MS * 1000;
 
-    for (struct crowd *c = m->roll->crowds, *next; c; c = next) {
-        next = c->next;
-        sweep(c, before_us);
-        if (c->count == 0)
-            crowd_free(m->roll, c);
+    for (struct conversation *v = m->oldest, *newer; v && v->used_us < before_us; v = newer) {
+        newer = v->prev;
+        if (is_idle(v)) {
+            conversation_free(v);
+        } else {
+            list_remove(v);
+            list_add(v);
+        }
     }
     streams_expire(m);
 }
@@ -161,67 +97,55 @@ static void on_sweep(void *arg)
     struct mcp *m = arg;
 
     conversations_sweep(m);
-    timer_set(m->roll->sweep, SWEEP_MS);
+    timer_set(m->index->sweep, SWEEP_MS);
 }
 
 /* --- life --- */
 
-static struct roll *roll_of(struct mcp *m)
+static struct conversation_index *index_of(struct mcp *m)
 {
-    if (m->roll)
-        return m->roll;
-    m->roll = mem_zalloc(sizeof(*m->roll));
-    m->roll->sweep = timer_new(m->config.loop, on_sweep, m);
-    timer_set(m->roll->sweep, SWEEP_MS);
-    return m->roll;
+    if (m->index)
+        return m->index;
+    m->index = mem_zalloc(sizeof(*m->index));
+    m->index->sweep = timer_new(m->config.loop, on_sweep, m);
+    timer_set(m->index->sweep, SWEEP_MS);
+    return m->index;
 }
 
-void roll_free(struct mcp *m)
+void conversations_free(struct mcp *m)
 {
-    struct roll *roll = take_ptr(&m->roll);
-
-    if (!roll)
-        return;
-    while (roll->crowds)
-        crowd_free(roll, roll->crowds);
-    timer_free(roll->sweep);
-    free(roll);
+    while (m->conversations)
+        conversation_free(m->conversations);
+    if (m->index)
+        timer_free(m->index->sweep);
+    free(take_ptr(&m->index));
     free(take_ptr(&m->kept));
 }
 
 struct conversation *conversation_new(struct mcp *m, const struct caller *owner)
 {
-    struct crowd *c = crowd_of(roll_of(m), owner->tenant);
     struct conversation *v;
 
-    if ((c->count >= CROWD_MAX || m->conversation_count >= CONVERSATION_MAX) && !make_room(c))
+    if (!make_room(m, owner->tenant))
         return NULL;
     v = mem_zalloc(sizeof(*v));
-    *v = (struct conversation){.mcp = m, .next = m->conversations, .link = &m->conversations};
+    *v = (struct conversation){.mcp = m, .owner = *owner, .client.log_level = -1};
     id_make(v->id, "mcp_");
-    v->owner = *owner;
-    v->client.log_level = -1;
-    v->used_us = time_mono_us();
-    if (v->next)
-        v->next->link = &v->next;
-    m->conversations = v;
+    *find(index_of(m), str_of(v->id)) = v;
+    list_add(v);
     m->conversation_count++;
-    v->crowd = c;
-    crowd_enter(v);
-    id_put(m->roll, v);
     return v;
 }
 
-/* One of another tenant, or of another key, is none: an id is no key. */
+/* An id is no key: the conversation of another tenant or another key is not found. */
 struct conversation *conversation_find(struct mcp *m, struct str id, const struct caller *who)
 {
-    struct conversation *v = m->roll ? *bucket(m->roll, id) : NULL;
+    struct conversation *v = m->index ? *find(m->index, id) : NULL;
 
-    while (v && !str_is(id, v->id))
-        v = v->beside;
     if (!v || strcmp(v->owner.tenant, who->tenant) != 0 || strcmp(v->owner.key, who->key) != 0)
         return NULL;
-    touch(v);
+    list_remove(v);
+    list_add(v);
     return v;
 }
 
@@ -240,11 +164,8 @@ void conversation_free(struct conversation *v)
     while (v->calls)
         call_cancel(v->calls);
     streams_free(v->streams);
-    crowd_leave(v);
-    id_remove(v->mcp->roll, v);
-    *v->link = v->next;
-    if (v->next)
-        v->next->link = v->link;
+    list_remove(v);
+    *find(v->mcp->index, str_of(v->id)) = v->beside;
     v->mcp->conversation_count--;
     client_done(&v->client);
     json_decref(v->watched);

@@ -1,14 +1,15 @@
 /*
- * From a message to its handler: the methods of both eras are one table. Transports
- * have read the message, and checked what is theirs to check.
+ * From a message to its handler: one table has the methods of both eras. The transport has read the
+ * message and checked its headers.
  */
-#include "doors/mcp/mcp_int.h"
+#include "doors/mcp/resource.h"
+#include "doors/mcp/transport.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/random.h>
 
-/* --- messages --- */
+/* --- messages that go out --- */
 
 /* A result that could not be made (jansson refuses what is not UTF-8) is an error of ours, and not
  * silence. */
@@ -34,6 +35,13 @@ json_t *rpc_error(const json_t *id, int code, const char *message, json_t *data)
     return v;
 }
 
+json_t *rpc_bad_version(const json_t *id, struct str requested)
+{
+    return rpc_error(
+        id, RPC_VERSION, "this version of the protocol is not served",
+        json_pack("{s:o, s:o}", "supported", versions_list(), "requested", record_text(requested)));
+}
+
 json_t *rpc_notification(const char *method, json_t *params)
 {
     return json_pack("{s:s, s:s, s:o}", "jsonrpc", "2.0", "method", method, "params", params);
@@ -42,7 +50,7 @@ json_t *rpc_notification(const char *method, json_t *params)
 /* --- how it begins --- */
 
 /* {"listChanged": true}, where lists change. */
-static json_t *family(const struct face *f, enum change what)
+static json_t *family(const struct tool_set *f, enum change what)
 {
     json_t *v = json_object();
 
@@ -51,35 +59,35 @@ static json_t *family(const struct face *f, enum change what)
     return v;
 }
 
-static json_t *extensions(const struct face *f)
+static json_t *extensions(const struct tool_set *f)
 {
     json_t *v = json_object();
 
-    if (f->has & FACE_TASKS)
+    if (f->offers & OFFERS_TASKS)
         json_object_set_new(v, EXT_TASKS, json_object());
-    if (f->has & FACE_SKILLS)
+    if (f->offers & OFFERS_SKILLS)
         json_object_set_new(v, EXT_SKILLS, json_pack("{s:b}", "directoryRead", true));
-    if (f->has & FACE_UI)
+    if (f->offers & OFFERS_UI)
         json_object_set_new(v, EXT_UI, json_pack("{s:[s]}", "mimeTypes", MIME_UI));
     return v;
 }
 
 static json_t *capabilities(const struct call *c)
 {
-    const struct face *f = c->face;
+    const struct tool_set *f = c->tool_set;
     json_t *v = json_pack("{s:o}", "tools", family(f, CHANGE_TOOLS));
 
-    if (f->has & FACE_PROMPTS)
+    if (f->offers & OFFERS_PROMPTS)
         json_object_set_new(v, "prompts", family(f, CHANGE_PROMPTS));
-    if (f->has & FACE_RESOURCES) {
+    if (f->offers & OFFERS_RESOURCES) {
         json_t *resources = family(f, CHANGE_RESOURCES);
         if (f->changes & IN(CHANGE_RESOURCE))
             json_object_set_new(resources, "subscribe", json_true());
         json_object_set_new(v, "resources", resources);
     }
-    if ((f->has & FACE_COMPLETIONS) && (c->client.version->has & HAS_ANNOTATIONS))
+    if ((f->offers & OFFERS_COMPLETIONS) && (c->client.version->has & HAS_ANNOTATIONS))
         json_object_set_new(v, "completions", json_object());
-    if (f->has & FACE_LOGGING)
+    if (f->offers & OFFERS_LOGGING)
         json_object_set_new(v, "logging", json_object());
     if (call_is_modern(c))
         json_object_set_new(v, "extensions", extensions(f));
@@ -88,10 +96,10 @@ static json_t *capabilities(const struct call *c)
 
 static json_t *server_info(const struct call *c)
 {
-    json_t *v = json_pack("{s:s, s:s}", "name", c->face->name, "version", RETORT_VERSION);
+    json_t *v = json_pack("{s:s, s:s}", "name", c->tool_set->name, "version", RETORT_VERSION);
 
     if (c->client.version->has & HAS_STRUCTURED)
-        json_object_set_new(v, "title", json_string(c->face->title));
+        json_object_set_new(v, "title", json_string(c->tool_set->title));
     return v;
 }
 
@@ -111,14 +119,14 @@ static void handle_initialize(struct call *c)
     snprintf(known->name, sizeof(known->name), "%.*s", (int)name.n, name.p ? name.p : "");
     call_result(c, json_pack("{s:s, s:o, s:o, s:s}", "protocolVersion", c->client.version->name,
                              "capabilities", capabilities(c), "serverInfo", server_info(c),
-                             "instructions", c->face->instructions));
+                             "instructions", c->tool_set->instructions));
 }
 
 static void handle_discover(struct call *c)
 {
     call_result(c, json_pack("{s:o, s:o, s:s, s:i, s:s}", "supportedVersions", versions_list(),
-                             "capabilities", capabilities(c), "instructions", c->face->instructions,
-                             "ttlMs", 3600000, "cacheScope", "public"));
+                             "capabilities", capabilities(c), "instructions",
+                             c->tool_set->instructions, "ttlMs", 3600000, "cacheScope", "public"));
 }
 
 static void handle_ping(struct call *c)
@@ -147,28 +155,28 @@ static void handle_set_level(struct call *c)
 #define MODERN IN(ERA_MODERN)
 
 static const struct method methods[] = {
-    {"initialize",               LEGACY,          NULL,     false, 0,                handle_initialize    },
-    {"server/discover",          MODERN,          NULL,     false, 0,                handle_discover      },
-    {"ping",                     LEGACY,          NULL,     false, 0,                handle_ping          },
-    {"logging/setLevel",         LEGACY,          NULL,     false, FACE_LOGGING,     handle_set_level     },
-    {"tools/list",               LEGACY | MODERN, NULL,     false, 0,                handle_tools_list    },
-    {"tools/call",               LEGACY | MODERN, "name",   true,  0,                handle_tools_call    },
-    {"tasks/get",                MODERN,          "taskId", false, FACE_TASKS,       handle_tasks_get     },
-    {"tasks/update",             MODERN,          "taskId", false, FACE_TASKS,       handle_tasks_update  },
-    {"tasks/cancel",             MODERN,          "taskId", false, FACE_TASKS,       handle_tasks_cancel  },
-    {"subscriptions/listen",     MODERN,          NULL,     false, 0,                handle_listen        },
-    {"resources/list",           LEGACY | MODERN, NULL,     false, FACE_RESOURCES,   handle_resources_list},
-    {"resources/templates/list", LEGACY | MODERN, NULL,     false, FACE_RESOURCES,
-     handle_resources_templates                                                                           },
-    {"resources/read",           LEGACY | MODERN, "uri",    true,  FACE_RESOURCES,   handle_resources_read},
-    {"resources/directory/read", MODERN,          NULL,     false, FACE_SKILLS,      handle_directory_read},
-    {"skills/list",              MODERN,          NULL,     false, FACE_SKILLS,      handle_skills_list   },
-    {"skills/get",               MODERN,          NULL,     false, FACE_SKILLS,      handle_skills_get    },
-    {"prompts/list",             LEGACY | MODERN, NULL,     false, FACE_PROMPTS,     handle_prompts_list  },
-    {"prompts/get",              LEGACY | MODERN, "name",   true,  FACE_PROMPTS,     handle_prompts_get   },
-    {"completion/complete",      LEGACY | MODERN, NULL,     false, FACE_COMPLETIONS, handle_complete      },
-    {"resources/subscribe",      LEGACY,          NULL,     false, FACE_RESOURCES,   handle_subscribe     },
-    {"resources/unsubscribe",    LEGACY,          NULL,     false, FACE_RESOURCES,   handle_unsubscribe   },
+    {"initialize",               LEGACY,          NULL,     false, 0,                  handle_initialize    },
+    {"server/discover",          MODERN,          NULL,     false, 0,                  handle_discover      },
+    {"ping",                     LEGACY,          NULL,     false, 0,                  handle_ping          },
+    {"logging/setLevel",         LEGACY,          NULL,     false, OFFERS_LOGGING,     handle_set_level     },
+    {"tools/list",               LEGACY | MODERN, NULL,     false, 0,                  handle_tools_list    },
+    {"tools/call",               LEGACY | MODERN, "name",   true,  0,                  handle_tools_call    },
+    {"tasks/get",                MODERN,          "taskId", false, OFFERS_TASKS,       handle_tasks_get     },
+    {"tasks/update",             MODERN,          "taskId", false, OFFERS_TASKS,       handle_tasks_update  },
+    {"tasks/cancel",             MODERN,          "taskId", false, OFFERS_TASKS,       handle_tasks_cancel  },
+    {"subscriptions/listen",     MODERN,          NULL,     false, 0,                  handle_listen        },
+    {"resources/list",           LEGACY | MODERN, NULL,     false, OFFERS_RESOURCES,   handle_resources_list},
+    {"resources/templates/list", LEGACY | MODERN, NULL,     false, OFFERS_RESOURCES,
+     handle_resources_templates                                                                             },
+    {"resources/read",           LEGACY | MODERN, "uri",    true,  OFFERS_RESOURCES,   handle_resources_read},
+    {"resources/directory/read", MODERN,          NULL,     false, OFFERS_SKILLS,      handle_directory_read},
+    {"skills/list",              MODERN,          NULL,     false, OFFERS_SKILLS,      handle_skills_list   },
+    {"skills/get",               MODERN,          NULL,     false, OFFERS_SKILLS,      handle_skills_get    },
+    {"prompts/list",             LEGACY | MODERN, NULL,     false, OFFERS_PROMPTS,     handle_prompts_list  },
+    {"prompts/get",              LEGACY | MODERN, "name",   true,  OFFERS_PROMPTS,     handle_prompts_get   },
+    {"completion/complete",      LEGACY | MODERN, NULL,     false, OFFERS_COMPLETIONS, handle_complete      },
+    {"resources/subscribe",      LEGACY,          NULL,     false, OFFERS_RESOURCES,   handle_subscribe     },
+    {"resources/unsubscribe",    LEGACY,          NULL,     false, OFFERS_RESOURCES,   handle_unsubscribe   },
 };
 
 const struct method *method_find(const struct mcp *m, struct str name, enum era era)
@@ -193,7 +201,7 @@ void core_serve(struct call *c, struct str name)
     const struct method *m = method_find(c->mcp, name, c->client.version->era);
     char shown[NAME_SHOWN];
 
-    if (!m || (m->needs & ~c->face->has)) {
+    if (!m || (m->needs & ~c->tool_set->offers)) {
         call_error(c, RPC_NO_METHOD, NULL, "there is no method %s", name_show(shown, name));
         return;
     }
@@ -204,15 +212,27 @@ void core_serve(struct call *c, struct str name)
         m->handle(c);
 }
 
-void core_notified(struct conversation *v, struct str method, json_t *params)
+static void take_notification(struct conversation *v, const json_t *message)
 {
+    const json_t *params = json_object_get(message, "params");
     struct call *c;
 
-    if (!v || !str_is(method, "notifications/cancelled"))
+    if (!str_is(json_view(json_object_get(message, "method")), "notifications/cancelled"))
         return;
     c = conversation_call(v, json_object_get(params, "requestId"));
     if (c && c->method && strcmp(c->method, "initialize") != 0)
         call_cancel(c);
+}
+
+enum message_kind core_take(struct conversation *v, const json_t *message, const char **ret_why)
+{
+    enum message_kind kind = message_kind(message, ret_why);
+
+    if (kind == MESSAGE_NOTIFICATION)
+        take_notification(v, message);
+    else if (kind == MESSAGE_RESPONSE)
+        conversation_answer(v, message);
+    return kind;
 }
 
 /* --- the room itself --- */
@@ -236,16 +256,11 @@ struct mcp *mcp_new(const struct mcp_config *config)
     m->config = *config;
     if (m->config.answer_ms == 0)
         m->config.answer_ms = ANSWER_MS;
-    m->own = face_native;
-    m->own.thinks = config->thinks;
-    m->own.ctx = config->thinks_ctx;
+    m->own = tool_set_native;
+    m->own.agent_tool = config->agent_tool;
+    m->own.ctx = config->agent_tool_ctx;
     m->own.has_model = config->has_model;
-    m->face = config->face ? config->face : &m->own;
-    if (config->fixtures) {
-        m->own.more = &fixtures;
-        m->own.has |= FACE_LOGGING;
-        m->own.changes |= IN(CHANGE_TOOLS) | IN(CHANGE_PROMPTS);
-    }
+    m->tool_set = config->tool_set ? config->tool_set : &m->own;
     secret_make(m->config.secret);
     return m;
 }
@@ -277,9 +292,7 @@ void mcp_free(struct mcp *m)
     mcp_drain(m);
     mcp_unfollow(m);
     tasks_free(m);
-    while (m->conversations)
-        conversation_free(m->conversations);
-    roll_free(m);
+    conversations_free(m);
     m->freed = true;
     m->call_count++; /* the last of these must not free what is being gone through */
     for (struct call *c = m->calls, *next; c; c = next) {

@@ -1,9 +1,10 @@
 /*
- * The images of a result. A client may refuse a whole conversation for one image it cannot
- * take, so each is looked at and counted; what cannot be shown as it is, is shown as the
- * preview that the guest has made of it, or told of. Originals are on record.
+ * The images of a result. Some clients end a whole conversation over one image they cannot take, so
+ * each image is checked and counted. An image that cannot be sent is replaced by the preview that
+ * the guest has made, or by a line of text. The original stays on record.
  */
-#include "doors/mcp/mcp_int.h"
+#include "doors/mcp/execution.h"
+#include "doors/mcp/resource.h"
 
 const char *figure_put(json_t *items, size_t *sum, struct str base64)
 {
@@ -34,62 +35,57 @@ static void put_size(struct buf *b, struct str base64)
 {
     char head[96];
     struct picture p;
-    struct err e;
     size_t n;
 
     if (base64.n >= 128 && base64_decode((struct str){base64.p, 128}, head, &n) &&
         picture_look((struct str){head, n}, &p) && p.width > 0)
-        (void)!buf_printf(b, &e, ", %u x %u", p.width, p.height);
+        buf_printf(b, ", %u x %u", p.width, p.height);
 }
 
-static const char *show(struct figures *f, const json_t *ev, const json_t *image, bool *ret_small)
+static const char *show(struct figures *f, const struct event_reader *at, bool *ret_small)
 {
-    const char *mime, *why;
-    const json_t *preview = event_preview(ev, &mime);
+    const char *why;
 
     *ret_small = false;
     if (f->only ? f->seen != f->only : f->shown >= PICTURES_MAX)
         return f->only ? "" : "an answer shows 4 at most";
-    why = figure_put(f->items, &f->sum, json_view(image));
-    if (!why || !preview)
+    why = figure_put(f->items, &f->sum, json_view(at->image));
+    if (!why || !at->preview)
         return why;
     *ret_small = true;
-    return figure_put(f->items, &f->sum, json_view(preview)) ? why : NULL;
+    return figure_put(f->items, &f->sum, json_view(at->preview)) ? why : NULL;
 }
 
 /* Where it is to be had, for who cannot follow links, too. */
 static void put_where(struct figures *f, struct buf *b, bool by_tool)
 {
     char uri[URI_MAX];
-    struct err e;
 
     uri_of_image(uri, str_of(f->execution), f->seen);
     if (by_tool)
-        (void)!buf_printf(b, &e, "; get_execution with execution_id=%s and image=%zu shows it",
-                          f->execution, f->seen);
+        buf_printf(b, "; get_execution with execution_id=%s and image=%zu shows it", f->execution,
+                   f->seen);
     else
-        (void)!buf_printf(b, &e, "; the original is %s", uri);
+        buf_printf(b, "; the original is %s", uri);
 }
 
-void figures_add(struct figures *f, const json_t *ev, struct buf *text)
+void figures_add(struct figures *f, const struct event_reader *at, struct buf *text)
 {
-    const char *mime, *why;
-    const json_t *image = event_image(ev, &mime);
+    const char *why;
     bool is_small, is_one_too_many = !f->only && f->shown >= PICTURES_MAX;
-    struct err e;
 
     f->seen++;
-    why = show(f, ev, image, &is_small);
+    why = show(f, at, &is_small);
     f->shown += !why;
     if (why && !*why)
         return;
-    (void)!buf_printf(text, &e, "image %zu: %s", f->seen, mime);
-    put_size(text, json_view(image));
+    buf_printf(text, "image %zu: %s", f->seen, at->mime);
+    put_size(text, json_view(at->image));
     if (why)
-        (void)!buf_printf(text, &e, ", not shown: %s", why);
+        buf_printf(text, ", not shown: %s", why);
     else if (is_small)
-        (void)!buf_put(text, STR(", shown smaller"), &e);
+        buf_put(text, STR(", shown smaller"));
     if (why || is_small)
         put_where(f, text, is_one_too_many);
-    (void)!buf_put(text, STR("\n"), &e);
+    buf_put(text, STR("\n"));
 }

@@ -1,16 +1,17 @@
 /*
- * Streamable HTTP: one address, in both eras.
+ * Streamable HTTP, in both eras, at one path.
  *
- * Theory of operation: the body decides which era a POST is of, and the headers are
- * held against it; all that can be refused with a status of HTTP is refused before a
- * handler runs. post.c is the answer, streams.c what is said beside it. GET and DELETE
- * are of the legacy era: the stream of a conversation, and its end.
+ * The body of a POST decides its era, and the headers are checked against the body. Everything that
+ * has an HTTP status of its own is refused before a handler runs. streams.c writes the events
+ * beside the answer. GET and DELETE are legacy: they open the stream of a conversation and end the
+ * conversation.
  */
-#include "doors/mcp/mcp_int.h"
+#include "doors/mcp/transport.h"
 
 #include <stdlib.h>
 
 #define LARGE_BODY (256 * KiB) /* is parsed by a worker */
+#define LATE_MS    2000        /* without an answer: proxies want to see something, clients an id */
 
 /* --- refusals --- */
 
@@ -21,14 +22,14 @@ static void refuse(struct request *r, int status, const json_t *id, int code, co
 
 static struct str header(void *request, const char *name)
 {
-    return header_trim(request_header(request, name));
+    return str_trim(request_header(request, name));
 }
 
 /* --- which era --- */
 
 static bool is_modern_name(struct str version)
 {
-    const struct version *v = version_find(version);
+    const struct protocol_version *v = version_find(version);
 
     return v && v->era == ERA_MODERN;
 }
@@ -79,10 +80,7 @@ static bool check_version(struct modern *m)
     m->client->version = version_find(version);
     if (is_modern_name(version))
         return true;
-    answer_json(m->r, 400,
-                rpc_error(m->id, RPC_VERSION, "this version of the protocol is not served",
-                          json_pack("{s:o, s:o}", "supported", versions_list(), "requested",
-                                    record_text(version))));
+    answer_json(m->r, 400, rpc_bad_version(m->id, version));
     return false;
 }
 
@@ -101,10 +99,10 @@ static bool check_name(struct modern *m, const struct method *method)
     return (v && header_says(name, v)) || differ(m, "Mcp-Name and the name in params differ");
 }
 
-static bool check_params(struct modern *m, const struct face *face)
+static bool check_params(struct modern *m, const struct tool_set *tool_set)
 {
     const struct tool *t = str_is(m->method, "tools/call")
-                               ? tool_find(face, json_view(json_object_get(m->params, "name")))
+                               ? tool_find(tool_set, json_view(json_object_get(m->params, "name")))
                                : NULL;
     const char *why =
         t ? headers_differ(t, json_object_get(m->params, "arguments"), header, m->r) : NULL;
@@ -128,7 +126,8 @@ static bool check_modern(struct request *r, const json_t *message, struct client
     ret->log_level = log_level_find(json_view(json_object_get(m.meta, META_LOG)));
     if (!str_eq(header(r, "mcp-method"), m.method))
         return differ(&m, "Mcp-Method is missing, or not the method of the body");
-    return check_name(&m, method_find(mcp, m.method, ERA_MODERN)) && check_params(&m, mcp->face);
+    return check_name(&m, method_find(mcp, m.method, ERA_MODERN)) &&
+           check_params(&m, mcp->tool_set);
 }
 
 /* --- legacy --- */
@@ -138,7 +137,7 @@ static struct conversation *begin(struct request *r, const json_t *message, stru
     const json_t *id = json_object_get(message, "id");
     const json_t *params = json_object_get(message, "params");
     struct str asked = json_view(json_object_get(params, "protocolVersion"));
-    const struct version *v = version_find(asked);
+    const struct protocol_version *v = version_find(asked);
     struct conversation *made;
 
     if (is_modern_name(header(r, "mcp-protocol-version"))) {
@@ -168,7 +167,7 @@ static struct conversation *resume(struct request *r, const json_t *id)
 {
     struct str session = header(r, "mcp-session-id");
     struct str version = header(r, "mcp-protocol-version");
-    const struct version *known = version_find(version);
+    const struct protocol_version *known = version_find(version);
     struct conversation *v;
 
     if (!session.n) {
@@ -187,6 +186,164 @@ static struct conversation *resume(struct request *r, const json_t *id)
     return v;
 }
 
+/*
+ * --- the answer of one POST ---
+ *
+ * JSON, unless a message has to be sent before the call ends or the call takes longer than LATE_MS.
+ * Then it is a stream of events, and the response is the last of them.
+ *
+ * Modern: a client that disconnects cancels its call. Legacy: the call goes on, and a client that
+ * has seen the id of an event can reconnect for the rest.
+ */
+
+struct post_peer {
+    struct peer peer;
+    struct streams *streams; /* borrowed; NULL: modern */
+    struct request *request; /* held; NULL when the stream has it, or it has gone */
+    struct sse_stream *sse;  /* owned; NULL: nothing was said yet */
+    struct call *call;       /* borrowed; cancelled when a modern client goes */
+    struct timer *timer;     /* owned, or NULL */
+    bool plain;              /* the client reads no streams */
+    bool primed;
+};
+
+#define POST(p) ((struct post_peer *)(void *)((char *)(p)-offsetof(struct post_peer, peer)))
+
+static void post_free(struct post_peer *t)
+{
+    timer_free(t->timer);
+    free(t);
+}
+
+static void open_stream(struct post_peer *t)
+{
+    t->sse = sse_new(t->streams);
+    sse_open(t->sse, take_ptr(&t->request), t->primed);
+}
+
+/* A client that reads no streams does without notifications. A question has no other way. */
+static void post_send(struct peer *p, json_t *message)
+{
+    struct post_peer *t = POST(p);
+
+    if (!t->sse && (!t->request || (t->plain && !json_object_get(message, "id")))) {
+        json_decref(message);
+        return;
+    }
+    if (!t->sse)
+        open_stream(t);
+    sse_put(t->sse, message);
+}
+
+static void post_answer(struct peer *p, int status, json_t *message)
+{
+    struct post_peer *t = POST(p);
+
+    if (t->sse) {
+        sse_put(t->sse, message);
+        sse_end(t->sse);
+    } else if (t->request) {
+        answer_json(t->request, status, message);
+    } else {
+        json_decref(message);
+    }
+    post_free(t);
+}
+
+static void post_answer_text(struct peer *p, char *text, size_t n)
+{
+    struct post_peer *t = POST(p);
+
+    if (t->sse) {
+        post_answer(p, 200, json_loadb(text, n, 0, NULL));
+    } else {
+        if (t->request)
+            answer_text(t->request, 200, "application/json", (struct str){text, n});
+        post_free(t);
+    }
+    free(text);
+}
+
+static void post_drop(struct peer *p)
+{
+    struct post_peer *t = POST(p);
+
+    if (t->request)
+        open_stream(t); /* and nothing in it */
+    sse_free(t->sse);
+    post_free(t);
+}
+
+static size_t post_waits(struct peer *p)
+{
+    return POST(p)->sse ? sse_waits(POST(p)->sse) : 0;
+}
+
+static void post_hang_up(struct peer *p)
+{
+    struct post_peer *t = POST(p);
+
+    if (!t->streams || !t->primed)
+        return;
+    if (t->request)
+        open_stream(t);
+    if (t->sse)
+        sse_hang_up(t->sse);
+}
+
+static const struct peer_ops post_ops = {post_send,  post_answer,      post_drop,
+                                         post_waits, post_answer_text, post_hang_up};
+
+static void on_gone(void *arg)
+{
+    struct post_peer *t = arg;
+
+    if (t->sse)
+        sse_gone(t->sse);
+    else
+        request_drop(take_ptr(&t->request));
+    if (!t->streams && t->call)
+        call_cancel(t->call);
+}
+
+static void on_late(void *arg)
+{
+    struct post_peer *t = arg;
+
+    if (t->request && !t->plain)
+        open_stream(t);
+}
+
+/* Holds r until answer() or drop(), which free the peer. v: NULL in the modern era. */
+static struct peer *post_new(struct request *r, struct conversation *v)
+{
+    struct mcp *m = request_ctx(r);
+    struct post_peer *t = mem_zalloc(sizeof(*t));
+    struct str accept = request_header(r, "accept");
+
+    *t = (struct post_peer){.peer = {&post_ops}, .request = r, .streams = v ? v->streams : NULL};
+    t->plain = accept.n && !header_lists(accept, "text/event-stream") &&
+               !header_lists(accept, "text/*") && !header_lists(accept, "*/*");
+    t->primed = v && v->client.version && (v->client.version->has & HAS_ICONS);
+    t->timer = timer_new(m->config.loop, on_late, t);
+    timer_set(t->timer, LATE_MS);
+    request_on_gone(r, on_gone, t);
+    return &t->peer;
+}
+
+/* The call that a modern client cancels when it disconnects. */
+static void post_set_call(struct peer *p, struct call *c)
+{
+    POST(p)->call = c;
+}
+
+/* Frees the peer; the request is not answered. */
+static void post_forget(struct peer *p)
+{
+    request_on_gone(POST(p)->request, NULL, NULL);
+    post_free(POST(p));
+}
+
 /* --- a request --- */
 
 static void serve(struct request *r, const json_t *message, struct conversation *v,
@@ -194,14 +351,11 @@ static void serve(struct request *r, const json_t *message, struct conversation 
 {
     struct mcp *m = request_ctx(r);
     struct peer *p = post_new(r, v);
-    struct call *c = call_new(m, m->face, p, v, request_caller(r), client,
+    struct call *c = call_new(m, m->tool_set, p, v, request_caller(r), client,
                               json_object_get(message, "id"), json_object_get(message, "params"));
-    bool over = false;
 
-    post_watch(p, c, &over);
+    post_set_call(p, c);
     core_serve(c, json_view(json_object_get(message, "method")));
-    if (!over)
-        post_wait(p, m->config.loop);
 }
 
 static void take_legacy(struct request *r, const json_t *message, struct str method)
@@ -239,31 +393,19 @@ static void take_request(struct request *r, const json_t *message)
         serve(r, message, NULL, &client);
 }
 
-/* --- what is not answered --- */
-
-/* Modern clients have no session, and nothing that we would have to be told. */
-static void take_notification(struct request *r, const json_t *message)
+/* Notifications and responses. Those of a modern client have no session, and tell us nothing. */
+static void take_other(struct request *r, const json_t *message, bool is_response)
 {
     struct conversation *v = NULL;
+    const char *why;
 
-    if (header(r, "mcp-session-id").n && !is_modern_name(header(r, "mcp-protocol-version"))) {
-        v = resume(r, NULL);
+    if (is_response ||
+        (header(r, "mcp-session-id").n && !is_modern_name(header(r, "mcp-protocol-version")))) {
+        v = resume(r, message_id(message));
         if (!v)
             return;
+        core_take(v, message, &why);
     }
-    if (v)
-        core_notified(v, json_view(json_object_get(message, "method")),
-                      json_object_get(message, "params"));
-    answer_empty(r, 202);
-}
-
-static void take_response(struct request *r, const json_t *message)
-{
-    struct conversation *v = resume(r, message_id(message));
-
-    if (!v)
-        return;
-    conversation_answer(v, message);
     answer_empty(r, 202);
 }
 
@@ -273,7 +415,6 @@ static void take_batch(struct request *r, const json_t *messages)
     struct conversation *v = NULL;
     const char *why = "batches are of protocol version 2025-03-26 only: send one message at a time";
     struct peer *p;
-    bool over = false;
 
     if (header(r, "mcp-session-id").n) {
         v = resume(r, NULL);
@@ -286,18 +427,15 @@ static void take_batch(struct request *r, const json_t *messages)
         return;
     }
     p = post_new(r, v);
-    post_watch(p, NULL, &over);
-    if (!batch_serve(v, p, m->face, request_caller(r), messages)) {
+    if (!batch_serve(v, p, m->tool_set, request_caller(r), messages)) {
         post_forget(p);
         answer_empty(r, 202);
-    } else if (!over) {
-        post_wait(p, m->config.loop);
     }
 }
 
 /* --- a body --- */
 
-struct reading {
+struct body_reading {
     struct request *request; /* held */
     struct mcp *mcp;         /* held */
     json_t *message;
@@ -307,37 +445,32 @@ struct reading {
 
 static void take_message(struct request *r, const json_t *message)
 {
+    enum message_kind kind;
     const char *why;
 
     if (json_is_array(message)) {
         take_batch(r, message);
         return;
     }
-    switch (message_kind(message, &why)) {
-    case MESSAGE_REQUEST:
-        take_request(r, message);
-        break;
-    case MESSAGE_NOTIFICATION:
-        take_notification(r, message);
-        break;
-    case MESSAGE_RESPONSE:
-        take_response(r, message);
-        break;
-    case MESSAGE_BAD:
+    kind = message_kind(message, &why);
+    if (kind == MESSAGE_BAD)
         refuse(r, 400, message_id(message), RPC_INVALID, why);
-    }
+    else if (kind == MESSAGE_REQUEST)
+        take_request(r, message);
+    else
+        take_other(r, message, kind == MESSAGE_RESPONSE);
 }
 
 static void read_body(void *arg)
 {
-    struct reading *g = arg;
+    struct body_reading *g = arg;
 
     g->rc = json_read_any(request_body(g->request), &g->message, &g->e);
 }
 
 static void on_read(void *arg)
 {
-    struct reading *g = arg;
+    struct body_reading *g = arg;
     struct mcp *m = g->mcp;
 
     if (m->freed)
@@ -355,9 +488,9 @@ static void on_read(void *arg)
 static void handle_post(struct request *r)
 {
     struct mcp *m = request_ctx(r);
-    struct reading *g = mem_zalloc(sizeof(*g));
+    struct body_reading *g = mem_zalloc(sizeof(*g));
 
-    *g = (struct reading){.request = r, .mcp = m};
+    *g = (struct body_reading){.request = r, .mcp = m};
     m->call_count++;
     if (request_body(r).n > LARGE_BODY) {
         loop_work(m->config.loop, read_body, on_read, g);
@@ -430,15 +563,15 @@ static const struct route routes[] = {
 };
 // clang-format on
 
-/* The first rows of a face that is shown somewhere else. */
-#define FACE_ROUTES 3
+/* The first rows of a tool set at another path. */
+#define PATH_ROUTES 3
 
 static size_t routes_at(struct mcp *m)
 {
     size_t n = 0;
 
     for (size_t p = 0; p < COUNT(m->config.paths) && m->config.paths[p]; p++)
-        for (size_t i = 0; i < FACE_ROUTES; i++) {
+        for (size_t i = 0; i < PATH_ROUTES; i++) {
             m->routes[n] = routes[i];
             m->routes[n++].path = m->config.paths[p];
         }
@@ -447,7 +580,7 @@ static size_t routes_at(struct mcp *m)
 
 void mcp_door_init(struct door *ret, struct mcp *m)
 {
-    size_t n = routes_at(m);
+    size_t n = m->tool_set == &m->own ? 0 : routes_at(m); /* the native tools are at /mcp */
 
     m->challenge = oauth_challenge(m);
     *ret = (struct door){.name = "mcp",

@@ -1,14 +1,15 @@
 /*
- * Who hears of what changed.
+ * Tells subscribers what has changed.
  *
- * A change is marked at everybody who wants to hear of it, and told a moment later, all
- * at once; what changes twice before that is told once. A client that does not read has
- * marks and no messages, so it costs no more than what it subscribed to.
+ * A change is marked at every subscriber that wants it, and sent a moment later with all others;
+ * what changes twice before that is sent once. A client that does not read has marks and no
+ * messages, so it costs no more than its subscriptions.
  *
- * Modern: a call of subscriptions/listen that is held open, its stream the listener.
- * Legacy: the conversation, and whatever stream it has for what belongs to no call.
+ * Modern: the subscriber is a call of subscriptions/listen that is held open. Legacy: it is the
+ * conversation, with its stream for messages that belong to no call.
  */
-#include "doors/mcp/mcp_int.h"
+#include "doors/mcp/resource.h"
+#include "doors/mcp/transport.h"
 
 #include <stdlib.h>
 
@@ -16,16 +17,16 @@
 #define AGAIN_MS   1000        /* when somebody reads too slowly */
 #define SLOW_BYTES (256 * KiB) /* unread: they are not told more */
 
-struct listener {
-    struct listener *next, **link;
+struct change_listener {
+    struct change_listener *next, **link;
     struct call *call; /* borrowed: held open */
     unsigned kinds;    /* IN(CHANGE_*) */
     json_t *uris;      /* owned: object */
-    struct due due;
+    struct changes_due due;
 };
 
-struct listeners {
-    struct listener *first;
+struct change_listeners {
+    struct change_listener *first;
     struct timer *timer; /* owned */
     bool set;
 };
@@ -42,8 +43,7 @@ static const struct {
 /* --- telling --- */
 
 /* id: of the listening request, or NULL. uri: or NULL. */
-static void send(struct peer *p, struct call *c, enum change what, const char *uri,
-                 const json_t *id)
+static void send(struct peer *p, enum change what, const char *uri, const json_t *id)
 {
     json_t *params = json_object();
 
@@ -51,13 +51,12 @@ static void send(struct peer *p, struct call *c, enum change what, const char *u
         json_object_set_new(params, "uri", json_string(uri));
     if (id)
         json_object_set_new(params, "_meta", json_pack("{s:O}", META_LISTEN, id));
-    p->ops->send(p, c, rpc_notification(kinds[what].method, params));
+    p->ops->send(p, rpc_notification(kinds[what].method, params));
 }
 
-/* False: there is something left to tell. */
-static bool tell(struct due *due, struct peer *p, struct call *c)
+/* id: as of send(). False: there is something left to tell. */
+static bool tell(struct changes_due *due, struct peer *p, const json_t *id)
 {
-    const json_t *id = c ? c->id : NULL;
     const char *uri;
     json_t *v;
 
@@ -67,8 +66,9 @@ static bool tell(struct due *due, struct peer *p, struct call *c)
         return false;
     for (enum change what = 0; what < CHANGE_RESOURCE; what++)
         if (due->kinds & IN(what))
-            send(p, c, what, NULL, id);
-    json_object_foreach(due->uris, uri, v) send(p, c, CHANGE_RESOURCE, uri, id);
+            send(p, what, NULL, id);
+    json_object_foreach(due->uris, uri, v)
+        send(p, CHANGE_RESOURCE, uri, id);
     due->kinds = 0;
     json_decref(take_ptr(&due->uris));
     return true;
@@ -87,8 +87,8 @@ static void on_time(void *arg)
     bool all = true;
 
     m->listeners->set = false;
-    for (struct listener *l = m->listeners->first; l; l = l->next)
-        all &= tell(&l->due, l->call->peer, l->call);
+    for (struct change_listener *l = m->listeners->first; l; l = l->next)
+        all &= tell(&l->due, l->call->peer, l->call->id);
     for (struct conversation *v = m->conversations; v; v = v->next)
         if (v->aside)
             all &= tell(&v->due, v->aside, NULL);
@@ -96,7 +96,7 @@ static void on_time(void *arg)
         set(m, AGAIN_MS);
 }
 
-static struct listeners *listeners_of(struct mcp *m)
+static struct change_listeners *listeners_of(struct mcp *m)
 {
     if (!m->listeners) {
         m->listeners = mem_zalloc(sizeof(*m->listeners));
@@ -107,7 +107,7 @@ static struct listeners *listeners_of(struct mcp *m)
 
 /* --- what changed --- */
 
-static void mark(struct due *due, enum change what, const char *uri)
+static void mark(struct changes_due *due, enum change what, const char *uri)
 {
     due->kinds |= IN(what);
     if (what != CHANGE_RESOURCE)
@@ -125,7 +125,7 @@ static bool conversation_wants(const struct conversation *v, enum change what, c
     return what != CHANGE_RESOURCE || json_object_get(v->watched, uri);
 }
 
-static bool wants(const struct listener *l, enum change what, const char *uri)
+static bool wants(const struct change_listener *l, enum change what, const char *uri)
 {
     return (l->kinds & IN(what)) && (what != CHANGE_RESOURCE || json_object_get(l->uris, uri));
 }
@@ -135,9 +135,9 @@ void mcp_publish(struct mcp *m, enum change what, const char *tenant, const char
     bool any = false;
 
     assert((what == CHANGE_RESOURCE) == (uri != NULL));
-    if (m->freed || !(m->face->changes & IN(what)))
+    if (m->freed || !(m->tool_set->changes & IN(what)))
         return;
-    for (struct listener *l = listeners_of(m)->first; l; l = l->next)
+    for (struct change_listener *l = listeners_of(m)->first; l; l = l->next)
         if (wants(l, what, uri) && (!tenant || strcmp(tenant, l->call->caller.tenant) == 0)) {
             mark(&l->due, what, uri);
             any = true;
@@ -160,7 +160,7 @@ void conversation_listens(struct conversation *v)
 
 /* --- modern --- */
 
-static void listener_free(struct listener *l)
+static void listener_free(struct change_listener *l)
 {
     *l->link = l->next;
     if (l->next)
@@ -172,18 +172,18 @@ static void listener_free(struct listener *l)
 
 static void on_cancel(void *arg)
 {
-    struct listener *l = arg;
+    struct change_listener *l = arg;
     struct call *c = l->call;
 
     listener_free(l);
     call_drop(c);
 }
 
-static size_t count(const struct listeners *ls, const char *tenant)
+static size_t count(const struct change_listeners *ls, const char *tenant)
 {
     size_t n = 0;
 
-    for (const struct listener *l = ls->first; l; l = l->next)
+    for (const struct change_listener *l = ls->first; l; l = l->next)
         n += !tenant || strcmp(l->call->caller.tenant, tenant) == 0;
     return n;
 }
@@ -196,8 +196,7 @@ static json_t *read_uris(const json_t *list)
 
     if ((list && !json_is_array(list)) || json_array_size(list) > WATCHED_MAX)
         json_decref(take_ptr(&uris));
-    json_array_foreach(list, i, v)
-    {
+    json_array_foreach(list, i, v) {
         if (!uris || !json_is_string(v) || json_string_length(v) > WATCHED_URI_MAX) {
             json_decref(uris);
             return NULL;
@@ -208,9 +207,9 @@ static json_t *read_uris(const json_t *list)
 }
 
 /* What was asked for and is there, as the client is to see it. */
-static json_t *agree(struct listener *l, const json_t *filter)
+static json_t *agree(struct change_listener *l, const json_t *filter)
 {
-    const unsigned there = l->call->face->changes;
+    const unsigned there = l->call->tool_set->changes;
     json_t *shown = json_object();
 
     for (enum change what = 0; what < CHANGE_RESOURCE; what++)
@@ -228,15 +227,15 @@ static json_t *agree(struct listener *l, const json_t *filter)
 
 static void begin(struct call *c, json_t *filter, json_t *uris)
 {
-    struct listeners *ls = c->mcp->listeners;
-    struct listener *l = mem_zalloc(sizeof(*l));
+    struct change_listeners *ls = c->mcp->listeners;
+    struct change_listener *l = mem_zalloc(sizeof(*l));
 
-    *l = (struct listener){.call = c, .uris = uris, .next = ls->first, .link = &ls->first};
+    *l = (struct change_listener){.call = c, .uris = uris, .next = ls->first, .link = &ls->first};
     if (l->next)
         l->next->link = &l->next;
     ls->first = l;
     call_on_cancel(c, on_cancel, l);
-    c->peer->ops->send(c->peer, c,
+    c->peer->ops->send(c->peer,
                        rpc_notification("notifications/subscriptions/acknowledged",
                                         json_pack("{s:{s:O}, s:o}", "_meta", META_LISTEN, c->id,
                                                   "notifications", agree(l, filter))));
@@ -246,7 +245,7 @@ void handle_listen(struct call *c)
 {
     json_t *filter = json_object_get(c->params, "notifications");
     json_t *uris = read_uris(json_object_get(filter, kinds[CHANGE_RESOURCE].filter));
-    struct listeners *ls = listeners_of(c->mcp);
+    struct change_listeners *ls = listeners_of(c->mcp);
 
     if (!json_is_object(filter) || !uris) {
         json_decref(uris);
@@ -267,13 +266,13 @@ void handle_listen(struct call *c)
 
 void listeners_end(struct mcp *m)
 {
-    struct listener *l = m->listeners ? m->listeners->first : NULL;
+    struct change_listener *l = m->listeners ? m->listeners->first : NULL;
 
-    for (struct listener *next; l; l = next) {
+    for (struct change_listener *next; l; l = next) {
         struct call *c = l->call;
 
         next = l->next;
-        tell(&l->due, c->peer, c);
+        tell(&l->due, c->peer, c->id);
         listener_free(l);
         call_result(c, json_pack("{s:{s:O}}", "_meta", META_LISTEN, c->id));
     }
@@ -281,7 +280,7 @@ void listeners_end(struct mcp *m)
 
 void listeners_free(struct mcp *m)
 {
-    struct listeners *ls = take_ptr(&m->listeners);
+    struct change_listeners *ls = take_ptr(&m->listeners);
 
     if (ls)
         timer_free(ls->timer);
@@ -321,4 +320,37 @@ void handle_unsubscribe(struct call *c)
     }
     json_object_del(c->conversation->watched, uri.p);
     call_result(c, json_object());
+}
+
+/* --- changes in the service --- */
+
+/* A name is made only when somebody may be listening. */
+static void on_change(void *arg, const struct service_change *what)
+{
+    struct mcp *m = arg;
+    char uri[URI_MAX];
+
+    if (!m->listeners && !m->conversations)
+        return;
+    if (what->execution)
+        mcp_publish(m, CHANGE_RESOURCE, what->tenant, uri_of_output(uri, str_of(what->execution)));
+    else if (what->path.p && uri_of_file(uri, str_of(what->session), what->path))
+        mcp_publish(m, CHANGE_RESOURCE, what->tenant, uri);
+    if (what->listed)
+        mcp_publish(m, CHANGE_RESOURCES, what->tenant, NULL);
+}
+
+void mcp_follow(struct mcp *m, struct service *sv)
+{
+    if (m->followed == sv || !m->tool_set->changes)
+        return;
+    m->followed = sv;
+    service_on_change(sv, on_change, m);
+}
+
+void mcp_unfollow(struct mcp *m)
+{
+    if (m->followed)
+        service_on_change(m->followed, NULL, NULL);
+    m->followed = NULL;
 }

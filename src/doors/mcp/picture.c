@@ -1,23 +1,23 @@
 /*
- * Pictures, by their bytes: which format, how large, and whether all of it is there.
+ * Reads the format and the size of an image from its bytes, and checks that the file is complete.
  *
- * A model's client may refuse a whole conversation for one broken or large image, and the
- * bytes are the guest's, so nothing goes out as an image that was not walked through from
- * its first block to its last. Pixels are never decoded.
+ * Some clients end a whole conversation over one broken or large image, and the bytes come from the
+ * guest. So an image is sent only after it was read from its first block to its last. Pixels are
+ * never decoded.
  */
-#include "doors/mcp/mcp_int.h"
+#include "doors/mcp/execution.h"
 
 #include <zlib.h>
 
 /* What is left to be read. Past the end it is bad, and gives zeros: no caller reads more than 16
  * bytes of what it takes without asking first. */
-struct cursor {
+struct picture_cursor {
     const unsigned char *p;
     size_t n;
     bool bad;
 };
 
-static const unsigned char *take(struct cursor *c, size_t n)
+static const unsigned char *take(struct picture_cursor *c, size_t n)
 {
     static const unsigned char zeros[16];
     const unsigned char *p = c->p;
@@ -66,7 +66,7 @@ static uint32_t little32(const unsigned char *p)
 
 static bool look_png(struct str s, struct picture *ret)
 {
-    struct cursor c = {(const unsigned char *)s.p + 8, s.n - 8, false};
+    struct picture_cursor c = {(const unsigned char *)s.p + 8, s.n - 8, false};
     bool has_pixels = false;
 
     for (bool first = true; !c.bad; first = false) {
@@ -98,7 +98,7 @@ static bool has_size(unsigned char marker)
 
 static bool look_jpeg(struct str s, struct picture *ret)
 {
-    struct cursor c = {(const unsigned char *)s.p + 2, s.n - 2, false};
+    struct picture_cursor c = {(const unsigned char *)s.p + 2, s.n - 2, false};
 
     while (!c.bad) {
         const unsigned char *head = take(&c, 2);
@@ -127,7 +127,7 @@ static bool look_jpeg(struct str s, struct picture *ret)
 
 /* --- GIF: blocks of sub-blocks --- */
 
-static void skip_subblocks(struct cursor *c)
+static void skip_subblocks(struct picture_cursor *c)
 {
     for (size_t n = 1; n > 0 && !c->bad;) {
         n = take(c, 1)[0];
@@ -135,7 +135,7 @@ static void skip_subblocks(struct cursor *c)
     }
 }
 
-static void skip_colours(struct cursor *c, unsigned char flags)
+static void skip_colours(struct picture_cursor *c, unsigned char flags)
 {
     if (flags & 0x80)
         take(c, (size_t)3 << ((flags & 7) + 1));
@@ -143,7 +143,7 @@ static void skip_colours(struct cursor *c, unsigned char flags)
 
 static bool look_gif(struct str s, struct picture *ret)
 {
-    struct cursor c = {(const unsigned char *)s.p + 6, s.n - 6, false};
+    struct picture_cursor c = {(const unsigned char *)s.p + 6, s.n - 6, false};
     const unsigned char *screen = take(&c, 7);
     bool has_pixels = false;
 

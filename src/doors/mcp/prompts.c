@@ -1,5 +1,5 @@
-/* Prompts: tasks that people start by name, each one message with the rules of the work. */
-#include "doors/mcp/mcp_int.h"
+/* Prompts: tasks that people start by name. Each is one message, with rules for the model. */
+#include "doors/mcp/resource.h"
 
 #define MESSAGE_TEXT_MAX (16 * KiB)
 #define TTL_MS           3600000
@@ -85,12 +85,10 @@ static json_t *args_show(const struct prompt *p)
 
 void handle_prompts_list(struct call *c)
 {
-    json_t *list, *result;
+    json_t *list;
 
-    if (json_object_get(c->params, "cursor")) {
-        call_error(c, RPC_PARAMS, NULL, "there is one page only: leave the cursor out");
+    if (!call_has_one_page(c))
         return;
-    }
     list = json_array();
     for (const struct prompt *p = prompts; p->name; p++) {
         json_t *v = json_pack("{s:s, s:s, s:o}", "name", p->name, "description", p->text,
@@ -99,11 +97,9 @@ void handle_prompts_list(struct call *c)
             json_object_set_new(v, "title", json_string(p->title));
         json_array_append_new(list, v);
     }
-    if (c->face->more)
-        c->face->more->list_prompts(list);
-    result = json_pack("{s:o}", "prompts", list);
-    call_cacheable(c, result, TTL_MS, "public");
-    call_result(c, result);
+    if (c->tool_set->more)
+        c->tool_set->more->list_prompts(list);
+    call_result_cached(c, json_pack("{s:o}", "prompts", list), TTL_MS, "public");
 }
 
 /* --- get --- */
@@ -134,46 +130,41 @@ static const char *put_arg(struct buf *b, const struct prompt *p, const json_t *
                            const char *text)
 {
     size_t n = strcspn(text + 1, "}");
-    struct err e;
 
     for (size_t i = 0; i < PROMPT_ARGS && p->args[i].name; i++)
         if (str_is((struct str){text + 1, n}, p->args[i].name))
-            (void)!buf_put(b, json_view(json_object_get(args, p->args[i].name)), &e);
+            buf_put(b, json_view(json_object_get(args, p->args[i].name)));
     return text + n + 2;
 }
 
 static void fill(struct buf *b, const struct prompt *p, const json_t *args, const char *text)
 {
-    struct err e;
-
     while (*text) {
         size_t plain = strcspn(text, "{");
-        (void)!buf_put(b, (struct str){text, plain}, &e);
+        buf_put(b, (struct str){text, plain});
         text += plain;
         if (*text)
             text = put_arg(b, p, args, text);
     }
-    (void)!buf_put(b, STR(rules), &e);
+    buf_put(b, STR(rules));
 }
 
 static void answer(struct call *c, const struct prompt *p, const json_t *args)
 {
-    struct buf b;
+    AUTO(buf_done) struct buf b = BUF(MESSAGE_TEXT_MAX);
     bool brief = p->without && json_string_length(json_object_get(args, p->args[1].name)) == 0;
 
-    buf_init(&b, MESSAGE_TEXT_MAX);
     fill(&b, p, args, brief ? p->without : p->message);
     call_result(c, json_pack("{s:s, s:[{s:s, s:{s:s, s:o}}]}", "description", p->text, "messages",
                              "role", "user", "content", "type", "text", "text",
                              record_text(buf_str(&b))));
-    buf_done(&b);
 }
 
 void handle_prompts_get(struct call *c)
 {
     struct str name = json_view(json_object_get(c->params, "name"));
     const json_t *args = json_object_get(c->params, "arguments");
-    const struct face_more *more = c->face->more;
+    const struct tool_set_more *more = c->tool_set->more;
     const struct prompt *p = prompt_find(name);
     char shown[NAME_SHOWN];
 

@@ -1,34 +1,37 @@
 /*
- * What a resource holds: bytes of a file, or all that an execution has said. A worker
- * reads it, finds out whether it is text, and makes the JSON; READS_AT_ONCE at a time,
- * as each takes some megabytes until its client has them.
+ * What a resource holds: bytes of a file, or the output of an execution. A worker finds out whether
+ * they are text and makes the JSON. READS_AT_ONCE are read at a time, as each takes some megabytes
+ * until its client has them.
  */
-#include "doors/mcp/mcp_int.h"
+#include "doors/mcp/execution.h"
+#include "doors/mcp/resource.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 /* Escaped in JSON it is at most three times as long, and some clients take no line above 10 MiB. */
 #define READ_MAX      (3 * MiB)
 #define READS_AT_ONCE 8
 #define OUTPUT_MAX    (1 * GiB) /* the service keeps less; this only stops a runaway */
 
-struct reading {
-    struct reading *next; /* of those that wait */
-    struct call *c;       /* borrowed: we answer it */
+struct resource_reading {
+    struct resource_reading *next; /* of those that wait */
+    struct call *c;                /* borrowed: answered in the end */
+    struct service *sv;            /* borrowed */
     struct uri uri;
-    int fd;         /* owned: of a file, or -1 */
-    json_t *events; /* owned reference: of an execution; nobody's to change. Or NULL */
+    char *bytes;    /* owned: of a file, from uri.offset on; or NULL */
+    size_t n;       /* of them */
+    json_t *events; /* owned reference: of an execution; not to be changed. Or NULL */
     char mime[128];
     uint64_t size;    /* of the whole */
     json_t *contents; /* owned: what the worker makes, or NULL with err */
     struct err err;
+    bool refused; /* err is the service's */
 };
 
-static void reading_free(struct reading *r)
+static void reading_free(struct resource_reading *r)
 {
-    fd_closep(&r->fd);
+    free(r->bytes);
     json_decref(r->events);
     json_decref(r->contents);
     free(r);
@@ -41,34 +44,30 @@ static struct str uri_text(const struct call *c)
 
 /* --- on a worker --- */
 
-/* Which part of so many bytes is meant. */
-static int window(struct reading *r, uint64_t *ret_from, size_t *ret_n)
+/* How many bytes are asked for, if there are so many. */
+static size_t window(const struct uri *u)
 {
-    uint64_t left;
+    return u->limit && u->limit < READ_MAX ? (size_t)u->limit : READ_MAX;
+}
+
+/* Whether the part that is asked for can be read at once. */
+static int check_size(struct resource_reading *r)
+{
+    bool file = r->uri.kind == URI_FILE;
     char size[SIZE_SHOWN];
 
     if (r->uri.offset > r->size)
         return err_set(&r->err, ERR_CALLER, "offset %llu is past the end: there are %llu bytes",
                        (unsigned long long)r->uri.offset, (unsigned long long)r->size);
-    left = r->size - r->uri.offset;
-    if (!r->uri.is_part && left > READ_MAX) {
-        char http[64] = "";
-        if (r->uri.kind == URI_FILE)
-            snprintf(http, sizeof(http), "/v1/sessions/%s/files/", r->uri.id);
-        else
-            snprintf(http, sizeof(http), "/v1/executions/%s/output", r->uri.id);
-        return err_set(&r->err, ERR_LIMIT,
-                       "it has %s, and at most %zu bytes are read at a time. Put "
-                       "?offset=0&limit=%zu behind the URI and go on from there; over HTTP all of "
-                       "it is at %s%.200s",
-                       size_show(size, r->size), READ_MAX, READ_MAX / 3, http,
-                       r->uri.kind == URI_FILE ? r->uri.path : "");
-    }
-    if (r->uri.limit && left > r->uri.limit)
-        left = r->uri.limit;
-    *ret_from = r->uri.offset;
-    *ret_n = left < READ_MAX ? (size_t)left : READ_MAX;
-    return 0;
+    if (r->uri.is_part || r->size <= READ_MAX)
+        return 0;
+    return err_set(&r->err, ERR_LIMIT,
+                   "it has %s, and at most %zu bytes are read at a time. Put "
+                   "?offset=0&limit=%zu behind the URI and go on from there; over HTTP all of "
+                   "it is at /v1/%s/%s/%s%.200s",
+                   size_show(size, r->size), READ_MAX, READ_MAX / 3,
+                   file ? "sessions" : "executions", r->uri.id, file ? "files/" : "output",
+                   file ? r->uri.path : "");
 }
 
 static bool ends_with(const char *text, const char *end)
@@ -111,107 +110,63 @@ static bool is_text(struct str s)
     return controls * 5 <= s.n && str_utf8_len(s) == s.n;
 }
 
-/* The whole characters of a part. */
-static struct str whole(const struct reading *r, struct str bytes)
+static void render(struct resource_reading *r, struct str bytes)
 {
-    size_t cut = 0;
-
-    while (r->uri.offset > 0 && cut < bytes.n && cut < 3 && (bytes.p[cut] & 0xc0) == 0x80)
-        cut++;
-    bytes.p += cut;
-    bytes.n -= cut;
-    if (r->uri.offset + cut + bytes.n < r->size)
-        bytes.n -= utf8_torn(bytes);
-    return bytes;
-}
-
-static void render(struct reading *r, uint64_t from, struct str bytes)
-{
-    struct str text = whole(r, bytes);
+    uint64_t from = r->uri.offset, end = from + bytes.n;
+    struct str text = text_whole(bytes, from == 0, end >= r->size);
     bool as_text = may_be_text(r->mime) && is_text(text);
-    uint64_t end = as_text ? from + (size_t)(text.p + text.n - bytes.p) : from + bytes.n;
     json_t *meta;
 
+    if (as_text) {
+        from += (uint64_t)(text.p - bytes.p);
+        end = from + text.n;
+    }
     r->contents = json_pack("{s:s, s:o}", "mimeType", r->mime, as_text ? "text" : "blob",
                             as_text ? record_text(text) : record_base64(bytes));
     if (!r->uri.is_part)
         return;
-    meta = json_pack("{s:I, s:I}", "dev.retort/offset", (json_int_t)(end - text.n),
-                     "dev.retort/size", (json_int_t)r->size);
-    if (!as_text)
-        json_object_set_new(meta, "dev.retort/offset", json_integer((json_int_t)from));
+    meta = json_pack("{s:I, s:I}", "dev.retort/offset", (json_int_t)from, "dev.retort/size",
+                     (json_int_t)r->size);
     if (end < r->size)
         json_object_set_new(meta, "dev.retort/next_offset", json_integer((json_int_t)end));
     json_object_set_new(r->contents, "_meta", meta);
 }
 
-static int read_part(struct reading *r, uint64_t from, size_t n, char *ret)
+static void put_line(struct buf *b, struct str text)
 {
-    for (size_t at = 0; at < n;) {
-        ssize_t got = pread(r->fd, ret + at, n - at, (off_t)(from + at));
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
-            return err_sys(&r->err, "read a file of a workspace");
-        at += (size_t)got;
-    }
-    return 0;
-}
-
-static void read_bytes(struct reading *r)
-{
-    AUTO_FREE char *bytes = NULL;
-    uint64_t from = 0;
-    size_t n = 0;
-
-    if (window(r, &from, &n) < 0)
-        return;
-    bytes = mem_zalloc(n + 1);
-    if (read_part(r, from, n, bytes) == 0)
-        render(r, from, (struct str){bytes, n});
-}
-
-/* What an event says as text: output as it is, results and errors on lines of their own. */
-static void put_event(struct buf *b, const json_t *ev)
-{
-    const json_t *shown = json_object_get(json_object_get(ev, "data"), "text/plain");
-    struct str type = json_view(json_object_get(ev, "type"));
-    struct str text = json_view(json_object_get(ev, "text"));
-    struct err e;
-
-    if (str_is(type, "stdout") || str_is(type, "stderr")) {
-        (void)!buf_put(b, text, &e);
-        return;
-    }
-    if (str_is(type, "error"))
-        text = json_view(json_object_get(ev, "traceback"));
-    else if (shown)
-        text = json_view(shown);
     if (text.n == 0)
         return;
     if (b->n > 0 && b->p[b->n - 1] != '\n')
-        (void)!buf_put(b, STR("\n"), &e);
-    (void)!buf_put(b, text, &e);
-    (void)!buf_put(b, STR("\n"), &e);
+        buf_put(b, STR("\n"));
+    buf_put(b, text);
+    buf_put(b, STR("\n"));
 }
 
-static void read_events(struct reading *r)
+/* Output as it is, results and errors on lines of their own. */
+static void read_output(struct resource_reading *r)
 {
-    struct buf text;
-    uint64_t from = 0;
-    size_t n = 0;
+    AUTO(buf_done) struct buf all = BUF(OUTPUT_MAX);
+    struct event_reader at;
+    size_t n;
 
-    buf_init(&text, OUTPUT_MAX);
-    for (size_t i = 0; i < json_array_size(r->events); i++)
-        put_event(&text, json_array_get(r->events, i));
-    r->size = text.n;
-    if (window(r, &from, &n) == 0)
-        render(r, from, n ? (struct str){text.p + from, n} : STR(""));
-    buf_done(&text);
+    event_reader_init(&at, r->events);
+    while (event_reader_next(&at)) {
+        if (at.kind == EVENT_STDOUT || at.kind == EVENT_STDERR)
+            buf_put(&all, at.text);
+        else
+            put_line(&all, at.kind == EVENT_ERROR ? event_text(at.event, "traceback") : at.text);
+    }
+    event_reader_done(&at);
+    r->size = all.n;
+    if (check_size(r) < 0)
+        return;
+    n = all.n - (size_t)r->uri.offset;
+    render(r,
+           (struct str){n ? all.p + r->uri.offset : "", n < window(&r->uri) ? n : window(&r->uri)});
 }
 
 /* On record it is base64 already, unless it is SVG. */
-static void read_image(struct reading *r)
+static void read_image(struct resource_reading *r)
 {
     const char *mime;
     const json_t *image = events_image(r->events, r->uri.image, &mime);
@@ -229,26 +184,25 @@ static void read_image(struct reading *r)
 
 static void work(void *arg)
 {
-    struct reading *r = arg;
+    struct resource_reading *r = arg;
 
     if (r->uri.kind == URI_IMAGE)
         read_image(r);
-    else if (r->fd >= 0)
-        read_bytes(r);
-    else
-        read_events(r);
+    else if (r->uri.kind == URI_OUTPUT)
+        read_output(r);
+    else if (check_size(r) == 0)
+        render(r, (struct str){r->bytes, r->n});
 }
 
 /* --- one after the other --- */
 
-static void answer(struct reading *r)
+static void answer(struct resource_reading *r)
 {
     struct call *c = r->c;
-    json_t *result;
 
     if (!r->contents && r->err.kind == ERR_MISSING) {
         call_no_resource(c, uri_text(c));
-    } else if (!r->contents && r->err.kind == ERR_HOST) {
+    } else if (!r->contents && (r->err.kind == ERR_HOST || r->refused)) {
         call_fail(c, &r->err);
     } else if (!r->contents) {
         call_error(
@@ -257,18 +211,16 @@ static void answer(struct reading *r)
             "%s", r->err.text);
     } else {
         json_object_set_new(r->contents, "uri", record_text(uri_text(c)));
-        result = json_pack("{s:[O]}", "contents", r->contents);
-        call_cacheable(c, result, 0, "private");
-        call_result(c, result);
+        call_result_cached(c, json_pack("{s:[O]}", "contents", r->contents), 0, "private");
     }
     reading_free(r);
 }
 
 static void start(struct mcp *m);
 
-static void on_read(void *arg)
+static void on_rendered(void *arg)
 {
-    struct reading *r = arg;
+    struct resource_reading *r = arg;
     struct mcp *m = r->c->mcp;
 
     m->reads--;
@@ -276,83 +228,67 @@ static void on_read(void *arg)
     answer(r);
 }
 
-static void start(struct mcp *m)
+static void render_or_fail(struct resource_reading *r, const struct err *failed)
 {
-    while (m->reads_waiting && m->reads < READS_AT_ONCE) {
-        struct reading *r = m->reads_waiting;
-        m->reads_waiting = r->next;
-        m->reads++;
-        loop_work(m->config.loop, work, on_read, r);
+    if (failed) {
+        r->err = *failed;
+        r->refused = true;
+        on_rendered(r);
+    } else {
+        loop_work(r->c->mcp->config.loop, work, on_rendered, r);
     }
 }
 
-static void enqueue(struct reading *r)
+static void on_bytes(void *arg, char **bytes, size_t n, const struct space_file *file,
+                     const struct err *failed)
 {
-    struct reading **at = &r->c->mcp->reads_waiting;
+    struct resource_reading *r = arg;
 
-    while (*at)
-        at = &(*at)->next;
-    *at = r;
-    start(r->c->mcp);
-}
-
-/* --- from the service --- */
-
-static struct reading *reading_new(struct call *c, const struct uri *u)
-{
-    struct reading *r = mem_zalloc(sizeof(*r));
-
-    *r = (struct reading){.c = c, .uri = *u, .fd = -1};
-    return r;
-}
-
-static void refuse(struct reading *r, const struct err *failed)
-{
-    struct call *c = r->c;
-
-    reading_free(r);
-    if (failed->kind == ERR_MISSING)
-        call_no_resource(c, uri_text(c));
-    else
-        call_fail(c, failed);
-}
-
-static void on_open(void *arg, int *fd, const struct space_file *file, const struct err *failed)
-{
-    struct reading *r = arg;
-
-    if (failed)
-        return refuse(r, failed);
-    r->fd = take_fd(fd);
-    r->size = file->size;
-    snprintf(r->mime, sizeof(r->mime), "%s", file->mime);
-    enqueue(r);
-}
-
-void read_file_resource(struct call *c, const struct uri *u)
-{
-    struct service *sv = call_service(c);
-
-    if (sv)
-        service_space_open(sv, &c->caller, str_of(u->id), str_of(u->path), on_open,
-                           reading_new(c, u));
+    if (!failed) {
+        r->bytes = take_ptr(bytes);
+        r->n = n;
+        r->size = file->size;
+        snprintf(r->mime, sizeof(r->mime), "%s", file->mime);
+    }
+    render_or_fail(r, failed);
 }
 
 static void on_exec(void *arg, const struct exec_info *info, const struct err *failed)
 {
-    struct reading *r = arg;
+    struct resource_reading *r = arg;
 
-    if (failed)
-        return refuse(r, failed);
-    r->events = json_incref(info->events);
+    r->events = failed ? NULL : json_incref(info->events);
     snprintf(r->mime, sizeof(r->mime), "text/plain");
-    enqueue(r);
+    render_or_fail(r, failed);
 }
 
-void read_execution_resource(struct call *c, const struct uri *u)
+static void start(struct mcp *m)
+{
+    while (m->reads_waiting && m->reads < READS_AT_ONCE) {
+        struct resource_reading *r = m->reads_waiting;
+        struct str id = str_of(r->uri.id);
+
+        m->reads_waiting = r->next;
+        m->reads++;
+        if (r->uri.kind == URI_FILE)
+            service_space_read(r->sv, &r->c->caller, id, str_of(r->uri.path), r->uri.offset,
+                               window(&r->uri), on_bytes, r);
+        else
+            service_exec_get(r->sv, &r->c->caller, id, on_exec, r);
+    }
+}
+
+void read_resource(struct call *c, const struct uri *u)
 {
     struct service *sv = call_service(c);
+    struct resource_reading *r, **at = &c->mcp->reads_waiting;
 
-    if (sv)
-        service_exec_get(sv, &c->caller, str_of(u->id), on_exec, reading_new(c, u));
+    if (!sv)
+        return;
+    r = mem_zalloc(sizeof(*r));
+    *r = (struct resource_reading){.c = c, .sv = sv, .uri = *u};
+    while (*at)
+        at = &(*at)->next;
+    *at = r;
+    start(c->mcp);
 }

@@ -1,27 +1,29 @@
 /*
- * An execution as a model reads it: one text with everything that matters, then its
- * images, then links to its files.
+ * An execution as a model reads it: one text, then images, then links to files.
  *
- * The text has at most TEXT_MAX bytes. Each section of it may take an equal share, and
- * what one does not need is the others'; a longer one shows its head and its tail, and
- * where the rest is. It is made on a worker when the execution has said much.
+ * The text has at most TEXT_MAX bytes. Its sections share them equally; bytes that one section does
+ * not need go to the others. A section that is too long shows its head and its tail, and says where
+ * the rest is. A worker writes the report of an execution with much output.
  */
-#include "doors/mcp/mcp_int.h"
+#include "doors/mcp/execution.h"
+#include "doors/mcp/resource.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
+#define FILES_MAX  20   /* told of; list_files has the others */
+#define FILES_TEXT 1500 /* bytes of their names */
 #define TEXT_MAX   10000
 #define PAGE_BYTES 9000        /* of output, asked for by its offset */
 #define LINKS_MAX  20          /* to images */
 #define NOTES_TEXT 1000        /* bytes of notes */
 #define LARGE      (256 * KiB) /* of events: longer ones are written by a worker */
 #define BUF_MAX    (1 * GiB)   /* the service keeps less; this only stops a runaway */
+#define BOTH       (IN(EVENT_STDOUT) | IN(EVENT_STDERR))
 
 enum section { OUT, ERRORS, VALUES, RAISED, SECTIONS };
 
-struct report {
+struct exec_report {
     struct call *c; /* held */
     struct report_of of;
     char execution[ID_MAX], session[ID_MAX], status[16];
@@ -32,11 +34,11 @@ struct report {
     struct buf frame;         /* what stands below the sections */
     struct buf part[SECTIONS];
     struct figures figures;
-    struct content content;
+    struct tool_content content;
     bool clipped; /* some of the output is left out */
 };
 
-static void report_free(struct report *r)
+static void report_free(struct exec_report *r)
 {
     json_decref(r->events);
     json_decref(r->outcome);
@@ -52,9 +54,7 @@ static void report_free(struct report *r)
 /* Drops what does not fit: the ceilings are above all that is put. */
 static void put(struct buf *b, struct str s)
 {
-    struct err e;
-
-    (void)!buf_put(b, s, &e);
+    buf_put(b, s);
 }
 
 static void put_text(struct buf *b, const char *s)
@@ -77,8 +77,7 @@ static void put_kinds(struct buf *b, const json_t *data)
     json_t *part;
     size_t n = 0;
 
-    json_object_foreach((json_t *)data, mime, part)
-    {
+    json_object_foreach((json_t *)data, mime, part) {
         if (n++ < 3) {
             put_text(b, n == 1 ? "display of " : ", ");
             put_text(b, mime);
@@ -87,30 +86,28 @@ static void put_kinds(struct buf *b, const json_t *data)
     put_text(b, n > 0 ? ", which has no text: print what is to be read" : "empty display");
 }
 
-static void add_value(struct report *r, const json_t *ev)
+static void add_value(struct exec_report *r, const struct event_reader *at)
 {
     struct buf *b = &r->part[VALUES];
-    const json_t *data = json_object_get(ev, "data");
-    struct str plain = event_text(data, "text/plain");
-    const char *mime;
+    struct str plain = at->text;
 
     end_line(b);
-    if (event_image(ev, &mime)) {
-        figures_add(&r->figures, ev, b);
+    if (at->image) {
+        figures_add(&r->figures, at, b);
         return;
     }
     if (r->of.image)
         return;
     if (plain.n == 0) {
-        put_kinds(b, data);
+        put_kinds(b, json_object_get(at->event, "data"));
         return;
     }
-    put(b, event_is(ev, "result") ? STR("result:") : STR("display:"));
+    put(b, at->kind == EVENT_RESULT ? STR("result:") : STR("display:"));
     put(b, memchr(plain.p, '\n', plain.n) ? STR("\n") : STR(" ")); /* a table keeps its columns */
     put(b, plain);
 }
 
-static void add_raised(struct report *r, const json_t *ev)
+static void add_raised(struct exec_report *r, const json_t *ev)
 {
     struct buf *b = &r->part[RAISED];
     struct str trace = event_text(ev, "traceback");
@@ -125,29 +122,27 @@ static void add_raised(struct report *r, const json_t *ev)
     put(b, event_text(ev, "message"));
 }
 
-static void collect(struct report *r)
+static void collect(struct exec_report *r)
 {
-    json_t *last = events_last(r->events), *ev;
-    size_t i;
+    struct event_reader at;
 
-    json_array_foreach(r->events, i, ev)
-    {
-        if (event_is(ev, "stdout"))
-            put(&r->part[OUT], event_text(ev, "text"));
-        else if (event_is(ev, "stderr"))
-            put(&r->part[ERRORS], event_text(ev, "text"));
-        else if ((event_is(ev, "display") || event_is(ev, "result")) &&
-                 !event_is_replaced(last, ev, i))
-            add_value(r, ev);
-        else if (event_is(ev, "error"))
-            add_raised(r, ev);
+    event_reader_init(&at, r->events);
+    while (event_reader_next(&at)) {
+        if (at.kind == EVENT_STDOUT)
+            put(&r->part[OUT], at.text);
+        else if (at.kind == EVENT_STDERR)
+            put(&r->part[ERRORS], at.text);
+        else if (at.kind == EVENT_DISPLAY || at.kind == EVENT_RESULT)
+            add_value(r, &at);
+        else if (at.kind == EVENT_ERROR)
+            add_raised(r, at.event);
     }
-    json_decref(last);
+    event_reader_done(&at);
 }
 
 /* Offsets count bytes of both streams as they were printed, so where something has to be left out
  * the two are shown as one. */
-static bool join_streams(struct report *r, size_t most)
+static bool join_streams(struct exec_report *r, size_t most)
 {
     size_t sum = 0;
 
@@ -155,12 +150,13 @@ static bool join_streams(struct report *r, size_t most)
         sum += r->part[i].n;
     if (sum <= most || r->part[OUT].n == 0 || r->part[ERRORS].n == 0)
         return false;
-    r->part[OUT].n = r->part[ERRORS].n = 0;
-    events_output(r->events, &r->part[OUT]);
+    buf_clear(&r->part[OUT]);
+    buf_clear(&r->part[ERRORS]);
+    events_output(r->events, BOTH, &r->part[OUT]);
     return true;
 }
 
-static void put_sections(struct report *r, size_t most)
+static void put_sections(struct exec_report *r, size_t most)
 {
     const char *labels[SECTIONS] = {"stdout:\n", "stderr:\n", "", ""};
     size_t wants[SECTIONS], gets[SECTIONS];
@@ -184,7 +180,7 @@ static void put_sections(struct report *r, size_t most)
 /* --- a page of the output --- */
 
 /* Of one that runs the last character may still be on its way. */
-static size_t whole_bytes(const struct report *r, struct str all)
+static size_t whole_bytes(const struct exec_report *r, struct str all)
 {
     static const char torn[] = "\xef\xbf\xbd";
     size_t n = all.n;
@@ -194,68 +190,48 @@ static size_t whole_bytes(const struct report *r, struct str all)
     return n;
 }
 
-static void put_page(struct report *r)
+static void put_page(struct exec_report *r)
 {
     struct str all;
     size_t from, n;
-    struct err e;
 
-    events_output(r->events, &r->part[OUT]);
+    events_output(r->events, BOTH, &r->part[OUT]);
     all = buf_str(&r->part[OUT]);
     all.n = whole_bytes(r, all);
     from = r->of.offset < all.n ? (size_t)r->of.offset : all.n;
     from += text_tail((struct str){all.p + from, all.n - from}, all.n - from);
     n = text_head_lines((struct str){all.p + from, all.n - from}, PAGE_BYTES);
-    (void)!buf_printf(&r->text, &e, "output, bytes %zu to %zu of %zu%s:\n", from, from + n, all.n,
-                      r->over ? "" : " so far");
+    buf_printf(&r->text, "output, bytes %zu to %zu of %zu%s:\n", from, from + n, all.n,
+               r->over ? "" : " so far");
     put(&r->text, (struct str){all.p + from, n});
     end_line(&r->text);
     if (from + n < all.n || !r->over)
-        (void)!buf_printf(
-            &r->text, &e, "next: get_execution with execution_id=%s and offset=%zu%s\n",
-            r->execution, from + n, r->over ? "" : "; with wait_ms=30000 it waits for more");
+        buf_printf(&r->text, "next: get_execution with execution_id=%s and offset=%zu%s\n",
+                   r->execution, from + n, r->over ? "" : "; with wait_ms=30000 it waits for more");
 }
 
 /* --- around it --- */
 
-const char *run_session_word(enum run_session how)
-{
-    static const char *const words[] = {
-        [RUN_NAMED] = "",
-        [RUN_USUAL] = "",
-        [RUN_FIRST] = " | new session, used when session_id is left out",
-        [RUN_REPLACED] = " | new session: the one before is gone, with its variables and files",
-        [RUN_LOOK] = "",
-        [RUN_NEW] = " | new session: pass this session_id to go on with its variables and files",
-    };
-
-    return words[how];
-}
-
-static void put_head(struct report *r)
+static void put_head(struct exec_report *r)
 {
     double wall_ms = json_number_value(json_object_get(r->outcome, "wall_ms"));
     json_int_t code = json_integer_value(json_object_get(r->outcome, "exit_code"));
     double s = (r->over ? wall_ms : (double)r->ran_ms) / 1000;
-    struct err e;
 
-    (void)!buf_printf(&r->text, &e, "[session %s | %s | %s", r->session,
-                      r->shell ? "shell" : "python",
-                      strcmp(r->status, "raised") == 0 ? "error" : r->status);
+    buf_printf(&r->text, "[session %s | %s | %s", r->session, r->shell ? "shell" : "python",
+               strcmp(r->status, "raised") == 0 ? "error" : r->status);
     if (r->shell && r->over)
-        (void)!buf_printf(&r->text, &e, " | exit status %lld", (long long)code);
-    (void)!buf_printf(&r->text, &e, " | %.*f s%s]\n", s < 1 ? 3 : 1, s,
-                      run_session_word(r->of.how));
+        buf_printf(&r->text, " | exit status %lld", (long long)code);
+    buf_printf(&r->text, " | %.*f s%s]\n", s < 1 ? 3 : 1, s,
+               r->of.looks ? "" : call_session_note(r->c));
 }
 
-static void put_notes(struct report *r)
+static void put_notes(struct exec_report *r)
 {
     size_t i, left = 0, from = r->frame.n;
-    struct err e;
     json_t *ev;
 
-    json_array_foreach(r->events, i, ev)
-    {
+    json_array_foreach(r->events, i, ev) {
         if (!event_is(ev, "status"))
             continue;
         if (r->frame.n - from > NOTES_TEXT) {
@@ -267,11 +243,11 @@ static void put_notes(struct report *r)
         put(&r->frame, STR("\n"));
     }
     if (left > 0)
-        (void)!buf_printf(&r->frame, &e, "note: %zu more notes are on record\n", left);
+        buf_printf(&r->frame, "note: %zu more notes are on record\n", left);
 }
 
 /* How it ended, and what to do about it. */
-static void put_ending(struct report *r)
+static void put_ending(struct exec_report *r)
 {
     static const struct {
         const char *status, *text;
@@ -284,7 +260,6 @@ static void put_ending(struct report *r)
     };
     bool lost = json_is_true(json_object_get(r->outcome, "state_lost"));
     struct str line = event_text(r->outcome, "message");
-    struct err e;
 
     if (line.n > 0 && (strcmp(r->status, "raised") != 0 || r->part[RAISED].n == 0)) {
         put(&r->frame, line);
@@ -294,18 +269,88 @@ static void put_ending(struct report *r)
         if (strcmp(advice[i].status, r->status) == 0 && !(advice[i].if_kept && lost))
             put_text(&r->frame, advice[i].text);
     if (!r->over && !r->of.has_offset)
-        (void)!buf_printf(
-            &r->frame, &e,
-            "It %s. get_execution with execution_id=%s and wait_ms=30000 shows how it "
-            "goes on; interrupt_execution ends it.\n",
-            strcmp(r->status, "queued") == 0 ? "waits for its turn in the session"
-                                             : "is still running",
-            r->execution);
+        buf_printf(&r->frame,
+                   "It %s. get_execution with execution_id=%s and wait_ms=30000 shows how it "
+                   "goes on; interrupt_execution ends it.\n",
+                   strcmp(r->status, "queued") == 0 ? "waits for its turn in the session"
+                                                    : "is still running",
+                   r->execution);
+}
+
+/* --- files --- */
+
+static bool is_deleted(const json_t *ev)
+{
+    return str_is(event_text(ev, "change"), "deleted");
+}
+
+static bool is_too_large(const json_t *ev)
+{
+    return json_is_true(json_object_get(ev, "too_large"));
+}
+
+static uint64_t size_of(const json_t *ev)
+{
+    return (uint64_t)json_integer_value(json_object_get(ev, "size"));
+}
+
+static void put_one(struct buf *b, const json_t *ev)
+{
+    char name[NAME_SHOWN], size[SIZE_SHOWN];
+
+    buf_printf(b, "%s (%s%s)", name_show(name, event_text(ev, "path")),
+               is_deleted(ev) ? "deleted" : size_show(size, size_of(ev)),
+               is_too_large(ev) ? ", too large to be kept" : "");
+}
+
+static void put_files(const json_t *events, struct buf *ret)
+{
+    size_t told = 0, left = 0, from = ret->n;
+
+    for (size_t i = 0; i < json_array_size(events); i++) {
+        const json_t *ev = json_array_get(events, i);
+        if (!event_is(ev, "file"))
+            continue;
+        if (told >= FILES_MAX || ret->n - from > FILES_TEXT) {
+            left++;
+            continue;
+        }
+        buf_put(ret, told++ == 0 ? STR("files in /workspace: ") : STR(", "));
+        put_one(ret, ev);
+    }
+    if (left > 0)
+        buf_printf(ret, ", and %zu more: list_files has them", left);
+    if (told > 0)
+        buf_put(ret, STR("\n"));
+}
+
+/* There is no way back from U+FFFD to the bytes of a name. */
+static bool has_address(const json_t *ev)
+{
+    struct str path = event_text(ev, "path");
+
+    return !is_deleted(ev) && !is_too_large(ev) && !memmem(path.p, path.n, "\xef\xbf\xbd", 3);
+}
+
+static void link_files(const json_t *events, struct tool_content *t, const struct call *c,
+                       const char *session)
+{
+    size_t told = 0;
+    char uri[URI_MAX];
+
+    for (size_t i = 0; i < json_array_size(events) && told < FILES_MAX; i++) {
+        const json_t *ev = json_array_get(events, i);
+        struct str path = event_text(ev, "path");
+        if (!event_is(ev, "file") || !has_address(ev) || !uri_of_file(uri, str_of(session), path))
+            continue;
+        content_link(t, c, uri, path, json_string_value(json_object_get(ev, "mime")), size_of(ev));
+        told++;
+    }
 }
 
 /* --- links --- */
 
-static void link_output(struct report *r)
+static void link_output(struct exec_report *r)
 {
     char uri[URI_MAX];
 
@@ -315,15 +360,14 @@ static void link_output(struct report *r)
     content_link(&r->content, r->c, uri, STR("output"), "text/plain", r->part[OUT].n);
 }
 
-static void link_images(struct report *r)
+static void link_images(struct exec_report *r)
 {
     const char *mime;
-    const json_t *image;
     size_t n = r->of.image ? r->of.image : 1;
 
     for (; n <= r->figures.seen && n <= LINKS_MAX; n++) {
         char uri[URI_MAX], name[32];
-        image = events_image(r->events, n, &mime);
+        const json_t *image = events_image(r->events, n, &mime);
         snprintf(name, sizeof(name), "image %zu", n);
         uri_of_image(uri, str_of(r->execution), n);
         content_link(&r->content, r->c, uri, str_of(name), mime, json_string_length(image) / 4 * 3);
@@ -334,7 +378,7 @@ static void link_images(struct report *r)
 
 /* --- the whole --- */
 
-static void write_text(struct report *r)
+static void write_text(struct exec_report *r)
 {
     put_head(r);
     if (r->of.has_offset) {
@@ -343,7 +387,7 @@ static void write_text(struct report *r)
     } else {
         collect(r);
         put_notes(r);
-        artifacts_put(r->events, &r->frame);
+        put_files(r->events, &r->frame);
         put_ending(r);
         put_sections(r, TEXT_MAX - r->text.n - r->frame.n);
     }
@@ -352,23 +396,20 @@ static void write_text(struct report *r)
         r->text.n--; /* the last newline */
 }
 
-static void write_one_image(struct report *r)
+static void write_one_image(struct exec_report *r)
 {
-    struct err e;
-
     collect(r);
     put_head(r);
     put(&r->text, buf_str(&r->part[VALUES]));
     if (r->of.image <= r->figures.seen)
         return;
-    (void)!buf_printf(&r->text, &e, "There is no image %zu: it has shown %zu.", r->of.image,
-                      r->figures.seen);
+    buf_printf(&r->text, "There is no image %zu: it has shown %zu.", r->of.image, r->figures.seen);
     r->failed = true;
 }
 
 static void write_all(void *arg) /* perhaps on a worker */
 {
-    struct report *r = arg;
+    struct exec_report *r = arg;
 
     r->figures.only = r->of.image;
     if (r->of.image)
@@ -379,13 +420,13 @@ static void write_all(void *arg) /* perhaps on a worker */
     json_array_extend(r->content.items, r->figures.items);
     link_images(r);
     if (!r->of.image)
-        artifacts_link(r->events, &r->content, r->c, r->session);
+        link_files(r->events, &r->content, r->c, r->session);
     link_output(r);
 }
 
 static void on_written(void *arg)
 {
-    struct report *r = arg;
+    struct exec_report *r = arg;
     struct call *c = r->c;
     json_t *result = content_result(&r->content, r->failed);
 
@@ -396,29 +437,21 @@ static void on_written(void *arg)
     call_result(c, result);
 }
 
-static int64_t now_ms(void)
+static struct exec_report *report_new(struct call *c, const struct exec_info *info,
+                                      const struct report_of *of)
 {
-    struct timespec t;
-
-    clock_gettime(CLOCK_REALTIME, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
-static struct report *report_new(struct call *c, const struct exec_info *info,
-                                 const struct report_of *of)
-{
-    struct report *r = mem_zalloc(sizeof(*r));
+    struct exec_report *r = mem_zalloc(sizeof(*r));
     const struct exec_row *row = info->row;
     const char *status = row->status ? row->status : "";
 
-    *r = (struct report){.c = c, .of = *of};
+    *r = (struct exec_report){.c = c, .of = *of};
     snprintf(r->execution, sizeof(r->execution), "%s", row->id);
     snprintf(r->session, sizeof(r->session), "%s", row->session ? row->session : "");
     snprintf(r->status, sizeof(r->status), "%s", status);
     r->shell = row->kind && strcmp(row->kind, "command") == 0;
     r->over = info->outcome;
-    r->failed = r->over && of->how != RUN_LOOK && strcmp(status, "ok") != 0;
-    r->ran_ms = row->started_ms ? now_ms() - row->started_ms : 0;
+    r->failed = r->over && !of->looks && strcmp(status, "ok") != 0;
+    r->ran_ms = row->started_ms ? time_now_ms() - row->started_ms : 0;
     r->events = json_incref(info->events);
     r->outcome = json_incref(info->outcome);
     r->figures = (struct figures){.execution = r->execution, .items = json_array()};
@@ -432,7 +465,7 @@ static struct report *report_new(struct call *c, const struct exec_info *info,
 
 void report_answer(struct call *c, const struct exec_info *info, const struct report_of *of)
 {
-    struct report *r = report_new(c, info, of);
+    struct exec_report *r = report_new(c, info, of);
 
     if (info->bytes > LARGE) {
         loop_work(c->mcp->config.loop, write_all, on_written, r);

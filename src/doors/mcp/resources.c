@@ -1,10 +1,9 @@
 /*
- * Resources: what a client can read by name. Files of workspaces and outputs of
- * executions are the caller's own; the skill and the page for results are part of the
- * program. The list depends on who asks, never on the connection, and has the latest
- * files of the newest sessions first; every other file is reached by the template.
+ * Resources: what a client can read by its URI. Files of workspaces and outputs of executions are
+ * the caller's own; the skill and the page for results are part of the program. The list begins
+ * with the latest files of the newest sessions; templates reach every other file.
  */
-#include "doors/mcp/mcp_int.h"
+#include "doors/mcp/resource.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,12 +15,22 @@
 
 /* --- what the methods share --- */
 
-void call_cacheable(const struct call *c, json_t *result, int ttl_ms, const char *scope)
+void call_result_cached(struct call *c, json_t *result, int ttl_ms, const char *scope)
 {
-    if (!call_is_modern(c))
-        return;
-    json_object_set_new(result, "ttlMs", json_integer(ttl_ms));
-    json_object_set_new(result, "cacheScope", json_string(scope));
+    if (call_is_modern(c)) {
+        json_object_set_new(result, "ttlMs", json_integer(ttl_ms));
+        json_object_set_new(result, "cacheScope", json_string(scope));
+    }
+    call_result(c, result);
+}
+
+bool call_has_one_page(struct call *c)
+{
+    bool cursor = json_object_get(c->params, "cursor");
+
+    if (cursor)
+        call_error(c, RPC_PARAMS, NULL, "there is one page only: leave the cursor out");
+    return !cursor;
 }
 
 void call_no_resource(struct call *c, struct str uri)
@@ -36,30 +45,30 @@ void call_no_resource(struct call *c, struct str uri)
 
 /* --- the list --- */
 
-struct listing {
+struct resource_listing {
     struct call *c;  /* borrowed: answered at the end */
     json_t *entries; /* owned: array */
 };
 
 static void listing_free(void *p)
 {
-    struct listing *g = p;
+    struct resource_listing *g = p;
 
     json_decref(g->entries);
     free(g);
 }
 
 /* NULL: it cannot be read by name. */
-static json_t *file_show(const struct call *c, const struct walk_place *place,
+static json_t *file_show(const struct call *c, const struct session_files *files,
                          const struct space_file *f)
 {
     char uri[URI_MAX], text[256], time[TIME_TEXT];
     json_t *v;
 
-    if (!uri_of_file(uri, str_of(place->session), f->path))
+    if (!uri_of_file(uri, str_of(files->session), f->path))
         return NULL;
-    snprintf(text, sizeof(text), "A file in the workspace of session %s%s%.100s%s", place->session,
-             place->name ? " (" : "", place->name ? place->name : "", place->name ? ")" : "");
+    snprintf(text, sizeof(text), "A file in the workspace of session %s%s%.100s%s", files->session,
+             files->name ? " (" : "", files->name ? files->name : "", files->name ? ")" : "");
     v = json_pack("{s:s, s:o, s:o, s:s, s:I}", "uri", uri, "name", record_text(f->path),
                   "description", record_text(str_of(text)), "mimeType", f->mime, "size",
                   (json_int_t)f->size);
@@ -70,12 +79,12 @@ static json_t *file_show(const struct call *c, const struct walk_place *place,
     return v;
 }
 
-static bool on_place(void *arg, const struct walk_place *place)
+static bool on_session_files(void *arg, const struct session_files *files)
 {
-    struct listing *g = arg;
+    struct resource_listing *g = arg;
 
-    for (size_t i = 0; i < place->count; i++) {
-        json_t *shown = file_show(g->c, place, &place->files[i]);
+    for (size_t i = 0; i < files->count; i++) {
+        json_t *shown = file_show(g->c, files, &files->list[i]);
         if (shown)
             json_array_append_new(g->entries, shown);
     }
@@ -83,7 +92,7 @@ static bool on_place(void *arg, const struct walk_place *place)
 }
 
 /* Opaque to clients. Forged it leads nowhere but among the caller's own sessions. */
-static json_t *cursor_make(const struct walk_end *end)
+static json_t *cursor_make(const struct session_files_cursor *end)
 {
     char text[CURSOR_MAX];
 
@@ -91,13 +100,13 @@ static json_t *cursor_make(const struct walk_end *end)
     return record_base64(str_of(text));
 }
 
-static bool cursor_read(const json_t *cursor, struct walk_end *ret)
+static bool cursor_read(const json_t *cursor, struct session_files_cursor *ret)
 {
     struct str text = json_view(cursor);
     char plain[CURSOR_MAX], again[CURSOR_MAX], *space;
     size_t n;
 
-    *ret = (struct walk_end){0};
+    *ret = (struct session_files_cursor){0};
     if (!text.p || text.n >= CURSOR_MAX || !base64_decode(text, plain, &n))
         return false;
     plain[n] = '\0';
@@ -110,9 +119,10 @@ static bool cursor_read(const json_t *cursor, struct walk_end *ret)
     return n == strlen(plain) && id_is(str_of(ret->session), "sess_") && strcmp(plain, again) == 0;
 }
 
-static void on_walked(void *arg, const struct walk_end *end, const struct err *failed)
+static void on_files_end(void *arg, const struct session_files_cursor *end,
+                         const struct err *failed)
 {
-    struct listing *g = arg;
+    struct resource_listing *g = arg;
     struct call *c = g->c;
     json_t *result;
 
@@ -123,13 +133,12 @@ static void on_walked(void *arg, const struct walk_end *end, const struct err *f
     result = json_pack("{s:O}", "resources", g->entries);
     if (*end->session)
         json_object_set_new(result, "nextCursor", cursor_make(end));
-    call_cacheable(c, result, LIST_TTL_MS, "private");
-    call_result(c, result);
+    call_result_cached(c, result, LIST_TTL_MS, "private");
 }
 
-static void list_fixed(struct listing *g)
+static void list_fixed(struct resource_listing *g)
 {
-    const struct face_more *more = g->c->face->more;
+    const struct tool_set_more *more = g->c->tool_set->more;
 
     for (const struct embedded *f = embedded; f->uri; f++)
         json_array_append_new(g->entries, embedded_show(f, g->c->client.version));
@@ -142,22 +151,22 @@ void handle_resources_list(struct call *c)
 {
     const json_t *cursor = json_object_get(c->params, "cursor");
     struct service *sv = c->mcp->followed;
-    struct walk_end after;
-    struct listing *g;
+    struct session_files_cursor after;
+    struct resource_listing *g;
 
     if (cursor && !cursor_read(cursor, &after)) {
         call_error(c, RPC_PARAMS, NULL, "this cursor is not one of ours: begin without a cursor");
         return;
     }
     g = mem_zalloc(sizeof(*g));
-    *g = (struct listing){.c = c, .entries = json_array()};
+    *g = (struct resource_listing){.c = c, .entries = json_array()};
     call_keep(c, listing_free, g);
     if (!cursor)
         list_fixed(g);
     if (sv)
-        walk_files(c, sv, cursor ? &after : NULL, on_place, on_walked, g);
+        session_files_each(c, sv, cursor ? &after : NULL, on_session_files, on_files_end, g);
     else
-        on_walked(g, &(struct walk_end){0}, NULL);
+        on_files_end(g, &(struct session_files_cursor){0}, NULL);
 }
 
 /* --- templates --- */
@@ -188,13 +197,11 @@ static const struct {
 
 void handle_resources_templates(struct call *c)
 {
-    json_t *list = json_array(), *result;
+    json_t *list;
 
-    if (json_object_get(c->params, "cursor")) {
-        json_decref(list);
-        call_error(c, RPC_PARAMS, NULL, "there is one page only: leave the cursor out");
+    if (!call_has_one_page(c))
         return;
-    }
+    list = json_array();
     for (size_t i = 0; i < COUNT(templates); i++) {
         json_t *v = json_pack("{s:s, s:s, s:s}", "uriTemplate", templates[i].uri, "name",
                               templates[i].name, "description", templates[i].text);
@@ -204,11 +211,9 @@ void handle_resources_templates(struct call *c)
             json_object_set_new(v, "title", json_string(templates[i].title));
         json_array_append_new(list, v);
     }
-    if (c->face->more)
-        c->face->more->list_templates(list);
-    result = json_pack("{s:o}", "resourceTemplates", list);
-    call_cacheable(c, result, FIXED_TTL_MS, "public");
-    call_result(c, result);
+    if (c->tool_set->more)
+        c->tool_set->more->list_templates(list);
+    call_result_cached(c, json_pack("{s:o}", "resourceTemplates", list), FIXED_TTL_MS, "public");
 }
 
 /* --- reading --- */
@@ -217,13 +222,10 @@ static void read_embedded(struct call *c, const struct embedded *f)
 {
     json_t *contents = json_pack("{s:s, s:s, s:o}", "uri", f->uri, "mimeType", f->mime, "text",
                                  record_text(f->bytes));
-    json_t *result;
 
     if (strncmp(f->uri, "ui:", 3) == 0)
         json_object_set_new(contents, "_meta", json_pack("{s:{s:b}}", "ui", "prefersBorder", true));
-    result = json_pack("{s:[o]}", "contents", contents);
-    call_cacheable(c, result, FIXED_TTL_MS, "public");
-    call_result(c, result);
+    call_result_cached(c, json_pack("{s:[o]}", "contents", contents), FIXED_TTL_MS, "public");
 }
 
 /* False: there is no such thing. Else the call is answered, or will be. */
@@ -233,14 +235,12 @@ static bool read_named(struct call *c, struct str text, const struct uri *u)
 
     if (u->kind != URI_OTHER && !*u->id)
         return false;
-    if (u->kind == URI_FILE)
-        read_file_resource(c, u);
-    else if (u->kind != URI_OTHER)
-        read_execution_resource(c, u);
+    if (u->kind != URI_OTHER)
+        read_resource(c, u);
     else if (f)
         read_embedded(c, f);
     else
-        return c->face->more && c->face->more->read_resource(c, text);
+        return c->tool_set->more && c->tool_set->more->read_resource(c, text);
     return true;
 }
 

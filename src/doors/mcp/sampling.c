@@ -1,10 +1,9 @@
 /*
- * The client's own model: questions in our own words become sampling/createMessage, and
- * what comes back becomes a reply. How the question reaches the client is not known
- * here: the eras of the protocol differ in nothing else.
+ * The client's model: a question becomes sampling/createMessage, and the client's result becomes a
+ * reply. The caller sends the question, in the way of the client's era.
  *
- * A client that declared sampling.tools is shown tools; one that did not is asked in
- * plain text, and whoever reads its replies finds the code in them.
+ * A client with sampling.tools gets the tools. Any other client is asked in plain text, and the
+ * agent finds the code in the reply.
  */
 #include "doors/mcp/mcp_int.h"
 #include "model/model.h"
@@ -114,8 +113,7 @@ static void put_parts(const struct sampler *s, json_t *messages, const json_t *m
     const json_t *part;
     size_t i;
 
-    json_array_foreach(json_object_get(message, "parts"), i, part)
-    {
+    json_array_foreach(json_object_get(message, "parts"), i, part) {
         json_t *b = block(s, part);
         if (b)
             json_array_append_new(is(part, "result") ? results : others, b);
@@ -131,10 +129,11 @@ static json_t *tools_of(const json_t *tools)
     const json_t *t;
     size_t i;
 
-    json_array_foreach(tools, i, t) json_array_append_new(
-        list,
-        json_pack("{s:O*, s:O*, s:O*}", "name", json_object_get(t, "name"), "description",
-                  json_object_get(t, "description"), "inputSchema", json_object_get(t, "schema")));
+    json_array_foreach(tools, i, t)
+        json_array_append_new(list,
+                              json_pack("{s:O*, s:O*, s:O*}", "name", json_object_get(t, "name"),
+                                        "description", json_object_get(t, "description"),
+                                        "inputSchema", json_object_get(t, "schema")));
     return list;
 }
 
@@ -146,7 +145,8 @@ static json_t *params_of(const struct sampler *s, const struct model_ask *ask)
     const json_t *message;
     size_t i;
 
-    json_array_foreach(ask->messages, i, message) put_parts(s, messages, message);
+    json_array_foreach(ask->messages, i, message)
+        put_parts(s, messages, message);
     params = json_pack("{s:o, s:I, s:{s:f, s:f}}", "messages", messages, "maxTokens",
                        (json_int_t)(ask->max_tokens ? ask->max_tokens : MAX_TOKENS),
                        "modelPreferences", "intelligencePriority", 0.8, "speedPriority", 0.3);
@@ -197,7 +197,8 @@ static void tell_reply(struct sampler_call *c, const json_t *result)
 
     if (json_is_object(content))
         take_block(parts, content, &calls);
-    json_array_foreach(content, i, b) take_block(parts, b, &calls);
+    json_array_foreach(content, i, b)
+        take_block(parts, b, &calls);
     const struct model_reply reply = {
         .parts = parts,
         .stop = stop_of(json_view(json_object_get(result, "stopReason")), calls),

@@ -1,9 +1,8 @@
 /*
- * The skill that comes with the program: how a model works well with this server. Its
- * files are those of skills/ in the source tree, listed with their digests, and read as
- * resources.
+ * The skill that is part of the program: it teaches a model to work with this server. Its files
+ * come from skills/ in the source tree, are listed with their digests, and read as resources.
  */
-#include "doors/mcp/mcp_int.h"
+#include "doors/mcp/resource.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +32,7 @@ static const char *title_of(const struct embedded *f)
 }
 
 /* A skill goes by its own name and description, as it does in skills/list. */
-json_t *embedded_show(const struct embedded *f, const struct version *v)
+json_t *embedded_show(const struct embedded *f, const struct protocol_version *v)
 {
     json_t *matter = f->matter ? json_loads(f->matter, 0, NULL) : NULL;
     json_t *shown = json_pack("{s:s, s:s, s:s, s:I}", "uri", f->uri, "name", f->name, "mimeType",
@@ -74,35 +73,28 @@ static json_t *skill_show(const struct embedded *skill)
 
 void handle_skills_list(struct call *c)
 {
-    json_t *list, *result;
+    json_t *list;
 
-    if (json_object_get(c->params, "cursor")) {
-        call_error(c, RPC_PARAMS, NULL, "there is one page only: leave the cursor out");
+    if (!call_has_one_page(c))
         return;
-    }
     list = json_array();
     for (const struct embedded *f = embedded; f->uri; f++)
         if (f->matter)
             json_array_append_new(list, skill_show(f));
-    result = json_pack("{s:o}", "skills", list);
-    call_cacheable(c, result, TTL_MS, "public");
-    call_result(c, result);
+    call_result_cached(c, json_pack("{s:o}", "skills", list), TTL_MS, "public");
 }
 
 void handle_skills_get(struct call *c)
 {
     struct str uri = json_view(json_object_get(c->params, "uri"));
     const struct embedded *f = uri.p ? embedded_find(uri) : NULL;
-    json_t *result;
 
     if (!f || !f->matter) {
         call_error(c, RPC_PARAMS, json_pack("{s:o}", "uri", record_text(uri)),
                    "this is no skill: skills/list shows what there is");
         return;
     }
-    result = json_pack("{s:o}", "skill", skill_show(f));
-    call_cacheable(c, result, TTL_MS, "public");
-    call_result(c, result);
+    call_result_cached(c, json_pack("{s:o}", "skill", skill_show(f)), TTL_MS, "public");
 }
 
 /* --- resources/directory/read --- */
@@ -110,7 +102,7 @@ void handle_skills_get(struct call *c)
 /* A child is a file, or the first part of a deeper path; of those each once, as they follow one
  * another. */
 static void add_child(json_t *list, const struct embedded *f, size_t folder_n,
-                      const struct version *v)
+                      const struct protocol_version *v)
 {
     const char *name = f->uri + folder_n, *slash = strchr(name, '/');
     const json_t *last = json_array_get(list, json_array_size(list) - 1);
@@ -128,7 +120,7 @@ static void add_child(json_t *list, const struct embedded *f, size_t folder_n,
 }
 
 /* With or without a slash at its end; "skill:" and its slashes are no directory. */
-static json_t *children(struct str uri, const struct version *v)
+static json_t *children(struct str uri, const struct protocol_version *v)
 {
     json_t *list = json_array();
 
@@ -143,16 +135,16 @@ static json_t *children(struct str uri, const struct version *v)
 void handle_directory_read(struct call *c)
 {
     struct str uri = json_view(json_object_get(c->params, "uri"));
-    json_t *list = children(uri, c->client.version), *result;
+    json_t *list;
 
-    if (json_array_size(list) == 0 || json_object_get(c->params, "cursor")) {
-        call_error(c, RPC_PARAMS, json_pack("{s:o}", "uri", record_text(uri)),
-                   json_array_size(list) ? "there is one page only: leave the cursor out"
-                                         : "this is no directory: skills/list shows what there is");
-        json_decref(list);
+    if (!call_has_one_page(c))
+        return;
+    list = children(uri, c->client.version);
+    if (json_array_size(list) > 0) {
+        call_result_cached(c, json_pack("{s:o}", "resources", list), TTL_MS, "public");
         return;
     }
-    result = json_pack("{s:o}", "resources", list);
-    call_cacheable(c, result, TTL_MS, "public");
-    call_result(c, result);
+    json_decref(list);
+    call_error(c, RPC_PARAMS, json_pack("{s:o}", "uri", record_text(uri)),
+               "this is no directory: skills/list shows what there is");
 }

@@ -1,11 +1,10 @@
 /*
- * What a client carries for us from one call to the next: requestState of the modern era.
+ * requestState of the modern era: what a client carries from one call to the next.
  *
- * Whoever holds it can change it, keep it, hand it to somebody else. So it is signed, and
- * what it was made for is signed with it without being in it: the tenant and the key, the
- * method, and all of the request that the client repeats. It comes back within ten
- * minutes, and once. What was used is remembered in bounded memory: when that is full, the
- * oldest goes, and nothing as old as that is taken any more.
+ * The client could change it, keep it or pass it on. So the state is signed, together with what it
+ * was made for: the tenant, the key, the method and the parameters that the client repeats. It is
+ * accepted for ten minutes, and once. Used states are remembered in limited memory: when that is
+ * full, the oldest is forgotten, and no state of that age or older is accepted any more.
  */
 #include "doors/mcp/mcp_int.h"
 
@@ -13,7 +12,6 @@
 #include <gnutls/gnutls.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #define MAC_BYTES 32
 #define USED_MAX  16384
@@ -23,14 +21,6 @@ struct states {
     json_t *used;       /* owned: object, nonce to its end; the first used comes first */
     char floor[ID_MAX]; /* nonces begin with their time: none up to this one is taken */
 };
-
-static int64_t now_ms(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 /* --- the signature --- */
 
@@ -86,8 +76,8 @@ char *state_sign(const struct call *c, const json_t *state)
     size_t n;
 
     id_make(nonce, "once_");
-    whole = json_pack("{s:s, s:I, s:O}", "nonce", nonce, "ends", (json_int_t)now_ms() + STATE_MS,
-                      "state", state);
+    whole = json_pack("{s:s, s:I, s:O}", "nonce", nonce, "ends",
+                      (json_int_t)time_now_ms() + STATE_MS, "state", state);
     payload = record_dump(whole, false, &n);
     json_decref(whole);
     if (!payload || n > STATE_MAX)
@@ -124,7 +114,7 @@ void states_free(struct mcp *m)
 /* Makes room: what is too old by itself, and then the oldest. */
 static void forget_old(struct states *s)
 {
-    int64_t now = now_ms();
+    int64_t now = time_now_ms();
     void *first;
 
     while ((first = json_object_iter(s->used))) {
@@ -159,7 +149,7 @@ static int take(struct call *c, struct str payload, json_t **ret, struct err *e)
     int rc = 0;
 
     assert(nonce);
-    if (ends <= now_ms())
+    if (ends <= time_now_ms())
         rc = err_set(e, ERR_CALLER,
                      "requestState is older than %d minutes: make the call again without it and "
                      "without inputResponses",

@@ -1,19 +1,17 @@
 /*
- * Standard input and output: one client, one conversation, a message on each line.
+ * Standard input and output: one client, one conversation, one message a line.
  *
- * Theory of operation: lines are read as they come, also while calls run, and answers
- * leave in the order they are ready. Each request says by itself which era it is of, so
- * both may meet on one line after the other.
+ * Lines are read while calls run, and answers are written when they are ready. Each request names
+ * its era, so both eras can be mixed.
  *
- * What the client does not read waits here, and it is bounded: progress is left out
- * first (call.c), then every other notification, then no more lines are read until there
- * is room again. Answers to what was asked before that are kept; there are at most
- * CALLS_MAX of them, and each is shorter than OUTLET_LINE_MAX.
+ * What the client does not read is limited: progress is left out first (call.c), then every other
+ * notification, then no more lines are read until there is room. Answers to earlier requests are
+ * kept: at most CALLS_MAX, each shorter than LINE_MAX_BYTES.
  *
- * The fds may be shared with a shell, so they stay as blocking as they are; nothing is
- * read but what is there.
+ * A shell may share the descriptors, so they stay blocking if they are; only bytes that are there
+ * are read.
  */
-#include "doors/mcp/mcp_int.h"
+#include "doors/mcp/transport.h"
 
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -29,7 +27,7 @@ struct stdio {
     struct mcp *mcp;                   /* borrowed */
     struct conversation *conversation; /* borrowed */
     int in;                            /* borrowed */
-    struct outlet *outlet;             /* owned */
+    struct line_writer *writer;        /* owned */
     struct watch *readable;            /* owned; NULL: it is paused, over, or cannot be watched */
     struct watch *hangup;              /* owned: while it is paused */
     struct timer *again;               /* owned: goes on reading, from the loop */
@@ -76,7 +74,7 @@ static void input_over(struct stdio *s)
 {
     s->over = true;
     drop_watches(s);
-    if (outlet_waits(s->outlet) == 0)
+    if (line_writer_waits(s->writer) == 0)
         end(s);
     else
         wait_for_reader(s);
@@ -89,7 +87,7 @@ static void resume(struct stdio *s);
 static void on_written(void *arg)
 {
     struct stdio *s = arg;
-    size_t left = outlet_waits(s->outlet);
+    size_t left = line_writer_waits(s->writer);
 
     if (s->over && left == 0)
         end(s);
@@ -105,7 +103,7 @@ static void on_unread(void *arg)
 
 static bool put(struct stdio *s, const json_t *message)
 {
-    return s->ended || outlet_put(s->outlet, message);
+    return s->ended || line_writer_put(s->writer, message);
 }
 
 /* Takes message. */
@@ -115,12 +113,11 @@ static void put_away(struct stdio *s, json_t *message)
     json_decref(message);
 }
 
-static void stdio_send(struct peer *p, struct call *c, json_t *message)
+static void stdio_send(struct peer *p, json_t *message)
 {
     struct stdio *s = STDIO(p);
 
-    (void)c;
-    if (outlet_waits(s->outlet) > PAUSE_BYTES && !json_object_get(message, "id"))
+    if (line_writer_waits(s->writer) > PAUSE_BYTES && !json_object_get(message, "id"))
         json_decref(message);
     else
         put_away(s, message);
@@ -136,40 +133,40 @@ static void put_answer(struct stdio *s, const json_t *answer)
 }
 
 /* Those of a batch that is too long come one by one. */
-static void stdio_answer(struct peer *p, struct call *c, int status, json_t *message)
+static void stdio_answer(struct peer *p, int status, json_t *message)
 {
     struct stdio *s = STDIO(p);
     size_t i;
     json_t *one;
 
-    (void)c, (void)status;
+    (void)status;
     if (!json_is_array(message))
         put_answer(s, message);
     else if (!put(s, message))
-        json_array_foreach(message, i, one) put_answer(s, one);
+        json_array_foreach(message, i, one)
+            put_answer(s, one);
     json_decref(message);
 }
 
-static void stdio_drop(struct peer *p, struct call *c)
+static void stdio_drop(struct peer *p)
 {
-    (void)p, (void)c;
+    (void)p;
 }
 
 static size_t stdio_waits(struct peer *p)
 {
-    return outlet_waits(STDIO(p)->outlet);
+    return line_writer_waits(STDIO(p)->writer);
 }
 
 /* Of what we have written down already, which is short. */
-static void stdio_answer_text(struct peer *p, struct call *c, char *text, size_t n)
+static void stdio_answer_text(struct peer *p, char *text, size_t n)
 {
     struct stdio *s = STDIO(p);
 
-    (void)c;
     if (s->ended)
         free(text);
     else
-        (void)outlet_put_text(s->outlet, text, n);
+        (void)line_writer_put_text(s->writer, text, n);
 }
 
 static const struct peer_ops stdio_ops = {.send = stdio_send,
@@ -199,9 +196,7 @@ static bool read_modern(struct stdio *s, const json_t *id, const json_t *meta, s
         return false;
     }
     if (!ret->version || ret->version->era != ERA_MODERN) {
-        put_away(s, rpc_error(id, RPC_VERSION, "this version of the protocol is not served",
-                              json_pack("{s:o, s:o}", "supported", versions_list(), "requested",
-                                        record_text(version))));
+        put_away(s, rpc_bad_version(id, version));
         return false;
     }
     if (level && ret->log_level < 0) {
@@ -215,7 +210,7 @@ static bool read_modern(struct stdio *s, const json_t *id, const json_t *meta, s
 static void read_legacy(const struct stdio *s, struct str method, const json_t *params,
                         struct client *ret)
 {
-    const struct version *asked =
+    const struct protocol_version *asked =
         version_find(json_view(json_object_get(params, "protocolVersion")));
 
     if (str_is(method, "initialize"))
@@ -242,8 +237,9 @@ static void take_request(struct stdio *s, const json_t *message, const struct ca
         read_legacy(s, method, params, &client);
     else if (!read_modern(s, id, meta, &client))
         return;
-    core_serve(call_new(s->mcp, s->mcp->face, &s->peer, s->conversation, who, &client, id, params),
-               method);
+    core_serve(
+        call_new(s->mcp, s->mcp->tool_set, &s->peer, s->conversation, who, &client, id, params),
+        method);
 }
 
 /* --- a line --- */
@@ -258,22 +254,9 @@ static void take_message(struct stdio *s, const json_t *message)
     if (json_is_array(message)) {
         why = batch_refused(v, message);
         if (!why)
-            batch_serve(v, &s->peer, s->mcp->face, &who, message);
-    } else {
-        switch (message_kind(message, &why)) {
-        case MESSAGE_REQUEST:
-            take_request(s, message, &who);
-            break;
-        case MESSAGE_NOTIFICATION:
-            core_notified(v, json_view(json_object_get(message, "method")),
-                          json_object_get(message, "params"));
-            break;
-        case MESSAGE_RESPONSE:
-            conversation_answer(v, message);
-            break;
-        case MESSAGE_BAD:
-            break;
-        }
+            batch_serve(v, &s->peer, s->mcp->tool_set, &who, message);
+    } else if (core_take(v, message, &why) == MESSAGE_REQUEST) {
+        take_request(s, message, &who);
     }
     if (why)
         refuse(s, message_id(message), RPC_INVALID, why);
@@ -336,7 +319,7 @@ static void take_lines(struct stdio *s)
 {
     size_t at = 0;
 
-    while (!s->over && outlet_waits(s->outlet) <= PAUSE_BYTES) {
+    while (!s->over && line_writer_waits(s->writer) <= PAUSE_BYTES) {
         char *from = s->line.p + at, *newline = NULL;
         if (s->line.n > s->seen)
             newline = memchr(s->line.p + s->seen, '\n', s->line.n - s->seen);
@@ -367,7 +350,7 @@ static void go_on(struct stdio *s)
     take_lines(s);
     if (s->over)
         return;
-    if (outlet_waits(s->outlet) > PAUSE_BYTES)
+    if (line_writer_waits(s->writer) > PAUSE_BYTES)
         pause_reading(s);
     else
         wait_for_more(s);
@@ -451,7 +434,7 @@ void mcp_stdio(struct mcp *m, int in, int out, loop_fn *on_end, void *arg)
     *s = (struct stdio){.peer = {&stdio_ops}, .mcp = m, .in = in};
     s->on_end = on_end;
     s->arg = arg;
-    s->outlet = outlet_new(m->config.loop, out, on_written, on_unread, s);
+    s->writer = line_writer_new(m->config.loop, out, on_written, on_unread, s);
     s->can_wait = can_poll(in);
     buf_init(&s->line, MESSAGE_MAX + 2 * READ_BYTES);
     s->conversation = conversation_new(m, &who);
@@ -470,7 +453,7 @@ void stdio_free(struct stdio *s)
     drop_watches(s);
     timer_free(s->again);
     timer_free(s->last);
-    outlet_free(s->outlet);
+    line_writer_free(s->writer);
     buf_done(&s->line);
     free(s);
 }

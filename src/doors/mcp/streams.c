@@ -1,18 +1,17 @@
 /*
- * Streams of events: what a server says before, beside and after its answer.
+ * Event streams over HTTP: messages before, beside and after an answer.
  *
- * Theory of operation: in the legacy era what is said has an id, "STREAM-EVENT", and is
- * kept for a while, so that a client that lost its connection comes back for the rest with
- * GET and the id of the last event it has. A stream has one reader at most: the POST that
- * began it, or the GET that came for it; it goes on without any. Stream 0 of a
- * conversation is what belongs to no call; a GET without an id reads it. In the modern era
- * there are no ids, and nothing is kept.
+ * Legacy: every event has an id, "STREAM-EVENT", and is kept for a while. A client that lost its
+ * connection sends a GET with the id of the last event it has, and gets the rest. A stream has at
+ * most one reader: the POST that began it, or the GET that resumed it. It goes on without a reader.
+ * Stream 0 of a conversation has the messages that belong to no call; a GET without an id reads it.
+ * Modern: events have no ids, and nothing is kept.
  *
- * All of it is bounded. A stream keeps so many events and bytes, of which the last, the
- * response, is never dropped; a conversation so many streams; all conversations together
- * so many bytes, and the streams that ended first go first.
+ * All of this is limited: the events and bytes of a stream (the last event, the response, is never
+ * dropped), the streams of a conversation, and the bytes of all conversations. The streams that
+ * ended first are dropped first.
  */
-#include "doors/mcp/mcp_int.h"
+#include "doors/mcp/transport.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,47 +23,48 @@
 #define KEPT_MS      300000
 #define SLOW_BYTES   (1 * MiB) /* a client that has not read so much hears of no more but answers */
 #define RETRY_MS     1000      /* after which a client is to come back */
+#define EVENT_ID_MAX 44
 
-struct said {
-    struct said *next;
+struct sse_event {
+    struct sse_event *next;
     uint64_t number;
     size_t n;
     char text[];
 };
 
-struct sse {
-    struct sse *next, **link; /* of its conversation; link NULL: it has none */
-    struct streams *streams;  /* borrowed, or NULL */
+struct sse_stream {
+    struct sse_stream *next, **link; /* of its conversation; link NULL: it has none */
+    struct streams *streams;         /* borrowed, or NULL */
     uint64_t number;
-    uint64_t last;               /* number of the last event */
-    struct said *events;         /* owned: oldest first */
-    struct said **end;           /* where the next one goes */
-    size_t count, bytes;         /* of events */
-    struct request *reader;      /* held, or NULL */
-    int64_t ended_us;            /* 0: it goes on */
-    struct sse *earlier, *later; /* of all that ended */
+    uint64_t last;                      /* number of the last event */
+    struct sse_event *events;           /* owned: oldest first */
+    struct sse_event **end;             /* where the next one goes */
+    size_t count, bytes;                /* of events */
+    struct request *reader;             /* held, or NULL */
+    int64_t ended_us;                   /* 0: it goes on */
+    struct sse_stream *earlier, *later; /* of all that ended */
 };
 
 struct streams {
     struct peer peer;           /* for what belongs to no call */
     struct conversation *owner; /* borrowed */
-    struct sse *list;           /* newest first */
-    struct sse *aside;          /* number 0; NULL before the first GET */
+    struct sse_stream *list;    /* newest first */
+    struct sse_stream *aside;   /* number 0; NULL before the first GET */
     uint64_t last;              /* number of a stream */
     size_t ended;
 };
 
 /* Streams that ended, of all conversations. */
 struct kept {
-    struct sse *first, *last;
+    struct sse_stream *first, *last;
     size_t bytes;
 };
 
 /* --- events --- */
 
-static void drop_first(struct sse *s)
+static void drop_first(struct sse_stream *s)
 {
-    struct said *first = s->events;
+    struct sse_event *first = s->events;
 
     s->events = first->next;
     if (!s->events)
@@ -74,9 +74,9 @@ static void drop_first(struct sse *s)
     free(first);
 }
 
-static void keep_event(struct sse *s, struct str text)
+static void keep_event(struct sse_stream *s, struct str text)
 {
-    struct said *ev = mem_zalloc(sizeof(*ev) + text.n);
+    struct sse_event *ev = mem_zalloc(sizeof(*ev) + text.n);
 
     ev->number = s->last;
     ev->n = text.n;
@@ -89,9 +89,16 @@ static void keep_event(struct sse *s, struct str text)
         drop_first(s);
 }
 
-size_t sse_waits(const struct sse *s)
+static const char *event_id(const struct sse_stream *s, char ret[EVENT_ID_MAX])
 {
-    return s->reader ? answer_stream_put(s->reader, STR("")) : s->bytes;
+    snprintf(ret, EVENT_ID_MAX, "%llu-%llu", (unsigned long long)s->number,
+             (unsigned long long)s->last);
+    return ret;
+}
+
+size_t sse_waits(const struct sse_stream *s)
+{
+    return s->reader ? answer_stream_waits(s->reader) : s->bytes;
 }
 
 static bool is_notification(const json_t *message)
@@ -99,31 +106,22 @@ static bool is_notification(const json_t *message)
     return json_object_get(message, "method") && !json_object_get(message, "id");
 }
 
-void sse_put(struct sse *s, json_t *message)
+void sse_put(struct sse_stream *s, json_t *message)
 {
-    AUTO_FREE char *text = NULL;
-    struct buf out;
-    struct err e;
-    int rc = 0;
+    bool is_left_out = is_notification(message) && sse_waits(s) > SLOW_BYTES;
+    AUTO_FREE char *text = is_left_out ? NULL : record_dump(message, true, NULL);
+    AUTO(buf_done) struct buf out = BUF(2 * GiB);
+    char id[EVENT_ID_MAX];
 
-    if (is_notification(message) && sse_waits(s) > SLOW_BYTES) {
-        json_decref(message);
-        return;
-    }
-    text = record_dump(message, true, NULL);
     json_decref(message);
-    buf_init(&out, 2 * GiB);
+    if (!text)
+        return;
     s->last++;
+    event_write(&out, s->streams ? event_id(s, id) : NULL, "message", str_of(text));
     if (s->streams)
-        rc = buf_printf(&out, &e, "id: %llu-%llu\n", (unsigned long long)s->number,
-                        (unsigned long long)s->last);
-    if (text && rc == 0 && buf_printf(&out, &e, "event: message\ndata: %s\n\n", text) == 0) {
-        if (s->streams)
-            keep_event(s, buf_str(&out));
-        if (s->reader)
-            answer_stream_put(s->reader, buf_str(&out));
-    }
-    buf_done(&out);
+        keep_event(s, buf_str(&out));
+    if (s->reader)
+        answer_stream_put(s->reader, buf_str(&out));
 }
 
 /* --- readers --- */
@@ -133,7 +131,7 @@ static void on_gone(void *arg)
     sse_gone(arg);
 }
 
-void sse_gone(struct sse *s)
+void sse_gone(struct sse_stream *s)
 {
     struct request *r = take_ptr(&s->reader);
 
@@ -141,13 +139,7 @@ void sse_gone(struct sse *s)
         request_drop(r);
 }
 
-void sse_on_gone(struct sse *s, loop_fn *fn, void *arg)
-{
-    if (s->reader)
-        request_on_gone(s->reader, fn, arg);
-}
-
-void sse_hang_up(struct sse *s)
+void sse_hang_up(struct sse_stream *s)
 {
     struct request *r = take_ptr(&s->reader);
 
@@ -155,36 +147,35 @@ void sse_hang_up(struct sse *s)
         answer_stream_end(r);
 }
 
-static void read_by(struct sse *s, struct request *r)
+static void read_by(struct sse_stream *s, struct request *r)
 {
     sse_hang_up(s);
     s->reader = r;
-    answer_stream(r, 200, "text/event-stream", STR(": keep-alive\n\n"));
+    answer_events(r, EVENTS_SSE);
 }
 
-void sse_open(struct sse *s, struct request *r, bool primed)
+void sse_open(struct sse_stream *s, struct request *r, bool primed)
 {
-    char text[64];
+    char text[EVENT_ID_MAX + 32], id[EVENT_ID_MAX];
     int n;
 
     read_by(s, r);
     if (!s->streams || !primed)
         return;
-    n = snprintf(text, sizeof(text), "id: %llu-%llu\nretry: %d\ndata: \n\n",
-                 (unsigned long long)s->number, (unsigned long long)s->last, RETRY_MS);
+    n = snprintf(text, sizeof(text), "id: %s\nretry: %d\ndata: \n\n", event_id(s, id), RETRY_MS);
     answer_stream_put(r, (struct str){text, (size_t)n});
 }
 
 /* --- those that ended --- */
 
-static void kept_remove(struct kept *k, struct sse *s)
+static void kept_remove(struct kept *k, struct sse_stream *s)
 {
     *(s->earlier ? &s->earlier->later : &k->first) = s->later;
     *(s->later ? &s->later->earlier : &k->last) = s->earlier;
     k->bytes -= s->bytes;
 }
 
-static void kept_add(struct kept *k, struct sse *s)
+static void kept_add(struct kept *k, struct sse_stream *s)
 {
     s->earlier = k->last;
     *(k->last ? &k->last->later : &k->first) = s;
@@ -192,7 +183,7 @@ static void kept_add(struct kept *k, struct sse *s)
     k->bytes += s->bytes;
 }
 
-void sse_free(struct sse *s)
+void sse_free(struct sse_stream *s)
 {
     if (!s)
         return;
@@ -212,11 +203,11 @@ void sse_free(struct sse *s)
 }
 
 /* The one of a conversation that ended first; they begin and end in much the same order. */
-static struct sse *oldest(const struct streams *all)
+static struct sse_stream *oldest(const struct streams *all)
 {
-    struct sse *found = NULL;
+    struct sse_stream *found = NULL;
 
-    for (struct sse *s = all->list; s; s = s->next)
+    for (struct sse_stream *s = all->list; s; s = s->next)
         if (s->ended_us)
             found = s;
     return found;
@@ -229,7 +220,7 @@ static struct kept *kept_of(struct mcp *m)
     return m->kept;
 }
 
-void sse_end(struct sse *s)
+void sse_end(struct sse_stream *s)
 {
     struct kept *k;
 
@@ -257,9 +248,9 @@ void streams_expire(struct mcp *m)
 
 /* --- of a conversation --- */
 
-struct sse *sse_new(struct streams *all)
+struct sse_stream *sse_new(struct streams *all)
 {
-    struct sse *s = mem_zalloc(sizeof(*s));
+    struct sse_stream *s = mem_zalloc(sizeof(*s));
 
     s->end = &s->events;
     s->streams = all;
@@ -279,9 +270,8 @@ static struct streams *streams_of(struct peer *p)
     return (struct streams *)(void *)((char *)p - offsetof(struct streams, peer));
 }
 
-static void aside_send(struct peer *p, struct call *c, json_t *message)
+static void aside_send(struct peer *p, json_t *message)
 {
-    (void)c;
     sse_put(streams_of(p)->aside, message);
 }
 
@@ -304,7 +294,7 @@ void streams_free(struct streams *all)
 {
     if (!all)
         return;
-    for (struct sse *s = all->list, *next; s; s = next) {
+    for (struct sse_stream *s = all->list, *next; s; s = next) {
         next = s->next;
         if (s->ended_us) {
             sse_free(s);
@@ -361,9 +351,9 @@ bool event_id_read(struct str id, uint64_t *ret_stream, uint64_t *ret_event)
     return read_number(&id, ret_event) && id.n == 0;
 }
 
-static struct sse *find(const struct streams *all, uint64_t number)
+static struct sse_stream *find(const struct streams *all, uint64_t number)
 {
-    struct sse *s = number ? all->list : all->aside;
+    struct sse_stream *s = number ? all->list : all->aside;
 
     while (number && s && s->number != number)
         s = s->next;
@@ -373,12 +363,12 @@ static struct sse *find(const struct streams *all, uint64_t number)
 bool streams_resume(struct streams *all, struct request *r, struct str last_id)
 {
     uint64_t number, after;
-    struct sse *s = event_id_read(last_id, &number, &after) ? find(all, number) : NULL;
+    struct sse_stream *s = event_id_read(last_id, &number, &after) ? find(all, number) : NULL;
 
     if (!s || after > s->last)
         return false;
     read_by(s, r);
-    for (const struct said *ev = s->events; ev; ev = ev->next)
+    for (const struct sse_event *ev = s->events; ev; ev = ev->next)
         if (ev->number > after)
             answer_stream_put(r, (struct str){ev->text, ev->n});
     if (s->ended_us)

@@ -1,18 +1,14 @@
 /*
- * Tasks: a call that goes on after its client has been answered with a task, and is asked
- * for by its id.
+ * Tasks: a call whose client gets a task at once and asks for the result later, by the task's id.
  *
- * The call is held by its handler as before; the task is where its last word goes, and is
- * kept for those who come with the same key. Tasks live in memory: after a restart there
- * are none, and what was run is on record as an execution. There are limits to how many
- * there are and how much they hold; what has been finished longest goes first, what is
- * under way stays.
+ * The handler works on as before; the result goes into the task, which only the same key can read.
+ * Tasks live in memory: a restart ends them, and executions stay on record. Their number and size
+ * are limited: finished tasks are dropped, the oldest first; open ones are kept.
  */
 #include "doors/mcp/mcp_int.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #define TASK_TTL_MS      86400000
 #define TASK_POLL_MS     1000
@@ -24,8 +20,8 @@
 
 enum task_end { TASK_OPEN, TASK_COMPLETED, TASK_FAILED, TASK_CANCELLED };
 
-struct task {
-    struct task *next;
+struct mcp_task {
+    struct mcp_task *next;
     char id[ID_MAX], tenant[64], key[ID_MAX];
     int64_t created_ms, updated_ms;
     enum task_end end;
@@ -37,22 +33,14 @@ struct task {
 
 /* By age, the oldest first. */
 struct tasks {
-    struct task *first, **last;
+    struct mcp_task *first, **last;
 };
-
-static int64_t now_ms(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 /* --- how many there may be --- */
 
-static void task_free(struct tasks *ts, struct task **at)
+static void task_free(struct tasks *ts, struct mcp_task **at)
 {
-    struct task *t = *at;
+    struct mcp_task *t = *at;
 
     *at = t->next;
     if (ts->last == &t->next)
@@ -71,7 +59,7 @@ static struct sum held(const struct tasks *ts, const char *tenant)
 {
     struct sum sum = {0};
 
-    for (const struct task *t = ts->first; t; t = t->next)
+    for (const struct mcp_task *t = ts->first; t; t = t->next)
         if (!tenant || strcmp(t->tenant, tenant) == 0) {
             sum.count++;
             sum.bytes += t->bytes;
@@ -81,9 +69,9 @@ static struct sum held(const struct tasks *ts, const char *tenant)
 
 static void drop_expired(struct tasks *ts)
 {
-    int64_t now = now_ms();
+    int64_t now = time_now_ms();
 
-    for (struct task **at = &ts->first; *at;)
+    for (struct mcp_task **at = &ts->first; *at;)
         if ((*at)->end != TASK_OPEN && (*at)->created_ms + TASK_TTL_MS <= now)
             task_free(ts, at);
         else
@@ -95,8 +83,8 @@ static bool trim(struct tasks *ts, const char *tenant, size_t count, size_t byte
 {
     struct sum sum = held(ts, tenant);
 
-    for (struct task **at = &ts->first; *at && (sum.count > count || sum.bytes > bytes);) {
-        struct task *t = *at;
+    for (struct mcp_task **at = &ts->first; *at && (sum.count > count || sum.bytes > bytes);) {
+        struct mcp_task *t = *at;
         if (t->end == TASK_OPEN || (tenant && strcmp(t->tenant, tenant) != 0)) {
             at = &t->next;
             continue;
@@ -117,14 +105,14 @@ static bool has_room(struct tasks *ts, const char *tenant)
 
 /* --- how it looks --- */
 
-static const char *status_of(const struct task *t, const json_t *asked)
+static const char *status_of(const struct mcp_task *t, const json_t *asked)
 {
     static const char *const names[] = {"working", "completed", "failed", "cancelled"};
 
     return json_object_size(asked) > 0 ? "input_required" : names[t->end];
 }
 
-static json_t *show(const struct task *t)
+static json_t *show(const struct mcp_task *t)
 {
     char created[TIME_TEXT], updated[TIME_TEXT];
     json_t *asked = t->call ? asks_show(t->call) : json_object();
@@ -147,13 +135,13 @@ static json_t *show(const struct task *t)
 
 /* --- from a call --- */
 
-static void set_status(struct task *t, struct str text)
+static void set_status(struct mcp_task *t, struct str text)
 {
     text.n = text.n > TASK_STATUS_MAX ? TASK_STATUS_MAX : text.n;
     text.n -= utf8_torn(text);
     json_decref(t->status);
     t->status = record_text(text);
-    t->updated_ms = now_ms();
+    t->updated_ms = time_now_ms();
 }
 
 static struct tasks *tasks_of(struct mcp *m)
@@ -165,14 +153,14 @@ static struct tasks *tasks_of(struct mcp *m)
     return m->tasks;
 }
 
-static struct task *task_new(struct tasks *ts, struct call *c)
+static struct mcp_task *task_new(struct tasks *ts, struct call *c)
 {
-    struct task *t = mem_zalloc(sizeof(*t));
+    struct mcp_task *t = mem_zalloc(sizeof(*t));
 
     id_make(t->id, "task_");
     memcpy(t->tenant, c->caller.tenant, sizeof(t->tenant));
     memcpy(t->key, c->caller.key, sizeof(t->key));
-    t->created_ms = now_ms();
+    t->created_ms = time_now_ms();
     t->call = c;
     *ts->last = t;
     ts->last = &t->next;
@@ -202,14 +190,14 @@ void call_task_status(struct call *c, struct str status)
 }
 
 /* Takes outcome. */
-static void end(struct task *t, enum task_end how, json_t *outcome)
+static void end(struct mcp_task *t, enum task_end how, json_t *outcome)
 {
     if (t->call)
         t->call->task = NULL;
     t->call = NULL;
     t->end = how;
     t->outcome = outcome;
-    t->updated_ms = now_ms();
+    t->updated_ms = time_now_ms();
     t->bytes = outcome ? json_dumpb(outcome, NULL, 0, JSON_COMPACT) : 0;
 }
 
@@ -226,7 +214,7 @@ void task_take_error(struct call *c, int code, const char *text)
 void task_take_result(struct call *c, json_t *result)
 {
     struct tasks *ts = c->mcp->tasks;
-    struct task *t = c->task;
+    struct mcp_task *t = c->task;
 
     end(t, TASK_COMPLETED, result);
     if (t->bytes > TASK_TENANT) {
@@ -252,7 +240,7 @@ void tasks_free(struct mcp *m)
 /* --- methods --- */
 
 /* NULL: the call has been answered. One of another key is none. */
-static struct task *find(struct call *c)
+static struct mcp_task *find(struct call *c)
 {
     struct str id = json_view(json_object_get(c->params, "taskId"));
     char shown[NAME_SHOWN];
@@ -260,7 +248,7 @@ static struct task *find(struct call *c)
     if (!call_needs(c, "extensions/" EXT_TASKS))
         return NULL;
     drop_expired(tasks_of(c->mcp));
-    for (struct task *t = c->mcp->tasks->first; t; t = t->next)
+    for (struct mcp_task *t = c->mcp->tasks->first; t; t = t->next)
         if (str_is(id, t->id) && strcmp(t->tenant, c->caller.tenant) == 0 &&
             strcmp(t->key, c->caller.key) == 0)
             return t;
@@ -273,7 +261,7 @@ static struct task *find(struct call *c)
 
 void handle_tasks_get(struct call *c)
 {
-    struct task *t = find(c);
+    struct mcp_task *t = find(c);
 
     if (t)
         call_result(c, show(t));
@@ -282,7 +270,7 @@ void handle_tasks_get(struct call *c)
 void handle_tasks_update(struct call *c)
 {
     const json_t *responses = json_object_get(c->params, "inputResponses");
-    struct task *t = find(c);
+    struct mcp_task *t = find(c);
 
     if (!t)
         return;
@@ -292,7 +280,7 @@ void handle_tasks_update(struct call *c)
     }
     if (t->call) {
         asks_answer(t->call, responses);
-        t->updated_ms = now_ms();
+        t->updated_ms = time_now_ms();
     }
     call_result(c, json_object());
 }
@@ -301,7 +289,7 @@ void handle_tasks_update(struct call *c)
  * nobody. */
 void handle_tasks_cancel(struct call *c)
 {
-    struct task *t = find(c);
+    struct mcp_task *t = find(c);
     struct call *work;
 
     if (!t)

@@ -1,5 +1,5 @@
-/* get_execution, interrupt_execution: of code that goes on without its call. */
-#include "doors/mcp/mcp_int.h"
+/* get_execution, interrupt_execution: code that outlasts the call that began it. */
+#include "doors/mcp/execution.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #define WAIT_MAX  40000 /* ms: clients give up after a minute */
 #define GATHER_MS 200   /* what follows the first news is told with it */
 
-static void refuse(struct call *c, struct str id, const struct err *failed)
+static void refuse(struct call *c, const struct err *failed)
 {
     char shown[NAME_SHOWN];
 
@@ -15,14 +15,14 @@ static void refuse(struct call *c, struct str id, const struct err *failed)
         tool_fail(c,
                   "There is no execution %s. Its id is in the answer of the run_code or run_shell "
                   "that began it; records are not kept for ever.",
-                  name_show(shown, id));
+                  name_show(shown, call_arg(c, "execution_id")));
     else
         tool_refuse(c, failed);
 }
 
 /* --- get_execution --- */
 
-struct glance {
+struct exec_poll {
     struct call *c;           /* borrowed: held by us until it is answered */
     struct service *sv;       /* borrowed */
     struct str id;            /* the call's */
@@ -34,7 +34,7 @@ struct glance {
     bool gone;        /* the client */
 };
 
-static void glance_free(struct glance *k)
+static void exec_poll_free(struct exec_poll *k)
 {
     exec_watch_free(k->watch);
     timer_free(k->clock);
@@ -44,16 +44,16 @@ static void glance_free(struct glance *k)
 static uint64_t output_bytes(const json_t *events)
 {
     uint64_t n = 0;
+    const json_t *ev;
+    size_t i;
 
-    for (size_t i = 0; i < json_array_size(events); i++) {
-        const json_t *ev = json_array_get(events, i);
+    json_array_foreach(events, i, ev)
         if (event_is(ev, "stdout") || event_is(ev, "stderr"))
             n += event_text(ev, "text").n;
-    }
     return n;
 }
 
-static bool is_worth_telling(const struct glance *k, const struct exec_info *info)
+static bool is_worth_telling(const struct exec_poll *k, const struct exec_info *info)
 {
     return info->outcome || time_mono_us() >= k->until_us ||
            (k->of.has_offset && output_bytes(info->events) > k->of.offset);
@@ -63,12 +63,12 @@ static void ask(void *arg);
 
 static void on_news(void *arg)
 {
-    struct glance *k = arg;
+    struct exec_poll *k = arg;
 
     timer_set(k->clock, GATHER_MS);
 }
 
-static void wait(struct glance *k)
+static void wait(struct exec_poll *k)
 {
     int64_t left_ms = (k->until_us - time_mono_us()) / 1000 + 1;
 
@@ -79,10 +79,9 @@ static void wait(struct glance *k)
 
 static void on_got(void *arg, const struct exec_info *info, const struct err *failed)
 {
-    struct glance *k = arg;
+    struct exec_poll *k = arg;
     struct call *c = k->c;
     struct report_of of = k->of;
-    struct str id = k->id;
 
     k->asked = false;
     if (!failed && !k->gone && !is_worth_telling(k, info)) {
@@ -93,15 +92,15 @@ static void on_got(void *arg, const struct exec_info *info, const struct err *fa
     if (k->gone)
         call_drop(c);
     else if (failed)
-        refuse(c, id, failed);
+        refuse(c, failed);
     else
         report_answer(c, info, &of);
-    glance_free(k);
+    exec_poll_free(k);
 }
 
 static void ask(void *arg)
 {
-    struct glance *k = arg;
+    struct exec_poll *k = arg;
 
     k->asked = true;
     service_exec_get(k->sv, &k->c->caller, k->id, on_got, k);
@@ -109,13 +108,13 @@ static void ask(void *arg)
 
 static void on_cancel(void *arg)
 {
-    struct glance *k = arg;
+    struct exec_poll *k = arg;
     struct call *c = k->c;
 
     k->gone = true;
     if (k->asked)
         return;
-    glance_free(k);
+    exec_poll_free(k);
     call_drop(c);
 }
 
@@ -123,14 +122,15 @@ static void get_execution(struct call *c, json_t *args)
 {
     struct service *sv = call_service(c);
     const json_t *offset = json_object_get(args, "offset");
-    struct glance *k;
+    struct exec_poll *k;
 
     if (!sv)
         return;
     k = mem_zalloc(sizeof(*k));
-    *k = (struct glance){.c = c, .sv = sv, .id = json_view(json_object_get(args, "execution_id"))};
+    *k = (struct exec_poll){
+        .c = c, .sv = sv, .id = json_view(json_object_get(args, "execution_id"))};
     k->of = (struct report_of){
-        .how = RUN_LOOK,
+        .looks = true,
         .has_offset = offset,
         .offset = (uint64_t)json_integer_value(offset),
         .image = (size_t)json_integer_value(json_object_get(args, "image")),
@@ -147,25 +147,18 @@ static void get_execution(struct call *c, json_t *args)
 static void on_interrupted(void *arg, const struct exec_info *info, const struct err *failed)
 {
     struct call *c = arg;
-    struct content t;
 
-    if (failed) {
-        const json_t *args = json_object_get(c->params, "arguments");
-        refuse(c, json_view(json_object_get(args, "execution_id")), failed);
-        return;
-    }
-    content_init(&t);
-    if (info->outcome)
-        content_printf(&t, "%s had ended already: %s. get_execution shows what it said.",
-                       info->row->id, info->row->status);
+    if (failed)
+        refuse(c, failed);
+    else if (info->outcome)
+        tool_printf(c, "%s had ended already: %s. get_execution shows what it said.", info->row->id,
+                    info->row->status);
     else
-        content_printf(
-            &t,
-            "%s is being interrupted, as by Ctrl-C. Variables and files are kept, unless "
-            "the code does not stop and its interpreter has to be ended. get_execution "
-            "with execution_id=%s and wait_ms=5000 shows how it ended.",
-            info->row->id, info->row->id);
-    content_answer(&t, c, false);
+        tool_printf(c,
+                    "%s is being interrupted, as by Ctrl-C. Variables and files are kept, unless "
+                    "the code does not stop and its interpreter has to be ended. get_execution "
+                    "with execution_id=%s and wait_ms=5000 shows how it ended.",
+                    info->row->id, info->row->id);
 }
 
 static void interrupt_execution(struct call *c, json_t *args)

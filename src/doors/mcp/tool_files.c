@@ -1,38 +1,10 @@
-/* list_files, write_file: what a session has in its workspace. */
-#include "doors/mcp/mcp_int.h"
+/* list_files, write_file: the files of a session's workspace. */
+#include "doors/mcp/execution.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #define LIST_BYTES 9000        /* of the list */
-#define LARGE      (256 * KiB) /* of what is written: more is a worker's */
-
-static struct str arg_text(const struct call *c, const char *name)
-{
-    return json_view(json_object_get(json_object_get(c->params, "arguments"), name));
-}
-
-/* A call about a file, and where. */
-struct file_call {
-    struct call *c;     /* borrowed: held by us until it is answered */
-    struct service *sv; /* borrowed */
-    char session[ID_MAX];
-    enum run_session how;
-    struct blob *blob; /* owned: of write_file, on its way */
-    struct err failed;
-};
-
-static void file_call_free(struct file_call *f)
-{
-    blob_free(f->blob);
-    free(f);
-}
-
-static void refuse(struct file_call *f, const struct err *failed)
-{
-    place_refuse(f->c, f->session, failed);
-    file_call_free(f);
-}
+#define LARGE      (256 * KiB) /* of base64: more is decoded by a worker */
 
 /* --- list_files --- */
 
@@ -48,19 +20,17 @@ static bool is_wanted(struct str path, const char *below)
 static void put_file(struct buf *b, const struct space_file *file)
 {
     char name[NAME_SHOWN], size[SIZE_SHOWN], when[TIME_TEXT];
-    struct err e;
 
     time_print(file->mtime_ms, when);
     when[19] = '\0'; /* no fractions of a second */
-    (void)!buf_printf(b, &e, "%s | %s | %s | %sZ\n", name_show(name, file->path),
-                      size_show(size, file->size), file->mime, when);
+    buf_printf(b, "%s | %s | %s | %sZ\n", name_show(name, file->path), size_show(size, file->size),
+               file->mime, when);
 }
 
 static void put_files(struct buf *b, const struct space_file *files, size_t count,
                       const char *below, size_t from)
 {
     size_t at = 0, told = 0;
-    struct err e;
 
     for (size_t i = 0; i < count; i++) {
         if (!is_wanted(files[i].path, below) || at++ < from || b->n > LIST_BYTES)
@@ -69,164 +39,158 @@ static void put_files(struct buf *b, const struct space_file *files, size_t coun
         told++;
     }
     if (at == 0)
-        (void)!buf_printf(b, &e, "%s is empty.\n", *below ? "This folder" : "/workspace");
+        buf_printf(b, "%s is empty.\n", *below ? "This folder" : "/workspace");
     else if (from + told < at)
-        (void)!buf_printf(b, &e, "%zu of %zu files shown: list_files with offset=%zu shows more\n",
-                          told, at, from + told);
+        buf_printf(b, "%zu of %zu files shown: list_files with offset=%zu shows more\n", told, at,
+                   from + told);
 }
 
 static void on_listed(void *arg, const struct space_file *files, size_t count,
                       const struct err *failed)
 {
-    struct file_call *f = arg;
-    const json_t *args = json_object_get(f->c->params, "arguments");
-    struct str path = arg_text(f->c, "path");
+    struct call *c = arg;
+    const json_t *args = json_object_get(c->params, "arguments");
+    struct str path = call_arg(c, "path");
     char below[SPACE_PATH_MAX] = "";
-    struct content t;
-    struct buf b;
+    AUTO(buf_done) struct buf b = BUF(1 * MiB);
     struct err e = {0};
 
+    if (!failed && path.n > 0 && !str_is(path, "/workspace") && !str_is(path, ".") &&
+        space_path_clean(path, below, &e) < 0)
+        failed = &e;
     if (failed) {
-        refuse(f, failed);
+        tool_refuse_session(c, failed);
         return;
     }
-    if (path.n > 0 && !str_is(path, "/workspace") && !str_is(path, ".") &&
-        space_path_clean(path, below, &e) < 0) {
-        refuse(f, &e);
-        return;
-    }
-    buf_init(&b, 1 * MiB);
-    (void)!buf_printf(&b, &e, "[session %s | /workspace%s%s]\n", f->session, *below ? "/" : "",
-                      below);
+    buf_printf(&b, "[session %s | /workspace%s%s]\n", c->session, *below ? "/" : "", below);
     put_files(&b, files, count, below, (size_t)json_integer_value(json_object_get(args, "offset")));
-    content_init(&t);
-    content_text(&t, buf_str(&b));
-    buf_done(&b);
-    content_answer(&t, f->c, false);
-    file_call_free(f);
+    tool_say(c, buf_str(&b));
 }
 
 static void list_files(struct call *c, json_t *args)
 {
     struct service *sv = call_service(c);
-    struct file_call *f;
 
     (void)args;
-    if (!sv)
-        return;
-    f = mem_zalloc(sizeof(*f));
-    *f = (struct file_call){.c = c, .sv = sv};
-    if (place_there(c, arg_text(c, "session_id"), f->session))
-        service_space_list(sv, &c->caller, str_of(f->session), on_listed, f);
-    else
-        file_call_free(f);
+    if (sv && call_session_exists(c))
+        service_space_list(sv, &c->caller, str_of(c->session), on_listed, c);
 }
 
 /* --- write_file --- */
 
+struct file_write {
+    struct call *c;     /* borrowed: keeps this */
+    struct service *sv; /* borrowed */
+    char *bytes;        /* owned: decoded, on their way */
+    size_t n;
+    bool bad; /* base64 that is none */
+};
+
+static void file_write_free(void *arg)
+{
+    struct file_write *f = arg;
+
+    free(f->bytes);
+    free(f);
+}
+
 static void on_put(void *arg, const struct space_file *files, size_t count,
                    const struct err *failed)
 {
-    struct file_call *f = arg;
+    struct call *c = arg;
     char name[NAME_SHOWN], uri[URI_MAX];
-    struct content t;
+    struct tool_content t;
 
     if (failed) {
-        refuse(f, failed);
+        tool_refuse_session(c, failed);
         return;
     }
     assert(count == 1);
     content_init(&t);
-    content_printf(&t, "[session %s%s]\nWritten: /workspace/%s (%llu bytes).", f->session,
-                   run_session_word(f->how), name_show(name, files->path),
+    content_printf(&t, "[session %s%s]\nWritten: /workspace/%s (%llu bytes).", c->session,
+                   call_session_note(c), name_show(name, files->path),
                    (unsigned long long)files->size);
-    if (uri_of_file(uri, str_of(f->session), files->path))
-        content_link(&t, f->c, uri, files->path, files->mime, files->size);
-    content_answer(&t, f->c, false);
-    file_call_free(f);
+    if (uri_of_file(uri, str_of(c->session), files->path))
+        content_link(&t, c, uri, files->path, files->mime, files->size);
+    content_answer(&t, c, false);
 }
 
-/* A worker's, where it is long. */
-static void fill(void *arg)
+static void decode(void *arg) /* on a worker, where it is long */
 {
-    struct file_call *f = arg;
-    struct str text = arg_text(f->c, "text"), base64 = arg_text(f->c, "base64");
-    AUTO_FREE char *bytes = NULL;
-    size_t n;
+    struct file_write *f = arg;
+    struct str base64 = call_arg(f->c, "base64");
 
-    if (base64.p) {
-        bytes = mem_zalloc(base64.n / 4 * 3 + 1);
-        if (!base64_decode(base64, bytes, &n)) {
-            err_set(&f->failed, ERR_CALLER,
-                    "base64 is not base64: A-Z a-z 0-9 + / in groups of four, padded with =");
-            return;
-        }
-        text = (struct str){bytes, n};
-    }
-    (void)!blob_write(f->blob, text, &f->failed);
+    f->bytes = mem_zalloc(base64.n / 4 * 3 + 1);
+    f->bad = !base64_decode(base64, f->bytes, &f->n);
 }
 
-static void on_filled(void *arg)
+static void write_bytes(void *arg)
 {
-    struct file_call *f = arg;
+    struct file_write *f = arg;
+    struct call *c = f->c;
 
-    if (f->failed.kind)
-        refuse(f, &f->failed);
+    if (f->bad)
+        tool_fail(c, "base64 is not base64: A-Z a-z 0-9 + / in groups of four, padded with =");
     else
-        service_space_put(f->sv, &f->c->caller, str_of(f->session), arg_text(f->c, "path"),
-                          take_ptr(&f->blob), on_put, f);
+        service_space_write(f->sv, &c->caller, str_of(c->session), call_arg(c, "path"),
+                            take_ptr(&f->bytes), f->n, on_put, c);
 }
 
-static void write_bytes(struct file_call *f)
+static void write_there(struct file_write *f)
 {
-    f->blob = service_blob_new(f->sv, &f->c->caller, &f->failed);
-    if (!f->blob) {
-        refuse(f, &f->failed);
-    } else if (arg_text(f->c, "text").n + arg_text(f->c, "base64").n > LARGE) {
-        service_work(f->sv, fill, on_filled, f);
-    } else {
-        fill(f);
-        on_filled(f);
-    }
-}
+    struct call *c = f->c;
+    struct str text = call_arg(c, "text"), url = call_arg(c, "url");
 
-static void on_place(void *arg, const char *session, enum run_session how, const struct err *failed)
-{
-    struct file_call *f = arg;
-    struct str url = arg_text(f->c, "url");
-
-    snprintf(f->session, sizeof(f->session), "%s", session);
-    f->how = how;
-    if (failed)
-        refuse(f, failed);
-    else if (url.p)
-        service_space_fetch(f->sv, &f->c->caller, str_of(f->session), arg_text(f->c, "path"), url,
-                            on_put, f);
-    else
+    if (url.p) {
+        service_space_fetch(f->sv, &c->caller, str_of(c->session), call_arg(c, "path"), url, on_put,
+                            c);
+    } else if (text.p) {
+        f->bytes = mem_strndup(text);
+        f->n = text.n;
         write_bytes(f);
+    } else if (call_arg(c, "base64").n > LARGE) {
+        service_work(f->sv, decode, write_bytes, f);
+    } else {
+        decode(f);
+        write_bytes(f);
+    }
+}
+
+static void on_made(void *arg, const struct session_info *info, const struct err *failed)
+{
+    struct file_write *f = arg;
+
+    if (failed) {
+        tool_refuse_session(f->c, failed);
+        return;
+    }
+    call_session_take(f->c, info->row->id);
+    write_there(f);
 }
 
 /* Before a session is made for it. */
 static const char *what_is_wrong(struct call *c, struct err *e)
 {
-    struct str path = arg_text(c, "path");
+    struct str path = call_arg(c, "path");
     char clean[SPACE_PATH_MAX];
     size_t sources = 0;
 
-    sources += arg_text(c, "text").p != NULL;
-    sources += arg_text(c, "base64").p != NULL;
-    sources += arg_text(c, "url").p != NULL;
+    sources += call_arg(c, "text").p != NULL;
+    sources += call_arg(c, "base64").p != NULL;
+    sources += call_arg(c, "url").p != NULL;
     if (sources != 1)
         return "Give exactly one of text, base64 and url.";
     if (path.n == 0)
-        return arg_text(c, "url").p ? NULL : "path is needed: where the file goes in /workspace.";
+        return call_arg(c, "url").p ? NULL : "path is needed: where the file goes in /workspace.";
     return space_path_clean(path, clean, e) < 0 ? e->text : NULL;
 }
 
 static void write_file(struct call *c, json_t *args)
 {
+    /* By the name of the conversation: two calls at the same moment get one session. */
+    const struct session_spec spec = {.name = str_of(call_conversation(c))};
     struct service *sv = call_service(c);
-    struct file_call *f;
+    struct file_write *f;
     const char *wrong;
     struct err e;
 
@@ -239,8 +203,13 @@ static void write_file(struct call *c, json_t *args)
         return;
     }
     f = mem_zalloc(sizeof(*f));
-    *f = (struct file_call){.c = c, .sv = sv};
-    place_find(c, sv, arg_text(c, "session_id"), on_place, f);
+    *f = (struct file_write){.c = c, .sv = sv};
+    call_keep(c, file_write_free, f);
+    call_session_choose(c);
+    if (*c->session)
+        write_there(f);
+    else
+        service_session_create(sv, &c->caller, &spec, on_made, f);
 }
 
 /* --- rows --- */

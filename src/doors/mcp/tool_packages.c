@@ -1,4 +1,4 @@
-/* list_packages: where code can run, and what it finds there. */
+/* list_packages: the pools that code can run in, and the packages installed there. */
 #include "doors/mcp/mcp_int.h"
 
 #include <stdio.h>
@@ -7,30 +7,24 @@
 #define LIST_BYTES 9000
 #define QUERY_MAX  64
 
-static struct str arg_text(const json_t *args, const char *name)
-{
-    return json_view(json_object_get(args, name));
-}
-
 static void put_pool(struct buf *b, const struct pool_info *p, bool is_default)
 {
     const struct limits *l = &p->pool->limits;
     char memory[SIZE_SHOWN], disk[SIZE_SHOWN];
-    struct err e;
 
-    (void)!buf_printf(b, &e, "pool %s%s: Python %s", p->pool->name,
-                      is_default ? " (the default)" : "", *p->python ? p->python : "(starting)");
+    buf_printf(b, "pool %s%s: Python %s", p->pool->name, is_default ? " (the default)" : "",
+               *p->python ? p->python : "(starting)");
     if (p->pool->text)
-        (void)!buf_printf(b, &e, ", %.300s", p->pool->text);
-    (void)!buf_printf(b, &e, "\nlimits: %.10g s per run, %s memory, %s of files; network: ",
-                      (double)l->wall_ms / 1000, size_show(memory, l->memory_bytes),
-                      size_show(disk, l->disk_bytes));
+        buf_printf(b, ", %.300s", p->pool->text);
+    buf_printf(b, "\nlimits: %.10g s per run, %s memory, %s of files; network: ",
+               (double)l->wall_ms / 1000, size_show(memory, l->memory_bytes),
+               size_show(disk, l->disk_bytes));
     if (p->pool->egress == EGRESS_ALLOW_LIST && p->pool->egress_hosts)
-        (void)!buf_printf(b, &e, "only %.500s\n", p->pool->egress_hosts);
+        buf_printf(b, "only %.500s\n", p->pool->egress_hosts);
     else
-        (void)!buf_put(b, STR("none\n"), &e);
+        buf_put(b, STR("none\n"));
     if (!p->up)
-        (void)!buf_printf(b, &e, "It cannot run code now: %.300s\n", p->why ? p->why : "not ready");
+        buf_printf(b, "It cannot run code now: %.300s\n", p->why ? p->why : "not ready");
 }
 
 static bool has(const char *name, const char *query)
@@ -43,41 +37,37 @@ static void put_packages(struct buf *b, const struct pool_info *p, const char *q
     const char *name;
     json_t *version;
     size_t told = 0, left = 0;
-    struct err e;
 
-    json_object_foreach(p->packages, name, version)
-    {
+    json_object_foreach(p->packages, name, version) {
         if (!has(name, query))
             continue;
         if (b->n > LIST_BYTES) {
             left++;
             continue;
         }
-        (void)!buf_printf(b, &e, "%s%.100s %.50s", told++ ? ", " : "", name,
-                          json_string_value(version) ? json_string_value(version) : "");
+        buf_printf(b, "%s%.100s %.50s", told++ ? ", " : "", name,
+                   json_string_value(version) ? json_string_value(version) : "");
     }
     if (told == 0)
-        (void)!buf_printf(b, &e, *query ? "no package has \"%s\" in its name" : "no packages%s",
-                          query);
+        buf_printf(b, *query ? "no package has \"%s\" in its name" : "no packages%s", query);
     if (left > 0)
-        (void)!buf_printf(b, &e, ", and %zu more: search for a part of a name", left);
-    (void)!buf_put(b, STR("\n"), &e);
+        buf_printf(b, ", and %zu more: search for a part of a name", left);
+    buf_put(b, STR("\n"));
 }
 
 static void run(struct call *c, json_t *args)
 {
     struct service *sv = call_service(c);
-    struct str pool = arg_text(args, "pool");
+    struct str pool = call_arg(c, "pool");
     char query[QUERY_MAX + 1] = "";
     bool found = false;
-    struct content t;
-    struct buf b;
+    AUTO(buf_done) struct buf b = BUF(1 * MiB);
 
+    (void)args;
     if (!sv)
         return;
-    if (!str_to_cstr(arg_text(args, "search"), query, sizeof(query)))
+    if (!str_to_cstr(call_arg(c, "search"), query, sizeof(query)))
         query[0] = '\0';
-    buf_init(&b, 1 * MiB);
     for (size_t i = 0; i < service_pool_count(sv); i++) {
         struct pool_info p;
         service_pool_get(sv, i, &p);
@@ -88,10 +78,10 @@ static void run(struct call *c, json_t *args)
             put_packages(&b, &p, query);
         found = true;
     }
-    content_init(&t);
-    content_text(&t, found ? buf_str(&b) : STR("There is no pool of this name."));
-    buf_done(&b);
-    content_answer(&t, c, !found);
+    if (found)
+        tool_say(c, buf_str(&b));
+    else
+        tool_fail(c, "There is no pool of this name.");
 }
 
 static const struct field params[] = {

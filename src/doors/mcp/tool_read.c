@@ -1,257 +1,182 @@
-/* read_file: text by pages, images as images, other bytes as base64 where they are few. */
-#include "doors/mcp/mcp_int.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
+/* read_file: text by pages, images as images, other bytes as base64 if they are few. */
+#include "doors/mcp/execution.h"
 
 #define PAGE_DEFAULT 9000
 #define PAGE_MOST    90000 /* what anthropic/maxResultSizeChars below leaves room for */
 #define BASE64_MAX   60000 /* bytes, asked for as base64 */
 #define SMALL_BINARY 2048  /* bytes, shown as base64 without being asked for */
+#define IMAGE_MOST   (PICTURE_BYTES / 4 * 3 + 3)
 
-enum encoding { ENCODING_AUTO, ENCODING_TEXT, ENCODING_BASE64 };
+static bool is_auto(struct str encoding)
+{
+    return !str_is(encoding, "text") && !str_is(encoding, "base64");
+}
 
-struct reading {
-    struct call *c;     /* borrowed: held by us until it is answered */
-    struct service *sv; /* borrowed */
-    char session[ID_MAX];
-    enum encoding encoding;
-    uint64_t offset, limit;
-    /* the file: */
-    int fd; /* owned */
-    uint64_t size;
-    char *mime, *path; /* owned */
+/* Which bytes are asked for. */
+static void read_window(const struct call *c, uint64_t *ret_offset, size_t *ret_limit)
+{
+    const json_t *args = json_object_get(c->params, "arguments");
+    size_t most = str_is(call_arg(c, "encoding"), "base64") ? BASE64_MAX : PAGE_MOST;
+    size_t limit = (size_t)json_integer_value(json_object_get(args, "limit"));
+
+    *ret_offset = (uint64_t)json_integer_value(json_object_get(args, "offset"));
+    *ret_limit = limit == 0 ? PAGE_DEFAULT : limit < most ? limit : most;
+}
+
+/* A page of a file, on its way into an answer. */
+struct file_page {
+    const struct space_file *file;
+    struct str bytes; /* from offset on; of what may be an image more than a page */
+    uint64_t offset;
+    size_t limit;
+    struct tool_content *images;
     struct buf text;
-    json_t *images; /* owned */
 };
-
-static void reading_free(struct reading *r)
-{
-    fd_closep(&r->fd);
-    free(r->mime);
-    free(r->path);
-    buf_done(&r->text);
-    json_decref(r->images);
-    free(r);
-}
-
-/* --- on a worker --- */
-
-/* How many bytes there are to be had from there, read into an owned buffer. */
-static char *read_at(int fd, uint64_t offset, size_t most, size_t *ret_n)
-{
-    char *bytes = mem_zalloc(most + 1);
-
-    *ret_n = 0;
-    while (*ret_n < most) {
-        ssize_t got = pread(fd, bytes + *ret_n, most - *ret_n, (off_t)(offset + *ret_n));
-        if (got == 0 || (got < 0 && errno != EINTR))
-            break;
-        *ret_n += got > 0 ? (size_t)got : 0;
-    }
-    return bytes;
-}
-
-/* A page may begin and end within a character. */
-static struct str whole_characters(struct str s, bool is_end)
-{
-    size_t skip = 0;
-
-    while (skip < 3 && skip < s.n && ((unsigned char)s.p[skip] & 0xc0) == 0x80)
-        skip++;
-    s = (struct str){s.p + skip, s.n - skip};
-    s.n -= is_end ? 0 : utf8_torn(s);
-    return s;
-}
 
 static bool is_text(struct str s)
 {
     return str_utf8_len(s) == s.n && !memchr(s.p, '\0', s.n);
 }
 
-static void put_text_page(struct reading *r, struct str page, size_t from)
+static void put_next(struct file_page *p, uint64_t next, const char *more)
 {
-    struct err e;
-    uint64_t begin = r->offset + from, next = begin + page.n;
-
-    if (r->offset > 0 || next < r->size)
-        (void)!buf_printf(&r->text, &e, "bytes %llu to %llu of %llu:\n", (unsigned long long)begin,
-                          (unsigned long long)next, (unsigned long long)r->size);
-    (void)!buf_put(&r->text, page, &e);
-    if (next < r->size)
-        (void)!buf_printf(&r->text, &e, "\n[next: read_file with offset=%llu]",
-                          (unsigned long long)next);
+    if (next < p->file->size)
+        buf_printf(&p->text, "\n[next: read_file with offset=%llu%s]", (unsigned long long)next,
+                   more);
 }
 
-static void put_base64_page(struct reading *r, struct str bytes)
+static void put_text_page(struct file_page *p, struct str page)
 {
-    json_t *encoded = record_base64(bytes);
-    uint64_t next = r->offset + bytes.n;
-    struct err e;
+    uint64_t begin = p->offset + (uint64_t)(page.p - p->bytes.p), next = begin + page.n;
 
-    (void)!buf_printf(&r->text, &e, "bytes %llu to %llu of %llu, base64:\n%s",
-                      (unsigned long long)r->offset, (unsigned long long)next,
-                      (unsigned long long)r->size, json_string_value(encoded));
-    if (next < r->size)
-        (void)!buf_printf(&r->text, &e, "\n[next: read_file with offset=%llu and encoding=base64]",
-                          (unsigned long long)next);
+    if (p->offset > 0 || next < p->file->size)
+        buf_printf(&p->text, "bytes %llu to %llu of %llu:\n", (unsigned long long)begin,
+                   (unsigned long long)next, (unsigned long long)p->file->size);
+    buf_put(&p->text, page);
+    put_next(p, next, "");
+}
+
+static void put_base64_page(struct file_page *p, struct str page)
+{
+    json_t *encoded = record_base64(page);
+    uint64_t next = p->offset + page.n;
+
+    buf_printf(&p->text, "bytes %llu to %llu of %llu, base64:\n%s", (unsigned long long)p->offset,
+               (unsigned long long)next, (unsigned long long)p->file->size,
+               json_string_value(encoded));
+    put_next(p, next, " and encoding=base64");
     json_decref(encoded);
 }
 
-/* True: it was one, and is among the images, or the text says why not. */
-static bool put_image(struct reading *r)
+/* True: the file is an image, and is among the images, or the text says why not. */
+static bool put_image(struct file_page *p)
 {
-    size_t n, sum = 0, most = PICTURE_BYTES / 4 * 3 + 3;
-    AUTO_FREE char *bytes = read_at(r->fd, 0, r->size < most ? (size_t)r->size : most, &n);
     const char *why = "it has more than 500 kB";
-    struct picture p;
-    struct err e;
+    struct picture look;
+    size_t sum = 0;
 
-    if (!picture_look((struct str){bytes, n}, &p))
+    if (!picture_look(p->bytes, &look))
         return false;
-    (void)!buf_printf(&r->text, &e, "%s, %u x %u", p.mime, p.width, p.height);
-    if (r->size == n) {
-        json_t *encoded = record_base64((struct str){bytes, n});
-        why = figure_put(r->images, &sum, json_view(encoded));
+    buf_printf(&p->text, "%s, %u x %u", look.mime, look.width, look.height);
+    if (p->file->size == p->bytes.n) {
+        json_t *encoded = record_base64(p->bytes);
+        why = figure_put(p->images->items, &sum, json_view(encoded));
         json_decref(encoded);
     }
     if (why)
-        (void)!buf_printf(&r->text, &e,
-                          "; not shown: %s. Make a smaller copy and read that: "
-                          "from PIL import Image; i = Image.open('%s'); i.thumbnail((1500, 1500)); "
-                          "i.convert('RGB').save('smaller.jpg')",
-                          why, r->path);
+        buf_printf(&p->text,
+                   "; not shown: %s. Make a smaller copy and read that: "
+                   "from PIL import Image; i = Image.open('%.*s'); i.thumbnail((1500, 1500)); "
+                   "i.convert('RGB').save('smaller.jpg')",
+                   why, (int)p->file->path.n, p->file->path.p);
     return true;
 }
 
-static void put_binary(struct reading *r, struct str start)
+static void put_page(struct file_page *p, struct str encoding)
 {
+    struct str page = {p->bytes.p, p->bytes.n < p->limit ? p->bytes.n : p->limit}, text;
     char size[SIZE_SHOWN];
-    struct err e;
 
-    if (r->size <= SMALL_BINARY) {
-        put_base64_page(r, start);
+    if (is_auto(encoding) && p->offset == 0 && put_image(p))
         return;
-    }
-    (void)!buf_printf(&r->text, &e,
-                      "It is binary (%s, %s) and not shown. Read it with code, by run_code; or in "
-                      "pieces of at most %d bytes, with encoding=base64.",
-                      r->mime, size_show(size, r->size), BASE64_MAX);
-}
-
-static void read_it(void *arg) /* on a worker */
-{
-    struct reading *r = arg;
-    AUTO_FREE char *bytes = NULL;
-    struct str page, all;
-    size_t n;
-
-    if (r->encoding == ENCODING_AUTO && r->offset == 0 && put_image(r))
-        return;
-    bytes = read_at(r->fd, r->offset, (size_t)r->limit, &n);
-    all = (struct str){bytes, n};
-    if (r->encoding == ENCODING_BASE64) {
-        put_base64_page(r, all);
-        return;
-    }
-    page = whole_characters(all, r->offset + n >= r->size);
-    if (r->encoding == ENCODING_TEXT || is_text(page))
-        put_text_page(r, page, (size_t)(page.p - all.p));
+    text = text_whole(page, false, p->offset + page.n >= p->file->size);
+    if (str_is(encoding, "base64"))
+        put_base64_page(p, page);
+    else if (str_is(encoding, "text") || is_text(text))
+        put_text_page(p, text);
+    else if (p->file->size <= SMALL_BINARY)
+        put_base64_page(p, page);
     else
-        put_binary(r, all);
+        buf_printf(&p->text,
+                   "It is binary (%s, %s) and not shown. Read it with code, by run_code; or in "
+                   "pieces of at most %d bytes, with encoding=base64.",
+                   p->file->mime, size_show(size, p->file->size), BASE64_MAX);
 }
 
-/* --- on the loop --- */
-
-static void on_read(void *arg)
+static void answer(struct call *c, const struct space_file *file, struct str bytes)
 {
-    struct reading *r = arg;
+    struct tool_content t, images;
+    struct file_page p = {.file = file, .bytes = bytes, .images = &images};
     char name[NAME_SHOWN], size[SIZE_SHOWN], uri[URI_MAX];
-    struct call *c = r->c;
-    struct content t;
-    struct buf all;
-    struct err e;
 
-    buf_init(&all, 2 * MiB);
     content_init(&t);
-    (void)!buf_printf(&all, &e, "[session %s | %s | %s]\n", r->session,
-                      name_show(name, str_of(r->path)), size_show(size, r->size));
-    (void)!buf_put(&all, buf_str(&r->text), &e);
-    content_text(&t, buf_str(&all));
-    buf_done(&all);
-    json_array_extend(t.items, r->images);
-    if (uri_of_file(uri, str_of(r->session), str_of(r->path)))
-        content_link(&t, c, uri, str_of(r->path), r->mime, r->size);
-    reading_free(r);
+    content_init(&images);
+    buf_init(&p.text, 2 * MiB);
+    read_window(c, &p.offset, &p.limit);
+    buf_printf(&p.text, "[session %s | %s | %s]\n", c->session, name_show(name, file->path),
+               size_show(size, file->size));
+    put_page(&p, call_arg(c, "encoding"));
+    content_text(&t, buf_str(&p.text));
+    json_array_extend(t.items, images.items);
+    if (uri_of_file(uri, str_of(c->session), file->path))
+        content_link(&t, c, uri, file->path, file->mime, file->size);
+    buf_done(&p.text);
+    content_done(&images);
     content_answer(&t, c, false);
 }
 
-/* Which of the two is not there? */
+/* --- on the way --- */
+
+/* Which is missing, the session or the file? */
 static void on_session(void *arg, const struct session_info *info, const struct err *failed)
 {
-    struct reading *r = arg;
-    struct call *c = r->c;
+    struct call *c = arg;
     char name[NAME_SHOWN];
 
     if (info)
         tool_fail(c, "There is no file %s in session %s. list_files shows what there is.",
-                  name_show(name, json_view(json_object_get(json_object_get(c->params, "arguments"),
-                                                            "path"))),
-                  r->session);
+                  name_show(name, call_arg(c, "path")), c->session);
     else
-        place_refuse(c, r->session, failed);
-    reading_free(r);
+        tool_refuse_session(c, failed);
 }
 
-static void on_open(void *arg, int *fd, const struct space_file *file, const struct err *failed)
+static void on_bytes(void *arg, char **bytes, size_t n, const struct space_file *file,
+                     const struct err *failed)
 {
-    struct reading *r = arg;
+    struct call *c = arg;
 
-    if (failed && failed->kind == ERR_MISSING) {
-        service_session_get(r->sv, &r->c->caller, str_of(r->session), on_session, r);
-        return;
-    }
-    if (failed) {
-        place_refuse(r->c, r->session, failed);
-        reading_free(r);
-        return;
-    }
-    r->fd = take_fd(fd);
-    r->size = file->size;
-    r->mime = mem_strdup(file->mime);
-    r->path = mem_strndup(file->path);
-    loop_work(r->c->mcp->config.loop, read_it, on_read, r);
-}
-
-static enum encoding encoding_of(struct str name)
-{
-    return str_is(name, "text")     ? ENCODING_TEXT
-           : str_is(name, "base64") ? ENCODING_BASE64
-                                    : ENCODING_AUTO;
+    if (failed && failed->kind == ERR_MISSING)
+        service_session_get(call_service(c), &c->caller, str_of(c->session), on_session, c);
+    else if (failed)
+        tool_refuse_session(c, failed);
+    else
+        answer(c, file, (struct str){*bytes, n});
 }
 
 static void run(struct call *c, json_t *args)
 {
     struct service *sv = call_service(c);
-    struct reading *r;
-    uint64_t most;
+    uint64_t offset;
+    size_t limit;
 
-    if (!sv)
+    (void)args;
+    if (!sv || !call_session_exists(c))
         return;
-    r = mem_zalloc(sizeof(*r));
-    *r = (struct reading){.c = c, .sv = sv, .fd = -1, .images = json_array()};
-    r->encoding = encoding_of(json_view(json_object_get(args, "encoding")));
-    most = r->encoding == ENCODING_BASE64 ? BASE64_MAX : PAGE_MOST;
-    r->offset = (uint64_t)json_integer_value(json_object_get(args, "offset"));
-    r->limit = (uint64_t)json_integer_value(json_object_get(args, "limit"));
-    r->limit = r->limit == 0 ? PAGE_DEFAULT : r->limit < most ? r->limit : most;
-    buf_init(&r->text, 1 * MiB);
-    if (place_there(c, json_view(json_object_get(args, "session_id")), r->session))
-        service_space_open(sv, &c->caller, str_of(r->session),
-                           json_view(json_object_get(args, "path")), on_open, r);
-    else
-        reading_free(r);
+    read_window(c, &offset, &limit);
+    if (is_auto(call_arg(c, "encoding")) && offset == 0 && limit < IMAGE_MOST)
+        limit = IMAGE_MOST;
+    service_space_read(sv, &c->caller, str_of(c->session), call_arg(c, "path"), offset, limit,
+                       on_bytes, c);
 }
 
 static const struct field params[] = {

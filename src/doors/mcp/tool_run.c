@@ -1,45 +1,246 @@
-/* run_code, run_shell: what all the others are for. */
-#include "doors/mcp/mcp_int.h"
+/*
+ * run_code, run_shell: from the arguments of a call to what the model reads.
+ *
+ * The call owns the execution: when the client cancels or disconnects, both end. Which comes first
+ * decides the answer. The end of the execution is reported whole. A client that knows tasks gets
+ * one after TASK_MS. A client that asked for progress gets progress and waits. Any other client is
+ * answered after answer_ms with what there is, and the execution goes on in the background.
+ */
+#include "doors/mcp/execution.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+
+#define TASK_MS    2000
+#define TICK_MS    500  /* progress is sent at most so often ... */
+#define SILENT_MS  2000 /* ... and at least so often */
+#define LINE_BYTES 200  /* of the output, as progress */
+
+struct code_run {
+    struct call *c;      /* borrowed: keeps this */
+    struct service *sv;  /* borrowed */
+    struct execution *x; /* borrowed; NULL when it has ended or was left */
+    struct timer *clock; /* owned */
+    char execution[ID_MAX];
+    bool background;
+    bool no_task; /* the client cannot have one */
+    int64_t begun_us, told_us;
+    bool news; /* the last line has not been sent */
+    char line[LINE_BYTES + 1];
+};
+
+static void run_free(void *arg)
+{
+    struct code_run *u = arg;
+
+    if (u->x)
+        execution_leave(u->x);
+    timer_free(u->clock);
+    free(u);
+}
+
+static uint64_t elapsed_ms(const struct code_run *u)
+{
+    return (uint64_t)(time_mono_us() - u->begun_us) / 1000;
+}
+
+/* The last of the run: the report may be written by a worker, which a cancelled call waits for. */
+static void answer(struct code_run *u, const struct exec_info *info)
+{
+    timer_clear(u->clock);
+    call_on_cancel(u->c, NULL, NULL);
+    report_answer(u->c, info, &(struct report_of){0});
+}
+
+/* --- while it runs --- */
+
+/* The last line that has something in it; output comes in whatever pieces the pipe gave. */
+static void take_line(struct code_run *u, struct str text)
+{
+    size_t from, to = text.n;
+
+    while (to > 0 && (unsigned char)text.p[to - 1] <= ' ')
+        to--;
+    if (to == 0)
+        return;
+    for (from = to; from > 0 && text.p[from - 1] != '\n' && text.p[from - 1] != '\r';)
+        from--;
+    text = (struct str){text.p + from, to - from};
+    if (text.n > LINE_BYTES)
+        text.n = LINE_BYTES - utf8_torn((struct str){text.p, LINE_BYTES});
+    memcpy(u->line, text.p, text.n);
+    u->line[text.n] = '\0';
+    u->news = true;
+}
+
+static void tell(struct code_run *u)
+{
+    if (!u->news && time_mono_us() - u->told_us < (int64_t)SILENT_MS * 1000)
+        return;
+    u->news = false;
+    u->told_us = time_mono_us();
+    if (u->c->task)
+        call_task_status(u->c, str_of(u->line));
+    else
+        call_progress(u->c, (double)elapsed_ms(u) / 1000, 0, str_of(u->line));
+}
+
+static void on_so_far(void *arg, const struct exec_info *info, const struct err *failed)
+{
+    struct code_run *u = arg;
+
+    if (failed)
+        tool_refuse_session(u->c, failed);
+    else
+        answer(u, info);
+}
+
+static void go_on_alone(struct code_run *u)
+{
+    call_on_cancel(u->c, NULL, NULL);
+    execution_detach(take_ptr(&u->x));
+    service_exec_get(u->sv, &u->c->caller, str_of(u->execution), on_so_far, u);
+}
+
+/* True when the client waits for a task, or has one now. */
+static bool becomes_task(struct code_run *u)
+{
+    if (u->c->task)
+        return true;
+    if (u->no_task || !call_can(u->c, "extensions/" EXT_TASKS))
+        return false;
+    if (elapsed_ms(u) < TASK_MS)
+        return true;
+    u->no_task = !call_to_task(u->c, u->line[0] ? u->line : "The code is running.");
+    return !u->no_task;
+}
+
+static void on_tick(void *arg)
+{
+    struct code_run *u = arg;
+    bool waits = becomes_task(u) || call_wants_progress(u->c);
+
+    if (!waits && elapsed_ms(u) >= u->c->mcp->config.answer_ms) {
+        go_on_alone(u);
+        return;
+    }
+    if (waits)
+        tell(u);
+    timer_set(u->clock, TICK_MS);
+}
+
+/* --- what the service says --- */
+
+static void on_queued(void *arg, const struct exec_info *info)
+{
+    struct code_run *u = arg;
+
+    snprintf(u->execution, sizeof(u->execution), "%s", info->row->id);
+    call_session_take(u->c, info->row->session);
+    u->begun_us = u->told_us = time_mono_us(); /* a person may have taken long to agree */
+    timer_set(u->clock, TICK_MS);
+    if (!u->background)
+        return;
+    execution_leave(take_ptr(&u->x));
+    answer(u, info);
+}
+
+static void on_event(void *arg, const struct event *ev)
+{
+    if (ev->kind == EVENT_STDOUT || ev->kind == EVENT_STDERR)
+        take_line(arg, ev->text);
+}
+
+static void on_end(void *arg, const struct exec_info *info, const struct err *failed)
+{
+    struct code_run *u = arg;
+
+    if (call_on_end(u->c, take_ptr(&u->x), failed))
+        return;
+    if (failed)
+        tool_refuse_session(u->c, failed);
+    else
+        answer(u, info);
+}
+
+static bool on_ask(void *arg, const struct approval_info *info)
+{
+    struct code_run *u = arg;
+
+    return call_on_ask(u->c, u->x, info);
+}
+
+/* --- the tools --- */
+
+/* asked: the part of the arguments that a person reads before the code runs. */
+static void start(struct call *c, enum exec_kind kind, struct str code, struct str asked)
+{
+    static const struct exec_watcher watcher = {on_queued, on_event, on_end, on_ask};
+    const json_t *args = json_object_get(c->params, "arguments");
+    struct service *sv = call_service(c);
+    AUTO(exec_inputs_done) struct exec_inputs given = {0};
+    char param[PARAM_MAX];
+    struct code_run *u;
+    struct err e;
+
+    if (!sv)
+        return;
+    if (exec_inputs_env(&given, json_object_get(args, "env"), param, &e) < 0) {
+        tool_fail(c, "%s: %s", param, e.text);
+        return;
+    }
+    u = mem_zalloc(sizeof(*u));
+    *u = (struct code_run){.c = c, .sv = sv};
+    u->background = json_is_true(json_object_get(args, "background"));
+    call_session_choose(c);
+    u->clock = timer_new(c->mcp->config.loop, on_tick, u);
+    call_keep(c, run_free, u);
+    call_drop_on_cancel(c);
+    const struct exec_spec spec = {
+        .session = str_of(c->session),
+        .name = str_of(c->how == RUN_NAMED ? NULL : call_conversation(c)),
+        .kind = kind,
+        .code = code,
+        .wall_ms = (uint64_t)json_integer_value(json_object_get(args, "timeout_ms")),
+        .env = given.env,
+        .env_count = given.env_count,
+        .background = u->background,
+        .stays = true,
+        .ask = call_approval_ask(c, asked),
+    };
+    u->x = service_execute(sv, &c->caller, &spec, &watcher, u);
+}
 
 static void run_code(struct call *c, json_t *args)
 {
     bool shell = str_is(json_view(json_object_get(args, "language")), "shell");
+    struct str code = json_view(json_object_get(args, "code"));
 
-    run_start(c, args, shell ? EXEC_COMMAND : EXEC_CELL,
-              mem_strndup(json_view(json_object_get(args, "code"))));
+    start(c, shell ? EXEC_COMMAND : EXEC_CELL, code, code);
 }
 
 /* In single quotes, where the shell changes nothing. */
 static void put_quoted(struct buf *b, struct str s)
 {
-    struct err e;
-
-    (void)!buf_put(b, STR("'"), &e);
+    buf_put(b, STR("'"));
     for (size_t i = 0; i < s.n; i++)
-        (void)!buf_put(b, s.p[i] == '\'' ? STR("'\\''") : (struct str){s.p + i, 1}, &e);
-    (void)!buf_put(b, STR("'"), &e);
+        buf_put(b, s.p[i] == '\'' ? STR("'\\''") : (struct str){s.p + i, 1});
+    buf_put(b, STR("'"));
 }
 
 static void run_shell(struct call *c, json_t *args)
 {
     struct str command = json_view(json_object_get(args, "command"));
     struct str cwd = json_view(json_object_get(args, "cwd"));
-    struct buf b;
-    struct err e;
-    char *code;
+    AUTO(buf_done) struct buf b = BUF(32 * MiB);
 
-    buf_init(&b, 32 * MiB);
     if (cwd.n > 0) {
-        (void)!buf_put(&b, STR("cd -- "), &e);
+        buf_put(&b, STR("cd -- "));
         put_quoted(&b, cwd);
-        (void)!buf_put(&b, STR(" || exit\n"), &e);
+        buf_put(&b, STR(" || exit\n"));
     }
-    (void)!buf_put(&b, command, &e);
-    code = mem_strndup(buf_str(&b));
-    buf_done(&b);
-    run_start(c, args, EXEC_COMMAND, code);
+    buf_put(&b, command);
+    start(c, EXEC_COMMAND, buf_str(&b), command);
 }
 
 #define SESSION                                                                                    \

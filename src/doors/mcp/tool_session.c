@@ -1,15 +1,11 @@
-/* Sessions: made, listed, begun anew, closed. */
-#include "doors/mcp/mcp_int.h"
+/* create_session, list_sessions, restart_session, close_session. */
+#include "doors/mcp/execution.h"
+#include "doors/mcp/transport.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 #define LIST_MAX 50
-
-static struct str arg_text(const struct call *c, const char *name)
-{
-    return json_view(json_object_get(json_object_get(c->params, "arguments"), name));
-}
 
 /* "45 s", "30 min", "2 h", "7 d" */
 static const char *span_show(char ret[32], int64_t ms)
@@ -31,50 +27,41 @@ static const char *span_show(char ret[32], int64_t ms)
     return ret;
 }
 
-static void say_session(struct content *t, const struct session_info *info, const char *before,
-                        const char *after)
-{
-    const struct session_row *row = info->row;
-    char idle[32], life[32], name[NAME_SHOWN];
-
-    content_printf(t,
-                   "%ssession_id: %s\npool: %s%s%s\nstate: %s\nvariables are kept: until it is "
-                   "idle for %s, and for %s at most; then it starts anew with its files%s%s\n%s",
-                   before, row->id, row->pool, row->name ? "\nname: " : "",
-                   row->name ? name_show(name, str_of(row->name)) : "",
-                   session_state_name(info->state), span_show(idle, row->idle_ms),
-                   span_show(life, row->lifetime_ms), info->note ? "\nnote: " : "",
-                   info->note ? info->note : "", after);
-}
-
 /* --- create_session --- */
 
 static void on_created(void *arg, const struct session_info *info, const struct err *failed)
 {
     struct call *c = arg;
     struct conversation *v = c->conversation;
-    struct content t;
+    const struct session_row *row = info ? info->row : NULL;
+    char idle[32], life[32], name[NAME_SHOWN];
 
     if (failed) {
-        place_refuse(c, "", failed);
+        tool_refuse_session(c, failed);
         return;
     }
-    content_init(&t);
     if (v)
-        snprintf(v->session, sizeof(v->session), "%s", info->row->id);
-    say_session(&t, info, info->existed ? "A session of this name was there already.\n" : "",
+        snprintf(v->session, sizeof(v->session), "%s", row->id);
+    tool_printf(c,
+                "%ssession_id: %s\npool: %s%s%s\nstate: %s\nvariables are kept: until it is idle "
+                "for %s, and for %s at most; then it starts anew with its files%s%s\n%s",
+                info->existed ? "A session of this name was there already.\n" : "", row->id,
+                row->pool, row->name ? "\nname: " : "",
+                row->name ? name_show(name, str_of(row->name)) : "",
+                session_state_name(info->state), span_show(idle, row->idle_ms),
+                span_show(life, row->lifetime_ms), info->note ? "\nnote: " : "",
+                info->note ? info->note : "",
                 v ? "It is used from now on when session_id is left out."
                   : "Pass session_id to run_code, run_shell and the file tools.");
-    content_answer(&t, c, false);
 }
 
 static void create_session(struct call *c, json_t *args)
 {
     struct service *sv = call_service(c);
-    AUTO(given_done) struct given g = {0};
+    AUTO(exec_inputs_done) struct exec_inputs g = {0};
     struct session_spec spec = {
-        .pool = arg_text(c, "pool"),
-        .name = arg_text(c, "name"),
+        .pool = call_arg(c, "pool"),
+        .name = call_arg(c, "name"),
         .idle_ms = json_ms(json_object_get(args, "idle_timeout_s")),
     };
     char param[PARAM_MAX];
@@ -82,7 +69,7 @@ static void create_session(struct call *c, json_t *args)
 
     if (!sv)
         return;
-    if (given_env(&g, json_object_get(args, "env"), param, &e) < 0) {
+    if (exec_inputs_env(&g, json_object_get(args, "env"), param, &e) < 0) {
         tool_fail(c, "%s: %s", param, e.text);
         return;
     }
@@ -98,40 +85,31 @@ static void put_session(struct buf *b, const struct session_info *info, const ch
     const struct session_row *row = info->row;
     bool named = row->name && !id_is(str_of(row->name), "mcp_"); /* that is a conversation's */
     char used[TIME_TEXT], name[NAME_SHOWN];
-    struct err e;
 
     time_print(row->used_ms ? row->used_ms : row->created_ms, used);
-    (void)!buf_printf(b, &e, "%s | %s | pool %s | %llu executions | last used %s%s%s%s\n", row->id,
-                      session_state_name(info->state), row->pool,
-                      (unsigned long long)row->executions, used, named ? " | name " : "",
-                      named ? name_show(name, str_of(row->name)) : "",
-                      strcmp(row->id, usual) == 0 ? " | used when session_id is left out" : "");
+    buf_printf(b, "%s | %s | pool %s | %llu executions | last used %s%s%s%s\n", row->id,
+               session_state_name(info->state), row->pool, (unsigned long long)row->executions,
+               used, named ? " | name " : "", named ? name_show(name, str_of(row->name)) : "",
+               strcmp(row->id, usual) == 0 ? " | used when session_id is left out" : "");
 }
 
 static void on_listed(void *arg, const struct session_info *infos, size_t count, bool more,
                       const struct err *failed)
 {
     struct call *c = arg;
-    struct content t;
-    struct buf b;
-    struct err e;
+    AUTO(buf_done) struct buf b = BUF(1 * MiB);
 
     if (failed) {
         tool_refuse(c, failed);
         return;
     }
-    buf_init(&b, 1 * MiB);
     if (count == 0)
-        (void)!buf_printf(&b, &e, "There are no sessions. run_code without session_id makes one.");
+        buf_printf(&b, "There are no sessions. run_code without session_id makes one.");
     for (size_t i = 0; i < count; i++)
         put_session(&b, &infos[i], c->conversation ? c->conversation->session : "");
     if (more)
-        (void)!buf_printf(&b, &e, "There are more: list_sessions with after=%s\n",
-                          infos[count - 1].row->id);
-    content_init(&t);
-    content_text(&t, buf_str(&b));
-    buf_done(&b);
-    content_answer(&t, c, false);
+        buf_printf(&b, "There are more: list_sessions with after=%s\n", infos[count - 1].row->id);
+    tool_say(c, buf_str(&b));
 }
 
 static void list_sessions(struct call *c, json_t *args)
@@ -146,75 +124,49 @@ static void list_sessions(struct call *c, json_t *args)
 
 /* --- restart_session, close_session --- */
 
-/* Its call, and the session it was told or has by its conversation. */
-struct of_session {
-    struct call *c;
-    char id[ID_MAX];
-};
-
-static struct of_session *of_session_new(struct call *c)
-{
-    struct of_session *s = mem_zalloc(sizeof(*s));
-
-    s->c = c;
-    if (place_there(c, arg_text(c, "session_id"), s->id))
-        return s;
-    free(s);
-    return NULL;
-}
-
 static void on_restarted(void *arg, const struct session_info *info, const struct err *failed)
 {
-    AUTO_FREE struct of_session *s = arg;
-    struct content t;
+    struct call *c = arg;
 
-    if (failed) {
-        place_refuse(s->c, s->id, failed);
-        return;
-    }
-    content_init(&t);
-    content_printf(&t,
-                   "Session %s has a fresh interpreter: variables and imports are gone, files in "
-                   "/workspace are kept. What ran was ended.",
-                   info->row->id);
-    content_answer(&t, s->c, false);
+    if (failed)
+        tool_refuse_session(c, failed);
+    else
+        tool_printf(c,
+                    "Session %s has a fresh interpreter: variables and imports are gone, files in "
+                    "/workspace are kept. What ran was ended.",
+                    info->row->id);
 }
 
 static void restart_session(struct call *c, json_t *args)
 {
     struct service *sv = call_service(c);
-    struct of_session *s = sv ? of_session_new(c) : NULL;
 
     (void)args;
-    if (s)
-        service_session_restart(sv, &c->caller, str_of(s->id), on_restarted, s);
+    if (sv && call_session_exists(c))
+        service_session_restart(sv, &c->caller, str_of(c->session), on_restarted, c);
 }
 
 static void on_closed(void *arg, const struct err *failed)
 {
-    AUTO_FREE struct of_session *s = arg;
-    struct conversation *v = s->c->conversation;
-    struct content t;
+    struct call *c = arg;
+    struct conversation *v = c->conversation;
 
     if (failed) {
-        place_refuse(s->c, s->id, failed);
+        tool_refuse_session(c, failed);
         return;
     }
-    if (v && strcmp(v->session, s->id) == 0)
+    if (v && strcmp(v->session, c->session) == 0)
         v->session[0] = '\0';
-    content_init(&t);
-    content_printf(&t, "Session %s is closed; its variables and files are gone.", s->id);
-    content_answer(&t, s->c, false);
+    tool_printf(c, "Session %s is closed; its variables and files are gone.", c->session);
 }
 
 static void close_session(struct call *c, json_t *args)
 {
     struct service *sv = call_service(c);
-    struct of_session *s = sv ? of_session_new(c) : NULL;
 
     (void)args;
-    if (s)
-        service_session_delete(sv, &c->caller, str_of(s->id), on_closed, s);
+    if (sv && call_session_exists(c))
+        service_session_delete(sv, &c->caller, str_of(c->session), on_closed, c);
 }
 
 /* --- rows --- */

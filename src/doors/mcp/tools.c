@@ -1,6 +1,7 @@
-/* Tools: listed from their rows, and called once their arguments fit them. */
-#include "doors/mcp/mcp_int.h"
+/* Tools: listed, called once their arguments fit, and their results; the tool set of /mcp. */
+#include "doors/mcp/resource.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 static json_t *literal(const char *text)
@@ -22,7 +23,7 @@ static json_t *hints_show(const struct tool *t, bool outside)
 
 static json_t *tool_show(const struct call *c, const struct tool *t)
 {
-    const struct version *v = c->client.version;
+    const struct protocol_version *v = c->client.version;
     json_t *schema = t->schema ? literal(t->schema) : fields_schema(t->params);
     json_t *shown = json_pack("{s:s, s:s, s:o}", "name", t->name, "description", t->text,
                               "inputSchema", schema);
@@ -50,7 +51,9 @@ bool tool_is_chosen(const struct tool *t, const json_t *choice)
         choice = json_object_get(choice, "name");
     if (str_is(json_view(choice), t->name))
         return true;
-    json_array_foreach(choice, i, one) if (str_is(json_view(one), t->name)) return true;
+    json_array_foreach(choice, i, one)
+        if (str_is(json_view(one), t->name))
+            return true;
     return false;
 }
 
@@ -61,7 +64,7 @@ static const struct tool *tool_meant(const struct call *c, const struct tool *t)
                                                                                      : t;
 }
 
-static bool has_stubs(const struct face *f)
+static bool has_stubs(const struct tool_set *f)
 {
     for (size_t i = 0; f->tools[i]; i++)
         if (f->tools[i]->summoned)
@@ -71,34 +74,31 @@ static bool has_stubs(const struct face *f)
 
 /* --- the list --- */
 
-static bool can_think(const struct call *c)
+static bool can_use_agent(const struct call *c)
 {
-    return c->face->thinks && (c->face->has_model || call_can(c, "sampling"));
+    return c->tool_set->agent_tool && (c->tool_set->has_model || call_can(c, "sampling"));
 }
 
 /* Not everybody is shown the same. */
-static bool differs(const struct face *f)
+static bool differs(const struct tool_set *f)
 {
-    return (f->thinks && !f->has_model) || has_stubs(f);
+    return (f->agent_tool && !f->has_model) || has_stubs(f);
 }
 
 static json_t *tools_show(const struct call *c)
 {
-    bool stubs = has_stubs(c->face);
+    bool stubs = has_stubs(c->tool_set);
     json_t *list = json_array(), *result;
 
-    for (size_t i = 0; c->face->tools[i]; i++)
-        json_array_append_new(list, tool_show(c, tool_meant(c, c->face->tools[i])));
-    if (can_think(c))
-        json_array_append_new(list, tool_show(c, c->face->thinks));
-    for (size_t i = 0; c->face->more && c->face->more->tools[i]; i++)
-        for (const struct tool *t = c->face->more->tools[i]; t->name; t++)
-            json_array_append_new(list, tool_show(c, t));
+    for (size_t i = 0; c->tool_set->tools[i]; i++)
+        json_array_append_new(list, tool_show(c, tool_meant(c, c->tool_set->tools[i])));
+    if (can_use_agent(c))
+        json_array_append_new(list, tool_show(c, c->tool_set->agent_tool));
     result = json_pack("{s:o}", "tools", list);
     if (call_is_modern(c)) {
         json_object_set_new(result, "ttlMs", json_integer(stubs ? 0 : 3600000));
         json_object_set_new(result, "cacheScope",
-                            json_string(differs(c->face) ? "private" : "public"));
+                            json_string(differs(c->tool_set) ? "private" : "public"));
     }
     return result;
 }
@@ -113,7 +113,7 @@ void tools_forget(struct mcp *m)
 /* The same for everybody who speaks a version, with a model or without, so it is made once. */
 static const char *tools_text(const struct call *c)
 {
-    char **text = &c->mcp->tools_text[c->client.version - versions][can_think(c)];
+    char **text = &c->mcp->tools_text[c->client.version - versions][can_use_agent(c)];
     json_t *result;
 
     if (*text)
@@ -128,28 +128,24 @@ static const char *tools_text(const struct call *c)
 
 void handle_tools_list(struct call *c)
 {
-    if (json_object_get(c->params, "cursor"))
-        call_error(c, RPC_PARAMS, NULL, "there is one page only: leave the cursor out");
-    else if (has_stubs(c->face))
+    if (!call_has_one_page(c))
+        return;
+    if (has_stubs(c->tool_set))
         call_result(c, tools_show(c));
     else
         call_result_text(c, str_of(tools_text(c)));
 }
 
-const struct tool *tool_find(const struct face *f, struct str name)
+const struct tool *tool_find(const struct tool_set *f, struct str name)
 {
     for (size_t i = 0; f->tools[i]; i++)
         if (str_is(name, f->tools[i]->name))
             return f->tools[i];
-    if (f->thinks && str_is(name, f->thinks->name))
-        return f->thinks;
+    if (f->agent_tool && str_is(name, f->agent_tool->name))
+        return f->agent_tool;
     for (size_t i = 0; f->hidden && f->hidden[i]; i++)
         if (str_is(name, f->hidden[i]->name))
             return f->hidden[i];
-    for (size_t i = 0; f->more && f->more->tools[i]; i++)
-        for (const struct tool *t = f->more->tools[i]; t->name; t++)
-            if (str_is(name, t->name))
-                return t;
     return NULL;
 }
 
@@ -157,7 +153,7 @@ void handle_tools_call(struct call *c)
 {
     struct str name = json_view(json_object_get(c->params, "name"));
     json_t *args = json_object_get(c->params, "arguments");
-    const struct tool *t = tool_find(c->face, name);
+    const struct tool *t = tool_find(c->tool_set, name);
     char shown[NAME_SHOWN], param[FIELD_PATH_MAX];
     struct err e;
 
@@ -176,8 +172,149 @@ void handle_tools_call(struct call *c)
     t = tool_meant(c, t);
     if (!t->schema && fields_check(t->params, args, param, &e) < 0)
         tool_fail(c, "%s %s", param, e.text);
-    else if (t->hints & TOOL_RUNS)
-        approval_check(c, t, args);
     else
         t->run(c, args);
 }
+
+/* --- results --- */
+
+void content_init(struct tool_content *t)
+{
+    t->items = json_array();
+}
+
+void content_done(struct tool_content *t)
+{
+    json_decref(take_ptr(&t->items));
+}
+
+void content_text(struct tool_content *t, struct str text)
+{
+    json_array_append_new(t->items,
+                          json_pack("{s:s, s:o}", "type", "text", "text", record_text(text)));
+}
+
+void content_printf(struct tool_content *t, const char *fmt, ...)
+{
+    char text[2048];
+    va_list args;
+
+    va_start(args, fmt);
+    vsnprintf(text, sizeof(text), fmt, args);
+    va_end(args);
+    content_text(t, str_of(text));
+}
+
+void content_image(struct tool_content *t, const char *mime, json_t *base64)
+{
+    json_array_append_new(
+        t->items, json_pack("{s:s, s:o, s:s}", "type", "image", "data", base64, "mimeType", mime));
+}
+
+void content_link(struct tool_content *t, const struct call *c, const char *uri, struct str name,
+                  const char *mime, uint64_t size)
+{
+    if (!(c->client.version->has & HAS_STRUCTURED))
+        return;
+    json_array_append_new(t->items, json_pack("{s:s, s:s, s:o, s:s, s:I}", "type", "resource_link",
+                                              "uri", uri, "name", record_text(name), "mimeType",
+                                              mime, "size", (json_int_t)size));
+}
+
+json_t *content_result(struct tool_content *t, bool is_error)
+{
+    return json_pack("{s:o, s:b}", "content", take_ptr(&t->items), "isError", is_error);
+}
+
+void content_answer(struct tool_content *t, struct call *c, bool is_error)
+{
+    call_result(c, content_result(t, is_error));
+}
+
+void tool_say(struct call *c, struct str text)
+{
+    struct tool_content t;
+
+    content_init(&t);
+    content_text(&t, text);
+    content_answer(&t, c, false);
+}
+
+static void say(struct call *c, bool is_error, const char *fmt, va_list args)
+{
+    struct tool_content t;
+    char text[2048];
+
+    vsnprintf(text, sizeof(text), fmt, args);
+    content_init(&t);
+    content_text(&t, str_of(text));
+    content_answer(&t, c, is_error);
+}
+
+void tool_printf(struct call *c, const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    say(c, false, fmt, args);
+    va_end(args);
+}
+
+void tool_fail(struct call *c, const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    say(c, true, fmt, args);
+    va_end(args);
+}
+
+void tool_refuse(struct call *c, const struct err *e)
+{
+    if (e->kind == ERR_HOST)
+        call_fail(c, e);
+    else
+        tool_fail(c, "%s", e->text);
+}
+
+/* --- the tools at /mcp --- */
+
+static const struct tool *const native_tools[] = {
+    &tool_run_code,
+    &tool_run_shell,
+    &tool_get_execution,
+    &tool_interrupt_execution,
+    &tool_create_session,
+    &tool_list_sessions,
+    &tool_restart_session,
+    &tool_close_session,
+    &tool_list_files,
+    &tool_read_file,
+    &tool_write_file,
+    &tool_list_packages,
+    NULL,
+};
+
+const struct tool_set tool_set_native = {
+    .name = "retort",
+    .title = "retort code interpreter",
+    .instructions =
+        "A sealed Python and bash for computing, data analysis, plots and files. Use it whenever "
+        "a number, a table or a chart has to be right: run code instead of guessing, and never "
+        "invent a result.\n"
+        "1. Bring data in with write_file (text, base64 or, best, a url); it lands in /workspace.\n"
+        "2. run_code runs Python in a session: variables, imports and files stay for the next "
+        "call. Pass the session_id from the first line of an answer to go on in the same "
+        "session.\n"
+        "3. Print compactly: about 10,000 characters of output are shown. plt.show() gives the "
+        "plot as an image; files saved in /workspace are listed, and read_file shows them.\n"
+        "4. On an error read the traceback, fix the code, and try again at most twice; then say "
+        "what is wrong.\n"
+        "5. Long work: background=true, then get_execution with wait_ms.\n"
+        "There is usually no network in the sandbox; list_packages tells what is installed. More "
+        "in skill://code-interpreter/SKILL.md.",
+    .tools = native_tools,
+    .offers = OFFERS_PROMPTS | OFFERS_RESOURCES | OFFERS_COMPLETIONS | OFFERS_SKILLS |
+              OFFERS_TASKS | OFFERS_UI,
+    .changes = IN(CHANGE_RESOURCES) | IN(CHANGE_RESOURCE),
+};

@@ -1,5 +1,5 @@
 /*
- * Names of what can be read: files of workspaces and outputs of executions.
+ * URIs of resources: files of workspaces, and outputs and images of executions.
  *
  *   retort://sessions/{session_id}/files/{+path}
  *   retort://executions/{execution_id}/output
@@ -7,7 +7,7 @@
  *
  * The first two take ?offset=&limit=, in bytes. A path is percent-encoded, and decoded once.
  */
-#include "doors/mcp/mcp_int.h"
+#include "doors/mcp/resource.h"
 
 #include <stdio.h>
 
@@ -16,32 +16,13 @@
 
 /* --- making --- */
 
-static bool is_plain(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           (c != '\0' && strchr("-._~/", c));
-}
-
 const char *uri_of_file(char ret[URI_MAX], struct str session, struct str path)
 {
-    static const char hex[] = "0123456789ABCDEF";
-    char *to = ret;
-
     if (path.n >= SPACE_PATH_MAX)
         return NULL;
     assert(session.n < ID_MAX);
-    to += snprintf(ret, URI_MAX, SESSIONS "%.*s/files/", (int)session.n, session.p);
-    for (size_t i = 0; i < path.n; i++) {
-        unsigned char c = (unsigned char)path.p[i];
-        if (is_plain((char)c)) {
-            *to++ = (char)c;
-            continue;
-        }
-        *to++ = '%';
-        *to++ = hex[c >> 4];
-        *to++ = hex[c & 15];
-    }
-    *to = '\0';
+    url_encode(ret + snprintf(ret, URI_MAX, SESSIONS "%.*s/files/", (int)session.n, session.p),
+               path);
     return ret;
 }
 

@@ -29,34 +29,27 @@ static void handle_ready(struct request *r)
 
 /* --- metrics --- */
 
-/* What does not fit is left out: how many labels there are is the operator's doing. */
-#define PUT(b, ...)                                                                                \
-    do {                                                                                           \
-        struct err e_;                                                                             \
-        (void)!buf_printf((b), &e_, __VA_ARGS__);                                                  \
-    } while (0)
-
 static void head(struct buf *b, const char *name, const char *type, const char *text)
 {
-    PUT(b, "# HELP %s %s\n# TYPE %s %s\n", name, text, name, type);
+    buf_printf(b, "# HELP %s %s\n# TYPE %s %s\n", name, text, name, type);
 }
 
 static void one(struct buf *b, const char *name, const char *type, const char *text, double v)
 {
     head(b, name, type, text);
-    PUT(b, "%s %.17g\n", name, v);
+    buf_printf(b, "%s %.17g\n", name, v);
 }
 
 static void labelled(struct buf *b, const char *name, const char *label, const char *value,
                      uint64_t v)
 {
-    PUT(b, "%s{%s=\"", name, label);
+    buf_printf(b, "%s{%s=\"", name, label);
     for (; *value; value++) {
         if (*value == '"' || *value == '\\')
-            PUT(b, "\\");
-        PUT(b, "%c", *value == '\n' ? ' ' : *value);
+            buf_printf(b, "\\");
+        buf_printf(b, "%c", *value == '\n' ? ' ' : *value);
     }
-    PUT(b, "\"} %" PRIu64 "\n", v);
+    buf_printf(b, "\"} %" PRIu64 "\n", v);
 }
 
 static void histogram(struct buf *b, const char *name, const char *text, const struct histogram *h)
@@ -66,11 +59,11 @@ static void histogram(struct buf *b, const char *name, const char *text, const s
     head(b, name, "histogram", text);
     for (size_t i = 0; i < LATENCY_BUCKETS; i++) {
         below += h->bucket[i];
-        PUT(b, "%s_bucket{le=\"%g\"} %" PRIu64 "\n", name, (double)histogram_bound_us(i) / 1e6,
-            below);
+        buf_printf(b, "%s_bucket{le=\"%g\"} %" PRIu64 "\n", name,
+                   (double)histogram_bound_us(i) / 1e6, below);
     }
-    PUT(b, "%s_bucket{le=\"+Inf\"} %" PRIu64 "\n%s_sum %.17g\n%s_count %" PRIu64 "\n", name,
-        h->count, name, (double)h->sum_us / 1e6, name, h->count);
+    buf_printf(b, "%s_bucket{le=\"+Inf\"} %" PRIu64 "\n%s_sum %.17g\n%s_count %" PRIu64 "\n", name,
+               h->count, name, (double)h->sum_us / 1e6, name, h->count);
 }
 
 static void put_sessions(struct buf *b, const struct service_counts *c)
@@ -182,9 +175,8 @@ static void put_process(struct buf *b)
 static void handle_metrics(struct request *r)
 {
     const struct service_counts *counts = service_counts(request_service(r));
-    struct buf b;
+    AUTO(buf_done) struct buf b = BUF(METRICS_MAX);
 
-    buf_init(&b, METRICS_MAX);
     head(&b, "retort_build_info", "gauge", "The version that runs.");
     labelled(&b, "retort_build_info", "version", RETORT_VERSION, 1);
     put_sessions(&b, counts);
@@ -193,7 +185,6 @@ static void handle_metrics(struct request *r)
     put_http(&b, request_ctx(r));
     put_process(&b);
     answer_text(r, 200, "text/plain; version=0.0.4; charset=utf-8", buf_str(&b));
-    buf_done(&b);
 }
 
 /* --- the door --- */
@@ -248,12 +239,8 @@ static const struct route routes[] = {
      .handle = handle_metrics},
 };
 
-void operator_door(struct door *ret, struct http *h)
-{
-    *ret = (struct door){.name = "operator",
-                         .routes = routes,
-                         .route_count = COUNT(routes),
-                         .schemas = schemas,
-                         .schema_count = COUNT(schemas),
-                         .ctx = h};
-}
+const struct door operator_door = {.name = "operator",
+                                   .routes = routes,
+                                   .route_count = COUNT(routes),
+                                   .schemas = schemas,
+                                   .schema_count = COUNT(schemas)};

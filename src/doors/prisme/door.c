@@ -1,7 +1,7 @@
-/* The routes below /prisme, and how this door says what is wrong. */
+/* The routes below /prisme, and the shape of errors. */
 #include "doors/prisme/prisme_int.h"
 
-/* The platform's own shape. Takes message. */
+/* As Prisme.ai's own services answer. Takes message. */
 json_t *prisme_error(struct request *r, int status, const char *type, const char *param,
                      json_t *message)
 {
@@ -61,19 +61,9 @@ static const struct route routes[] = {
 };
 // clang-format on
 
-void prisme_door_trust(struct door *d, struct prisme *p)
-{
-    d->identify = prisme_identify;
-    d->identify_arg = p;
-    d->correlates = true;
-}
-
-void prisme_door_init(struct door *ret, struct prisme *p)
-{
-    *ret = (struct door){.name = "prisme",
-                         .routes = routes,
-                         .route_count = COUNT(routes),
-                         .ctx = p,
-                         .error = prisme_error};
-    prisme_door_trust(ret, p);
-}
+const struct door prisme_door = {.name = "prisme",
+                                 .routes = routes,
+                                 .route_count = COUNT(routes),
+                                 .error = prisme_error,
+                                 .identify = prisme_identify,
+                                 .correlates = true};

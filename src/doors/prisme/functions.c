@@ -1,7 +1,6 @@
 /*
- * The Functions service, as far as it is Python: a workspace's functions are put, all of them
- * at once, and run by their names. A workspace is one item of its tenant's in the store, so
- * what was answered is there after a crash, too.
+ * The Functions service for Python: a client puts all functions of a workspace at once, and runs
+ * them by name. A workspace is one item in the store, so it outlives a crash once it is answered.
  *
  * POST   /prisme/v2/functions/{ws}            {"functions": {name: {"code", "parameters"}}}
  * GET    /prisme/v2/functions/{ws}            the same
@@ -62,7 +61,9 @@ void handle_functions_put(struct request *r)
                     FUNCTIONS_MAX);
         return;
     }
-    json_object_foreach(functions, key, f) if (!function_is_good(r, key, f)) return;
+    json_object_foreach(functions, key, f)
+        if (!function_is_good(r, key, f))
+            return;
     body = record_dump(functions, false, NULL);
     if (!body) {
         answer_fail(r, 413, "too_large", "functions", "there is too much in it");
@@ -125,48 +126,37 @@ void handle_functions_delete(struct request *r)
 
 /* --- running --- */
 
-struct running {
-    struct request *r;     /* borrowed; NULL once it is answered or dropped */
-    struct script *script; /* borrowed */
-};
-
 static void on_gone(void *arg)
 {
-    struct running *u = arg;
-    struct request *r = take_ptr(&u->r);
+    struct script_exec *s = arg;
 
-    if (!r)
+    if (!s->x) /* answered */
         return;
-    script_leave(take_ptr(&u->script));
-    request_drop(r);
+    script_exec_leave(s);
+    request_drop(s->arg);
 }
 
-static void on_value(void *arg, json_t *value, const char *task)
+static void on_value(void *arg, json_t *value)
 {
-    struct running *u = arg;
-    struct request *r = take_ptr(&u->r);
-
-    u->script = NULL;
-    if (*task)
-        json_object_set_new(value, "task_id", json_string(task));
-    answer_json(r, *task ? 202 : 200, json_incref(value));
+    answer_json(arg, json_object_get(value, "task_id") ? 202 : 200, json_incref(value));
 }
 
-static void run(struct request *r, json_t *code, json_t *files, json_t *parameters)
+static void run(struct request *r, json_t *code, json_t *files)
 {
-    struct running *u = mem_zalloc(sizeof(*u));
-    const struct script_spec spec = {.prisme = request_ctx(r),
-                                     .service = request_service(r),
-                                     .caller = request_caller(r),
-                                     .code = json_view(code),
-                                     .files = files,
-                                     .parameters = parameters,
-                                     .conversation = request_header(r, "x-correlation-id")};
+    struct script_exec *s = mem_zalloc(sizeof(*s));
 
-    u->r = r;
-    request_keep(r, free, u);
-    request_on_gone(r, on_gone, u);
-    u->script = script_start(&spec, on_value, u);
+    *s = (struct script_exec){.prisme = request_ctx(r),
+                              .service = request_service(r),
+                              .caller = request_caller(r),
+                              .code = json_view(code),
+                              .files = files,
+                              .parameters = json_object_get(request_json(r), "parameters"),
+                              .conversation = request_header(r, "x-correlation-id"),
+                              .fn = on_value,
+                              .arg = r};
+    request_keep(r, free, s);
+    request_on_gone(r, on_gone, s);
+    script_exec_start(s);
 }
 
 static void on_found(void *arg, const struct item_row *item, const struct err *failed)
@@ -179,7 +169,7 @@ static void on_found(void *arg, const struct item_row *item, const struct err *f
         return;
     f = json_object_get(functions, name);
     if (f)
-        run(r, json_object_get(f, "code"), NULL, json_object_get(request_json(r), "parameters"));
+        run(r, json_object_get(f, "code"), NULL);
     else
         answer_fail(r, 404, "NOT_FOUND", "function", "there is no such function");
     json_decref(functions);
@@ -201,6 +191,5 @@ void handle_execute_python(struct request *r)
         answer_json(r, 200, value_of_blocked());
         return;
     }
-    run(r, json_object_get(body, "code"), json_object_get(body, "files"),
-        json_object_get(body, "parameters"));
+    run(r, json_object_get(body, "code"), json_object_get(body, "files"));
 }

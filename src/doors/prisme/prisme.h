@@ -1,22 +1,21 @@
 /*
- * prisme: Prisme.ai's Code Interpreter and the Python half of its Functions service. A
- * script and the URLs of its files go in; a value, what was printed, and what went wrong
- * come out. Nothing is kept from one script to the next.
+ * prisme: Prisme.ai's Code Interpreter and the Python half of its Functions service. A script and
+ * the URLs of its files go in; a result, the printed lines and an error come out. Nothing is kept
+ * from one script to the next.
  *
  * Touches: requests through http, calls of the mcp room, the service. Never touches:
  * sockets, the store, rules.
  *
- * prisme_new(), then prisme_door_init() and http_add() for plain HTTP; prisme_face() is
- * what an mcp room of its own shows. script.c has a script run, value.c tells what came
- * of it, trust.c who may come in without a key. prisme_think() adds a tool that needs a
- * model to that face.
+ * prisme_door and these functions are a row of cli/doors.c. script_exec.c runs a script, value.c
+ * makes the answer, trusted_sources.c knows the callers that need no key. prisme_think() adds a
+ * tool that needs a model.
  */
 #pragma once
 
 #include "doors/http/http.h"
 
 struct prisme;
-struct face;
+struct tool_set;
 struct tool;
 
 /* What scripts may import unless the operator says otherwise. openpyxl is there because Excel files
@@ -35,24 +34,23 @@ struct prisme_config {
     const char *builtins;      /* comma-separated; NULL: PRISME_BUILTINS */
     const char *packages;      /* NULL: PRISME_PACKAGES */
     const char *packages_more; /* with or without versions; or NULL */
-    const char *sources;       /* who needs no key; NULL: nobody */
-    struct str source_key;     /* signs their tokens; empty: there are none */
-    bool certificates;         /* clients are asked for theirs */
+    const char *sources;       /* callers that need no key; NULL: none */
+    struct str source_key;     /* signs tokens of such callers; empty: no tokens */
+    bool certificates;         /* TLS asks clients for certificates */
     uint64_t timeout_ms;
     uint64_t parallel; /* scripts at a time */
-    bool user_first;   /* execute_python is there once a user has asked for it */
+    bool user_first;   /* execute_python is a stub until the user asks for it */
 };
 
 /* NULL and *e when a setting cannot be read. */
 struct prisme *prisme_new(const struct prisme_config *config, struct err *e);
-void prisme_free(struct prisme *p); /* after the last request and call; NULL is none */
-void prisme_door_init(struct door *ret, struct prisme *p);
-const struct face *prisme_face(struct prisme *p); /* outlived by p */
-/* Beside execute_python: one that needs a model, ours or the client's. Before the face is shown;
- * ctx is the face's. Not where a user has to ask for tools first: it would be a way around. */
+void prisme_free(void *room);                       /* after the last request and call */
+const struct tool_set *prisme_tool_set(void *room); /* lives as long as the room */
+extern const struct door prisme_door;
+/* Beside execute_python: one that needs a model, ours or the client's. Before the tool set
+ * is shown; ctx is that of the set. Not where a user has to ask for tools first: it would be a way
+ * around. */
 void prisme_think(struct prisme *p, const struct tool *tool, void *ctx, bool has_model);
-/* What makes a session's cells scripts as they are here, with what they may import. */
+/* Variables that make the cells of a session scripts, with the imports allowed here. */
 #define PRISME_ENV 2
 void prisme_env(const struct prisme *p, struct env_var ret[PRISME_ENV]); /* outlived by p */
-/* A door at which the same callers are known: that of its mcp room. */
-void prisme_door_trust(struct door *d, struct prisme *p);

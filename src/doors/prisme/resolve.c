@@ -1,4 +1,4 @@
-/* An approver's word on a task that waits: the task is an approval of ours. */
+/* An approver approves or rejects a task. Prisme's task is an approval of the service. */
 #include "doors/prisme/prisme_int.h"
 
 #include <stdio.h>
@@ -21,7 +21,6 @@ static void on_decided(void *arg, const struct approval_info *info, const struct
                               "resolved_by", row->decided_by ? row->decided_by : ""));
 }
 
-/* By hand, as the platform's status for a word that is no boolean is its own. */
 void handle_resolve(struct request *r)
 {
     json_t *body = request_json(r), *approved = json_object_get(body, "approved");

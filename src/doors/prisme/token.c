@@ -1,4 +1,4 @@
-/* Tokens of trusted sources: whom one names. */
+/* Reads the name of a trusted source from its token. */
 #include "doors/prisme/prisme_int.h"
 
 bool token_read(struct str token, struct str key, int64_t now_s, char *ret_name, size_t size)

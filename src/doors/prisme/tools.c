@@ -3,81 +3,67 @@
 
 #include <stdlib.h>
 
-struct work {
-    struct call *c;
-    struct script *script; /* borrowed */
-};
-
-static void on_cancel(void *arg)
+static void answer(struct call *c, json_t *value)
 {
-    struct work *w = arg;
-    struct call *c = w->c;
-
-    script_leave(w->script);
-    free(w);
-    call_drop(c);
-}
-
-static void on_value(void *arg, json_t *value, const char *task)
-{
-    struct work *w = arg;
-    struct call *c = w->c;
     AUTO_FREE char *text = record_dump(value, false, NULL);
-    struct content t;
+    struct tool_content t;
     json_t *result;
 
-    (void)task;
-    free(w);
-    call_on_cancel(c, NULL, NULL);
     content_init(&t);
     content_text(&t, text ? str_of(text) : STR("{\"error\":{\"code\":\"ResultTooLarge\"}}"));
-    result = content_result(&t, value_is_error(value) || !text);
-    if (c->client.version->has & HAS_STRUCTURED)
+    result = content_result(&t, json_object_get(value, "error") || !text);
+    if (call_has_structured(c))
         json_object_set(result, "structuredContent", value);
     call_result(c, result);
     content_done(&t);
+}
+
+/* With the call; the execution may be under way. */
+static void script_exec_free(void *arg)
+{
+    struct script_exec *s = arg;
+
+    if (s->x)
+        script_exec_leave(s);
+    free(s);
+}
+
+static void on_value(void *arg, json_t *value)
+{
+    answer(arg, value);
 }
 
 static void execute_python(struct call *c, json_t *args)
 {
-    struct prisme *p =
-        (struct prisme *)((char *)(uintptr_t)c->face - offsetof(struct prisme, face));
     struct service *sv = call_service(c);
-    const struct script_spec spec = {
-        .prisme = p,
-        .service = sv,
-        .caller = &c->caller,
-        .clearance = &c->clearance,
-        .code = json_view(json_object_get(args, "code")),
-        .files = json_object_get(args, "files"),
-    };
-    struct work *w;
+    struct script_exec *s;
 
     if (!sv)
         return;
-    w = mem_zalloc(sizeof(*w));
-    *w = (struct work){.c = c};
-    call_on_cancel(c, on_cancel, w);
-    w->script = script_start(&spec, on_value, w);
+    s = mem_zalloc(sizeof(*s));
+    *s = (struct script_exec){
+        .prisme =
+            (struct prisme *)((char *)(uintptr_t)c->tool_set - offsetof(struct prisme, tool_set)),
+        .service = sv,
+        .caller = &c->caller,
+        .call = c,
+        .code = json_view(json_object_get(args, "code")),
+        .files = json_object_get(args, "files"),
+        .fn = on_value,
+        .arg = c,
+    };
+    call_keep(c, script_exec_free, s);
+    call_drop_on_cancel(c);
+    script_exec_start(s);
 }
 
-/* Silently: nothing runs, nobody is asked, and it is no error. */
+/* Nothing runs and nobody is asked; to the model that is no error. */
 static void blocked(struct call *c, json_t *args)
 {
     json_t *value = value_of_blocked();
-    AUTO_FREE char *text = record_dump(value, false, NULL);
-    struct content t;
-    json_t *result;
 
     (void)args;
-    assert(text);
-    content_init(&t);
-    content_text(&t, str_of(text));
-    result = content_result(&t, false);
-    if (c->client.version->has & HAS_STRUCTURED)
-        json_object_set(result, "structuredContent", value);
-    call_result(c, result);
-    content_done(&t);
+    answer(c, value);
     json_decref(value);
 }
 

@@ -1,17 +1,12 @@
-/* What came of a script: its value, the lines it printed, how long it took, what went wrong. */
+/* The answer to a script: its result, the printed lines, its duration and its error. */
 #include "doors/prisme/prisme_int.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 #define VALUE_MIME "application/vnd.retort.value+json"
-#define LOG_LINES  10000 /* the rest is one line that tells how many there were */
+#define LOG_LINES  10000 /* one more line tells how many are left out */
 #define OUTPUT_MAX (256 * MiB)
-
-static struct str type_of(const json_t *ev)
-{
-    return json_view(json_object_get(ev, "type"));
-}
 
 /* --- what was printed --- */
 
@@ -32,14 +27,15 @@ static void put_lines(json_t *logs, struct str text, size_t *left_out)
 static json_t *logs_of(const json_t *events)
 {
     json_t *logs = json_array();
-    size_t left_out = 0, i;
-    const json_t *ev;
+    struct event_reader r;
+    size_t left_out = 0;
     char line[64];
 
-    json_array_foreach(events, i, ev) if (str_is(type_of(ev), "stdout") ||
-                                          str_is(type_of(ev), "stderr") ||
-                                          str_is(type_of(ev), "status"))
-        put_lines(logs, json_view(json_object_get(ev, "text")), &left_out);
+    event_reader_init(&r, events);
+    while (event_reader_next(&r))
+        if (IN(r.kind) & (IN(EVENT_STDOUT) | IN(EVENT_STDERR) | IN(EVENT_STATUS)))
+            put_lines(logs, r.text, &left_out);
+    event_reader_done(&r);
     if (left_out > 0) {
         snprintf(line, sizeof(line), "... %zu more lines", left_out);
         json_array_append_new(logs, json_string(line));
@@ -49,83 +45,57 @@ static json_t *logs_of(const json_t *events)
 
 static json_t *stdout_of(const json_t *events)
 {
-    struct buf b;
-    struct err e;
-    const json_t *ev;
-    json_t *v;
-    size_t i;
+    AUTO(buf_done) struct buf b = BUF(OUTPUT_MAX);
 
-    buf_init(&b, OUTPUT_MAX);
-    json_array_foreach(events, i, ev) if (str_is(type_of(ev), "stdout"))(void) !buf_put(
-        &b, json_view(json_object_get(ev, "text")), &e);
+    events_output(events, IN(EVENT_STDOUT), &b);
     while (b.n > 0 && (b.p[b.n - 1] == '\n' || b.p[b.n - 1] == '\r'))
         b.n--;
-    v = b.n > 0 ? record_text(buf_str(&b)) : json_null();
-    buf_done(&b);
-    return v;
+    return b.n > 0 ? record_text(buf_str(&b)) : json_null();
 }
 
 /* --- its value --- */
 
-/* The guest wrote it, so it is a stranger's; what cannot be read is a text. */
-static json_t *read_value(const json_t *data)
+/* The guest wrote the value, so it cannot be trusted. NULL: it cannot be read. */
+static json_t *read_value(struct str s)
 {
-    const json_t *text = json_object_get(data, VALUE_MIME);
-    AUTO_FREE char *bytes = NULL;
-    struct str s = json_view(text);
-    size_t n = 0;
+    AUTO_FREE char *bytes = mem_zalloc(s.n + 1);
     json_t *v = NULL;
     struct err e;
+    size_t n = 0;
 
-    if (s.n == 0)
-        return NULL;
-    bytes = mem_zalloc(s.n + 1); /* on record it is base64, as its MIME type is no text's */
-    if (!base64_decode(s, bytes, &n) || json_read_any((struct str){bytes, n}, &v, &e) < 0)
+    /* The record has base64: the MIME type is not that of a text. */
+    if (s.n == 0 || !base64_decode(s, bytes, &n) ||
+        json_read_any((struct str){bytes, n}, &v, &e) < 0)
         return NULL;
     return v;
 }
 
+/* The value of the last expression, else what was printed. */
 static json_t *result_of(const json_t *events)
 {
+    struct event_reader r;
     json_t *v = NULL;
-    const json_t *ev;
-    size_t i;
 
-    json_array_foreach(events, i, ev)
-    {
-        if (!str_is(type_of(ev), "result"))
+    event_reader_init(&r, events);
+    while (event_reader_next(&r)) {
+        if (r.kind != EVENT_RESULT)
             continue;
         json_decref(v);
-        v = read_value(json_object_get(ev, "data"));
+        v = read_value(event_text(json_object_get(r.event, "data"), VALUE_MIME));
     }
+    event_reader_done(&r);
     return v ? v : stdout_of(events);
 }
 
 /* --- errors --- */
 
-static json_t *error_object(json_t *code, json_t *message, json_t *stack)
+static json_t *error_object(struct str code, struct str message, struct str stack)
 {
-    return json_pack("{s:o, s:o, s:o}", "code", code, "message", message, "stack", stack);
+    return json_pack("{s:o, s:o, s:o}", "code", record_text(code), "message", record_text(message),
+                     "stack", record_text(stack));
 }
 
-static json_t *copy_of(const json_t *v)
-{
-    return json_is_string(v) ? json_incref((json_t *)v) : json_string("");
-}
-
-static json_t *raised(const json_t *events)
-{
-    const json_t *ev, *last = NULL;
-    size_t i;
-
-    json_array_foreach(events, i, ev) if (str_is(type_of(ev), "error")) last = ev;
-    return last ? error_object(copy_of(json_object_get(last, "name")),
-                               copy_of(json_object_get(last, "message")),
-                               copy_of(json_object_get(last, "traceback")))
-                : NULL;
-}
-
-/* How it ended where no exception tells. */
+/* NULL: the script ended well. */
 static json_t *error_of(const struct exec_info *info)
 {
     static const char *const codes[][2] = {
@@ -135,21 +105,20 @@ static json_t *error_of(const struct exec_info *info)
         {"died",         "InterpreterDied"       },
         {"session_lost", "CodeSandboxUnreachable"},
     };
-    struct str status = json_view(json_object_get(info->outcome, "status"));
-    json_t *error;
+    struct str status = event_text(info->outcome, "status"), code = STR("ExecutionFailed");
+    const json_t *raised = events_error(info->events);
 
     if (str_is(status, "ok"))
         return NULL;
     for (size_t i = 0; i < COUNT(codes); i++)
-        if (str_is(status, codes[i][0]))
-            return error_object(json_string(codes[i][1]),
-                                copy_of(json_object_get(info->outcome, "message")),
-                                json_string(""));
-    error = raised(info->events);
-    return error
-               ? error
-               : error_object(json_string("ExecutionFailed"),
-                              copy_of(json_object_get(info->outcome, "message")), json_string(""));
+        if (str_is(status, codes[i][0])) {
+            code = str_of(codes[i][1]);
+            raised = NULL;
+        }
+    if (raised)
+        return error_object(event_text(raised, "name"), event_text(raised, "message"),
+                            event_text(raised, "traceback"));
+    return error_object(code, event_text(info->outcome, "message"), STR(""));
 }
 
 /* --- files that a script leaves --- */
@@ -160,12 +129,12 @@ static json_t *files_of(const struct exec_info *info)
     const json_t *ev;
     size_t i;
 
-    json_array_foreach(info->events, i,
-                       ev) if (str_is(type_of(ev), "file") &&
-                               !str_is(json_view(json_object_get(ev, "change")), "deleted"))
-        json_array_append_new(
-            files, json_pack("{s:O, s:O, s:O}", "path", json_object_get(ev, "path"), "size",
-                             json_object_get(ev, "size"), "mime", json_object_get(ev, "mime")));
+    json_array_foreach(info->events, i, ev) {
+        if (event_is(ev, "file") && !str_is(event_text(ev, "change"), "deleted"))
+            json_array_append_new(
+                files, json_pack("{s:O, s:O, s:O}", "path", json_object_get(ev, "path"), "size",
+                                 json_object_get(ev, "size"), "mime", json_object_get(ev, "mime")));
+    }
     return files;
 }
 
@@ -188,9 +157,8 @@ json_t *value_of_run(const struct exec_info *info, uint64_t ms)
 
 json_t *value_of_failure(const char *code, const char *message, uint64_t ms)
 {
-    json_t *error = error_object(json_string(code), record_text(str_of(message)), json_string(""));
-
-    return json_pack("{s:n, s:[], s:o, s:I}", "result", "logs", "error", error, "duration",
+    return json_pack("{s:n, s:[], s:o, s:I}", "result", "logs", "error",
+                     error_object(str_of(code), str_of(message), STR("")), "duration",
                      (json_int_t)ms);
 }
 
@@ -198,9 +166,4 @@ json_t *value_of_blocked(void)
 {
     return json_pack("{s:n, s:[], s:i, s:s}", "result", "logs", "duration", 0, "blocked",
                      "user_first");
-}
-
-bool value_is_error(const json_t *value)
-{
-    return json_object_get(value, "error") != NULL;
 }

@@ -1,28 +1,25 @@
 /*
- * POST /qwen/python_executor/batch: many snippets, each without a past and apart from the
- * others, and a pair for each, in their order. Some run at a time, the others wait for
- * their turn; what one of them does to itself is no business of its neighbours.
+ * POST /qwen/python_executor/batch: many snippets, each in an interpreter of its own, and a pair
+ * for each, in their order. SNIPPETS_AT_ONCE run at a time, shared among tenants.
  */
 #include "doors/qwen/qwen_int.h"
 
 #include <stdlib.h>
 
-struct batch {
+struct executor_batch {
     struct request *r; /* borrowed; NULL once it is answered or dropped */
-    json_t *codes;     /* borrowed from the request */
     json_t *pairs;     /* owned: null where there is none yet */
-    size_t next, done;
+    size_t left;
     size_t bytes; /* of the pairs */
-    struct seat {
-        struct batch *batch;
-        size_t at;             /* whose turn it is */
-        struct errand *errand; /* borrowed; NULL: it is free */
-    } seats[SNIPPETS_AT_ONCE];
+    struct batch_snippet {
+        struct executor_batch *batch;
+        struct interpreter_call *call; /* borrowed; NULL: it has ended */
+    } snippets[SNIPPETS_MAX];
 };
 
-static void batch_free(void *arg)
+static void executor_batch_free(void *arg)
 {
-    struct batch *b = arg;
+    struct executor_batch *b = arg;
 
     json_decref(b->pairs);
     free(b);
@@ -30,105 +27,85 @@ static void batch_free(void *arg)
 
 static void on_gone(void *arg)
 {
-    struct batch *b = arg;
+    struct executor_batch *b = arg;
     struct request *r = take_ptr(&b->r);
 
     if (!r)
         return;
-    for (size_t i = 0; i < COUNT(b->seats); i++)
-        if (b->seats[i].errand)
-            errand_leave(take_ptr(&b->seats[i].errand));
+    for (size_t i = 0; i < json_array_size(b->pairs); i++)
+        if (b->snippets[i].call)
+            interpreter_call_leave(take_ptr(&b->snippets[i].call));
     request_drop(r);
 }
 
-static void go_on(struct batch *b);
-
-/* What could not be run has its reason for a report. */
-static json_t *pair_in(struct batch *b, const struct reply *reply)
+/* The report of a snippet that could not run is the reason. */
+static json_t *pair_in(struct executor_batch *b, const struct interpreter_call *c)
 {
-    struct str report = reply->text.n ? reply->text : STR("Done");
+    struct str report = c->reply.n ? c->reply : STR("Done");
     json_t *pair = NULL;
     struct err e;
 
-    b->bytes += reply->text.n;
+    b->bytes += c->reply.n;
     if (b->bytes > SNIPPETS_BYTES)
         report = STR("It has run, but the answers of this batch are too long together");
-    else if (!reply->is_error && reply->text.n && json_read_any(reply->text, &pair, &e) == 0)
+    else if (!c->is_error && c->reply.n && json_read_any(c->reply, &pair, &e) == 0)
         return pair;
     return json_pack("[s, o]", "", record_text(report));
 }
 
-static void on_reply(void *arg, const struct reply *reply)
+static void on_reply(void *arg, const struct interpreter_call *c)
 {
-    struct seat *s = arg;
-    struct batch *b = s->batch;
+    struct batch_snippet *s = arg;
+    struct executor_batch *b = s->batch;
 
-    s->errand = NULL;
-    json_array_set_new(b->pairs, s->at, pair_in(b, reply));
-    b->done++;
-    if (b->done == json_array_size(b->codes))
+    s->call = NULL;
+    json_array_set_new(b->pairs, (size_t)(s - b->snippets), pair_in(b, c));
+    if (--b->left == 0)
         answer_json(take_ptr(&b->r), 200, json_incref(b->pairs));
-    else
-        go_on(b);
 }
 
-/* The options have been read once already, so that they are good. */
-static void sit_down(struct seat *s)
+static int start(struct executor_batch *b, size_t i, struct str code, struct err *e)
 {
-    struct batch *b = s->batch;
-    struct request *r = b->r;
-    struct qwen *q = request_ctx(r);
-    const struct errand_spec spec = {.qwen = q,
-                                     .service = request_service(r),
-                                     .caller = request_caller(r),
-                                     .tool = "python_executor",
-                                     .stateless = true};
-    struct written p;
-    struct order o;
-    struct err e;
+    struct qwen *q = request_ctx(b->r);
+    const struct interpreter_call_spec spec = {.qwen = q,
+                                               .service = request_service(b->r),
+                                               .caller = request_caller(b->r),
+                                               .tool = "python_executor",
+                                               .lane = &q->lane,
+                                               .stateless = true};
+    struct parsed_code parsed;
+    struct call_params p;
 
-    s->at = b->next++;
-    order_init(&o, q);
-    (void)!order_take(&o, q, request_json(r), &e);
-    params_code(json_view(json_array_get(b->codes, s->at)), &p);
-    order_take_params(&o, &p);
-    params_done(&p);
-    s->errand = errand_start(&spec, &o, on_reply, s);
-}
-
-static void go_on(struct batch *b)
-{
-    for (size_t i = 0; i < COUNT(b->seats) && b->next < json_array_size(b->codes); i++)
-        if (!b->seats[i].errand)
-            sit_down(&b->seats[i]);
+    call_params_init(&p, q);
+    if (call_params_take(&p, q, request_json(b->r), e) < 0) {
+        call_params_done(&p);
+        return -1;
+    }
+    parse_code_value(code, &parsed);
+    call_params_set_code(&p, &parsed);
+    parsed_code_done(&parsed);
+    b->snippets[i] = (struct batch_snippet){b, NULL};
+    b->snippets[i].call = interpreter_call_start(&spec, &p, on_reply, &b->snippets[i]);
+    return 0;
 }
 
 void handle_batch(struct request *r)
 {
-    json_t *codes = json_object_get(request_json(r), "code");
-    struct batch *b;
-    struct order o;
+    json_t *codes = json_object_get(request_json(r), "code"), *code;
+    struct executor_batch *b = mem_zalloc(sizeof(*b));
     struct err e;
-    int rc;
+    size_t i;
 
-    order_init(&o, request_ctx(r));
-    rc = order_take(&o, request_ctx(r), request_json(r), &e);
-    order_done(&o);
-    if (rc < 0) {
-        answer_error(r, &e, NULL);
-        return;
-    }
-    if (json_array_size(codes) == 0) {
-        answer_json(r, 200, json_array());
-        return;
-    }
-    b = mem_zalloc(sizeof(*b));
-    *b = (struct batch){.r = r, .codes = codes, .pairs = json_array()};
-    for (size_t i = 0; i < json_array_size(codes); i++)
-        json_array_append_new(b->pairs, json_null());
-    for (size_t i = 0; i < COUNT(b->seats); i++)
-        b->seats[i].batch = b;
-    request_keep(r, batch_free, b);
+    *b = (struct executor_batch){.r = r, .pairs = json_array(), .left = json_array_size(codes)};
+    request_keep(r, executor_batch_free, b);
     request_on_gone(r, on_gone, b);
-    go_on(b);
+    json_array_foreach(codes, i, code) {
+        json_array_append_new(b->pairs, json_null());
+        if (start(b, i, json_view(code), &e) < 0) { /* the first: all have the same options */
+            answer_error(take_ptr(&b->r), &e, NULL);
+            return;
+        }
+    }
+    if (b->left == 0)
+        answer_json(take_ptr(&b->r), 200, json_array());
 }

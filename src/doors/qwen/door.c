@@ -1,46 +1,43 @@
 /*
- * POST /qwen/code_interpreter and /qwen/python_executor: the body is what a model has
- * written, in any form. Options stand beside "code" in JSON, else in the query; the
- * instance may be named by a header, too.
+ * POST /qwen/code_interpreter and /qwen/python_executor: the body is a model's text, in any form.
+ * Options stand beside "code" in JSON, or in the query; a header can name the instance, too.
  */
 #include "doors/qwen/qwen_int.h"
-#include "written/written.h"
+#include "lenient/lenient.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 #define INSTANCE_DEFAULT "default"
 
-struct visit {
-    struct request *r;     /* borrowed; NULL once it is answered or dropped */
-    struct errand *errand; /* borrowed; NULL before it begins and once it is over */
-    const char *tool;      /* static */
+struct tool_request {
+    struct request *r;             /* borrowed: outlives us */
+    struct interpreter_call *call; /* borrowed; NULL before it begins and once it is over */
+    const char *tool;              /* static */
     bool stateless;
-    bool gone;              /* while its body was read */
-    json_t *options;        /* owned */
-    struct written written; /* what the body says */
+    bool gone;                 /* while its body was read */
+    json_t *options;           /* owned */
+    struct parsed_code parsed; /* what the body says */
 };
 
-static void visit_free(void *arg)
+static void tool_request_free(void *arg)
 {
-    struct visit *v = arg;
+    struct tool_request *v = arg;
 
     json_decref(v->options);
-    params_done(&v->written);
+    parsed_code_done(&v->parsed);
     free(v);
 }
 
 static void on_gone(void *arg)
 {
-    struct visit *v = arg;
-    struct request *r;
+    struct tool_request *v = arg;
 
     v->gone = true;
-    if (!v->errand)
+    if (!v->call)
         return;
-    r = take_ptr(&v->r);
-    errand_leave(take_ptr(&v->errand));
-    request_drop(r);
+    interpreter_call_leave(take_ptr(&v->call));
+    request_drop(v->r);
 }
 
 /* Only what a header can carry. */
@@ -53,22 +50,20 @@ static void header(struct request *r, const char *name, const char *value)
         answer_header(r, name, value);
 }
 
-static void on_reply(void *arg, const struct reply *reply)
+static void on_reply(void *arg, const struct interpreter_call *c)
 {
-    struct visit *v = arg;
-    struct request *r = take_ptr(&v->r);
+    struct tool_request *v = arg;
+    bool is_pair = v->stateless && !c->is_error && c->reply.n;
 
-    v->errand = NULL;
-    header(r, "x-qwen-session", reply->session);
-    header(r, "x-qwen-execution", reply->execution);
-    header(r, "x-qwen-uploaded", reply->uploaded);
-    answer_text(r, reply->status,
-                v->stateless && !reply->is_error && reply->text.n ? "application/json"
-                                                                  : "text/markdown; charset=utf-8",
-                reply->text);
+    v->call = NULL;
+    header(v->r, "x-qwen-session", c->session);
+    header(v->r, "x-qwen-execution", c->execution);
+    header(v->r, "x-qwen-uploaded", c->uploaded);
+    answer_text(v->r, c->status, is_pair ? "application/json" : "text/markdown; charset=utf-8",
+                c->reply);
 }
 
-/* --- the order --- */
+/* --- call parameters --- */
 
 /* A list in a query is JSON; what is none is one file. */
 static json_t *query_value(const char *name, struct str text)
@@ -96,75 +91,61 @@ static json_t *query_options(struct request *r)
     return options;
 }
 
-static int take_order(struct visit *v, struct order *o, struct err *e)
+static int take_params(struct tool_request *v, struct call_params *p, struct err *e)
 {
-    order_init(o, request_ctx(v->r));
-    json_object_update(v->options, v->written.more);
-    order_take_params(o, &v->written);
-    if (order_take(o, request_ctx(v->r), v->options, e) < 0)
+    call_params_init(p, request_ctx(v->r));
+    json_object_update(v->options, v->parsed.more);
+    call_params_set_code(p, &v->parsed);
+    if (call_params_take(p, request_ctx(v->r), v->options, e) < 0)
         return -1;
-    if (!*o->instance)
-        snprintf(o->instance, sizeof(o->instance), INSTANCE_DEFAULT);
+    if (!*p->instance)
+        snprintf(p->instance, sizeof(p->instance), INSTANCE_DEFAULT);
     return 0;
-}
-
-static const char *base_of(struct request *r, char ret[LINK_MAX])
-{
-    struct qwen *q = request_ctx(r);
-    struct str host = request_header(r, "host");
-
-    if (q->config.public_url)
-        snprintf(ret, LINK_MAX, "%s", q->config.public_url);
-    else if (host.n > 0)
-        snprintf(ret, LINK_MAX, "%s://%.*s", request_scheme(r), (int)host.n, host.p);
-    else
-        ret[0] = '\0';
-    return ret;
 }
 
 static void read_body(void *arg)
 {
-    struct visit *v = arg;
+    struct tool_request *v = arg;
 
-    params_read(request_body(v->r), &v->written);
+    parse_code(request_body(v->r), &v->parsed);
 }
 
 static void on_read(void *arg)
 {
-    struct visit *v = arg;
+    struct tool_request *v = arg;
     struct request *r = v->r;
-    char base[LINK_MAX];
-    const struct errand_spec spec = {.qwen = request_ctx(r),
-                                     .service = request_service(r),
-                                     .caller = request_caller(r),
-                                     .tool = v->tool,
-                                     .base = base_of(r, base),
-                                     .stateless = v->stateless};
-    struct order o;
+    struct qwen *q = request_ctx(r);
+    const char *public_url = q->config.public_url;
+    const struct interpreter_call_spec spec = {.qwen = q,
+                                               .service = request_service(r),
+                                               .caller = request_caller(r),
+                                               .tool = v->tool,
+                                               .base =
+                                                   public_url ? public_url : request_base_url(r),
+                                               .stateless = v->stateless};
+    struct call_params p;
     struct err e;
 
     if (v->gone) {
-        v->r = NULL;
         request_drop(r);
-    } else if (take_order(v, &o, &e) < 0) {
-        order_done(&o);
+    } else if (take_params(v, &p, &e) < 0) {
+        call_params_done(&p);
         answer_error(r, &e, NULL);
     } else {
-        v->errand = errand_start(&spec, &o, on_reply, v);
+        v->call = interpreter_call_start(&spec, &p, on_reply, v);
     }
 }
 
 static void handle(struct request *r, const char *tool, bool stateless)
 {
-    struct qwen *q = request_ctx(r);
-    struct visit *v = mem_zalloc(sizeof(*v));
+    struct tool_request *v = mem_zalloc(sizeof(*v));
 
-    *v = (struct visit){.r = r, .tool = tool, .stateless = stateless};
+    *v = (struct tool_request){.r = r, .tool = tool, .stateless = stateless};
     v->options = query_options(r);
-    request_keep(r, visit_free, v);
+    request_keep(r, tool_request_free, v);
     request_on_gone(r, on_gone, v);
     if (request_body(r).n > LARGE_BODY) {
-        loop_work(q->config.loop, read_body, on_read, v);
+        service_work(request_service(r), read_body, on_read, v);
         return;
     }
     read_body(v);
@@ -227,7 +208,4 @@ static const struct route routes[] = {
 };
 // clang-format on
 
-void qwen_door_init(struct door *ret, struct qwen *q)
-{
-    *ret = (struct door){.name = "qwen", .routes = routes, .route_count = COUNT(routes), .ctx = q};
-}
+const struct door qwen_door = {.name = "qwen", .routes = routes, .route_count = COUNT(routes)};

@@ -1,8 +1,7 @@
 /*
- * Links to images. They stand in Markdown that a chat shows, so whoever has one must be
- * able to follow it, without a key; and nobody can make one up: it carries a signature
- * over the tenant, the execution and the number of the image. What it leads to is the
- * execution's record, and goes with it.
+ * Links to images. They stand in Markdown that a chat shows, so a link works without a key. It
+ * cannot be forged: it has a signature over the tenant, the execution and the number of the image.
+ * The image is read from the execution's record, and goes when the record goes.
  *
  * exec_...-2-SIGNATURE-TENANT.png, the last two in hex.
  */
@@ -33,30 +32,28 @@ void image_name(const struct qwen *q, const char *tenant, const char *execution,
                 const char *mime, struct buf *ret)
 {
     char signature[2 * SIGNATURE + 1];
-    struct err e;
 
     sign(q, tenant, execution, n, signature);
-    (void)!buf_printf(ret, &e, "%s-%zu-%s-", execution, n, signature);
+    buf_printf(ret, "%s-%zu-%s-", execution, n, signature);
     for (const char *p = tenant; *p; p++)
-        (void)!buf_printf(ret, &e, "%02x", (unsigned char)*p);
-    (void)!buf_printf(ret, &e, ".%s", suffix_of(mime));
+        buf_printf(ret, "%02x", (unsigned char)*p);
+    buf_printf(ret, ".%s", suffix_of(mime));
 }
 
 /* --- and back --- */
 
-struct image {
+struct image_request {
     struct request *r; /* borrowed: outlives us */
     size_t n;
     json_t *text; /* owned */
     const char *mime;
-    char *bytes; /* owned */
+    char *bytes; /* owned, or NULL */
     size_t size;
-    bool good;
 };
 
-static void image_free(void *arg)
+static void image_request_free(void *arg)
 {
-    struct image *m = arg;
+    struct image_request *m = arg;
 
     json_decref(m->text);
     free(m->bytes);
@@ -68,24 +65,31 @@ static void no_image(struct request *r)
     answer_fail(r, 404, "not_found", NULL, "there is no such image, or no more");
 }
 
+char *image_bytes(const json_t *image, const char *mime, size_t *ret_n)
+{
+    struct str text = json_view(image);
+    AUTO_FREE char *bytes = mem_zalloc(text.n + 1);
+
+    *ret_n = text.n;
+    if (strcmp(mime, "image/svg+xml") == 0)
+        memcpy(bytes, text.p, text.n);
+    else if (!base64_decode(text, bytes, ret_n))
+        return NULL;
+    return take_ptr(&bytes);
+}
+
 static void decode(void *arg)
 {
-    struct image *m = arg;
-    struct str text = json_view(m->text);
+    struct image_request *m = arg;
 
-    m->bytes = mem_zalloc(text.n + 1);
-    m->size = text.n;
-    if (strcmp(m->mime, "image/svg+xml") == 0)
-        memcpy(m->bytes, text.p, text.n);
-    else
-        m->good = base64_decode(text, m->bytes, &m->size);
+    m->bytes = image_bytes(m->text, m->mime, &m->size);
 }
 
 static void on_decoded(void *arg)
 {
-    struct image *m = arg;
+    struct image_request *m = arg;
 
-    if (!m->good) {
+    if (!m->bytes) {
         no_image(m->r);
         return;
     }
@@ -97,16 +101,15 @@ static void on_decoded(void *arg)
 
 static void on_record(void *arg, const struct exec_info *info, const struct err *failed)
 {
-    struct image *m = arg;
-    const json_t *image = failed ? NULL : image_of(info->events, m->n, &m->mime);
+    struct image_request *m = arg;
+    const json_t *image = failed ? NULL : events_image(info->events, m->n, &m->mime);
 
     if (!image) {
         no_image(m->r);
         return;
     }
     m->text = json_incref((json_t *)image);
-    m->good = true;
-    loop_work(request_loop(m->r), decode, on_decoded, m);
+    service_work(request_service(m->r), decode, on_decoded, m);
 }
 
 static bool unhex(const char *text, char *ret, size_t size)
@@ -147,12 +150,12 @@ static bool name_read(const struct qwen *q, struct str name, struct caller *ret_
 
 void handle_static(struct request *r)
 {
-    struct image *m = mem_zalloc(sizeof(*m));
+    struct image_request *m = mem_zalloc(sizeof(*m));
     struct caller caller = {.door = "qwen"};
     char execution[ID_MAX];
 
     m->r = r;
-    request_keep(r, image_free, m);
+    request_keep(r, image_request_free, m);
     if (name_read(request_ctx(r), request_path(r, "name"), &caller, execution, &m->n))
         service_exec_get(request_service(r), &caller, str_of(execution), on_record, m);
     else

@@ -1,4 +1,4 @@
-/* The room itself: its settings, and the folders of the host that it may touch. */
+/* The settings of the door, and the folders of the host that it may touch. */
 #include "doors/qwen/qwen_int.h"
 
 #include <fcntl.h>
@@ -32,22 +32,16 @@ static int add_root(struct qwen *q, struct str path, struct err *e)
 
 static int open_roots(struct qwen *q, struct err *e)
 {
-    const char *rest = q->config.file_dirs;
+    struct str rest = str_of(q->config.file_dirs), one;
 
     if (q->config.work_dir) {
         if (add_root(q, str_of(q->config.work_dir), e) < 0)
             return -1;
         q->has_work_dir = true;
     }
-    while (rest && *rest) {
-        size_t n = strcspn(rest, ",");
-        struct str one = {rest, n};
-        while (one.n > 0 && *one.p == ' ')
-            one = (struct str){one.p + 1, one.n - 1};
-        if (add_root(q, one, e) < 0)
+    while (str_next(&rest, ',', &one))
+        if (one.n && add_root(q, one, e) < 0)
             return -1;
-        rest += n + (rest[n] == ',');
-    }
     return 0;
 }
 
@@ -56,14 +50,16 @@ struct qwen *qwen_new(const struct qwen_config *config, struct err *e)
     struct qwen *q = mem_zalloc(sizeof(*q));
 
     q->config = *config;
-    q->face = (struct face){
+    q->lane = (struct exec_lane){.seats = SNIPPETS_AT_ONCE, .waiting_max = SIZE_MAX};
+    q->tool_set = (struct tool_set){
         .name = "retort-qwen",
         .title = "Code interpreter of Qwen-Agent, by retort",
         .instructions = "code_interpreter runs Python and keeps variables and files from one call "
                         "to the next. python_executor keeps nothing.",
         .tools = tools,
         .pool = config->pool,
-        .has = FACE_RESOURCES,
+        .ctx = q,
+        .offers = OFFERS_RESOURCES,
     };
     if (open_roots(q, e) < 0) {
         qwen_free(q);
@@ -72,10 +68,10 @@ struct qwen *qwen_new(const struct qwen_config *config, struct err *e)
     return q;
 }
 
-void qwen_free(struct qwen *q)
+void qwen_free(void *room)
 {
-    if (!q)
-        return;
+    struct qwen *q = room;
+
     for (size_t i = 0; i < q->root_count; i++) {
         free(q->roots[i].path);
         close(q->roots[i].fd);
@@ -83,7 +79,7 @@ void qwen_free(struct qwen *q)
     free(q);
 }
 
-const struct face *qwen_face(struct qwen *q)
+const struct tool_set *qwen_tool_set(void *room)
 {
-    return &q->face;
+    return &((struct qwen *)room)->tool_set;
 }

@@ -1,8 +1,8 @@
 /* Private to the Qwen room. */
 #pragma once
 
-#include "doors/mcp/mcp_int.h"
-#include "doors/qwen/params.h"
+#include "doors/mcp/tool.h"
+#include "doors/qwen/parse_code.h"
 #include "doors/qwen/qwen.h"
 
 /* --- numbers --- */
@@ -18,85 +18,91 @@
 #define LINK_MAX         1024
 #define LARGE_BODY       (256 * KiB) /* read on a worker */
 #define SNIPPETS_MAX     256         /* snippets of one batch */
-#define SNIPPETS_AT_ONCE 8           /* of these, at a time */
+#define SNIPPETS_AT_ONCE 8           /* of all batches, at a time */
 #define SNIPPETS_BYTES   (64 * MiB)  /* of all their pairs */
 
-/* --- order.c: a call as its client made it --- */
+/* --- call_params.c: the parameters of a call --- */
 
-struct order {
-    char *code; /* owned; blank: nothing is to be done */
+struct call_params {
+    char *code; /* owned; blank: nothing is run */
     size_t code_n;
-    char instance[INSTANCE_MAX + 1]; /* whose variables; "" for none but the conversation's */
+    char instance[INSTANCE_MAX + 1]; /* names the session; "": the caller finds one */
     uint64_t wall_ms;
     bool traceback;
     json_t *files;  /* owned: array of strings; or NULL */
-    char *work_dir; /* owned: below the operator's; or NULL */
-    /* python_executor's */
+    char *work_dir; /* owned: a folder below the operator's work dir; or NULL */
+    /* Of python_executor: */
     char *answer_symbol, *answer_expr; /* owned, or NULL */
-    bool last_value;                   /* of the last line, in place of what was printed */
+    bool last_value; /* the answer is the value of the last line, not the output */
 };
-void order_init(struct order *o, const struct qwen *q);
-void order_done(struct order *o);
-/* Options by their names, from JSON: what stands beside "code". */
-int order_take(struct order *o, const struct qwen *q, const json_t *more, struct err *e) MUST_CHECK;
-void order_take_params(struct order *o, struct written *p); /* its code */
-bool order_is_blank(const struct order *o);
-int instance_check(struct str name, struct err *e) MUST_CHECK;
+void call_params_init(struct call_params *p, const struct qwen *q);
+void call_params_done(struct call_params *p);
+/* Takes the options from a JSON object, by their names. */
+int call_params_take(struct call_params *p, const struct qwen *q, const json_t *more,
+                     struct err *e) MUST_CHECK;
+void call_params_set_code(struct call_params *p, struct parsed_code *parsed);
 
-/* --- sources.c: files on their way in --- */
+/* --- interpreter_call.c: one call of a tool, from its parameters to its reply --- */
 
-struct source {
-    char *text;        /* owned: as it was given */
-    char name[256];    /* in the workspace; "" when it could not be had */
-    char file[ID_MAX]; /* fetched: to be deleted again */
-    char *bytes;       /* owned: of a local one */
+struct input_file {
+    const char *source; /* borrowed from the parameters: a URL, or a path of this machine */
+    char name[256];     /* in the workspace; "" when the file could not be had */
+    char *bytes;        /* owned: of a file of this machine; or NULL */
     size_t n;
-    struct err failed;
 };
-struct sources; /* of one call */
-typedef void sources_fn(void *arg, struct source *items, size_t count);
-/* Calls fn once, from the loop, when each has come or failed. files: or NULL. */
-struct sources *sources_start(struct qwen *q, struct service *sv, const struct caller *c,
-                              const struct order *o, sources_fn *fn, void *arg);
-void sources_free(struct sources *s); /* after fn */
-/* Where a path of the host may be read: a root of ours and the rest of the path. NULL: nowhere. */
-struct root;
-const struct root *root_find(const struct qwen *q, struct str path, struct str *ret_rest);
+
+struct interpreter_call_spec {
+    struct qwen *qwen;
+    struct service *service;
+    const struct caller *caller; /* copied */
+    struct call *call;           /* of MCP, whose user can be asked; or NULL */
+    const char *tool;            /* static */
+    const char *base;            /* of links to this server: "http://host"; copied */
+    struct exec_lane *lane;      /* or NULL */
+    bool attaches;               /* images go along: links need not lead anywhere */
+    bool stateless;              /* python_executor */
+};
+
+struct interpreter_call;
+typedef void call_reply_fn(void *arg, const struct interpreter_call *c);
+
+struct interpreter_call {
+    struct interpreter_call_spec spec;
+    struct caller caller;
+    char base[LINK_MAX];
+    struct call_params params;
+    call_reply_fn *fn; /* NULL: the client has gone */
+    void *arg;
+    struct input_file inputs[SOURCES_MAX];
+    size_t input_count;
+    struct execution *x; /* borrowed; NULL before and after */
+    struct buf notes;    /* come before the text */
+    struct buf text;
+    /* What fn reads. */
+    int status;                              /* of HTTP */
+    bool is_error;                           /* nothing was executed: reply says why */
+    struct str reply;                        /* borrowed */
+    char session[ID_MAX], execution[ID_MAX]; /* or "" */
+    json_t *events;                          /* owned, or NULL */
+    char uploaded[2 * KiB];                  /* "(Uploaded [file](a.csv)) ", or "" */
+};
+/* Takes what is in p. Calls fn once, from the loop. */
+struct interpreter_call *interpreter_call_start(const struct interpreter_call_spec *spec,
+                                                struct call_params *p, call_reply_fn *fn,
+                                                void *arg);
+void interpreter_call_leave(struct interpreter_call *c); /* fn is not called */
+
+/* --- input_files.c: files of this machine --- */
+
+bool is_url(const char *source);
+/* Reads a file into memory. Blocks: for a worker. */
+int input_file_read(const struct qwen *q, struct input_file *in, struct err *e) MUST_CHECK;
 
 /* --- export.c: files on their way out, to the work dir --- */
 
-typedef void export_fn(void *arg, struct str notes);
-/* What the execution has made or changed, and its images. notes: what could not be written. */
-void export_start(struct qwen *q, struct service *sv, const struct caller *c, const struct order *o,
-                  const struct exec_info *info, export_fn *fn, void *arg);
-
-/* --- errand.c: a call from its order to its answer --- */
-
-struct reply {
-    int status;    /* of HTTP */
-    bool is_error; /* nothing was executed: text says why */
-    struct str text;
-    const char *session, *execution; /* or "" */
-    const json_t *events;            /* or NULL */
-    const char *uploaded;            /* "(Uploaded [file](a.csv)) ", or "" */
-};
-typedef void reply_fn(void *arg, const struct reply *r);
-
-struct errand_spec {
-    struct qwen *qwen;
-    struct service *service;
-    const struct caller *caller;       /* copied */
-    const struct clearance *clearance; /* copied; NULL: the policy has not been asked */
-    const char *tool;                  /* static */
-    const char *base;                  /* of links to us: "http://host"; copied */
-    bool attaches;                     /* images go along: links need not lead anywhere */
-    bool stateless;
-};
-struct errand;
-/* Takes what is in o. fn once, from the loop. */
-struct errand *errand_start(const struct errand_spec *spec, struct order *o, reply_fn *fn,
-                            void *arg);
-void errand_leave(struct errand *g); /* nobody waits: fn is not called */
+typedef void export_fn(struct interpreter_call *c, struct str notes);
+/* Writes what the execution made or changed, and its images. notes: what could not be written. */
+void export_start(struct interpreter_call *c, export_fn *fn);
 
 /* --- markdown.c --- */
 
@@ -105,32 +111,30 @@ typedef void link_fn(void *arg, struct buf *b, size_t n, const char *mime);
 struct markdown {
     const json_t *events, *outcome; /* outcome: or NULL */
     bool traceback;
-    struct str note; /* what the reader should know first; or empty */
+    struct str note; /* comes first; or empty */
     link_fn *link;
     void *arg;
 };
 void markdown_put(struct buf *b, const struct markdown *m);
-/* One line for an exception, and one for each that led to it. */
+/* One line for an exception, and one for each exception that caused it. */
 void error_put_brief(struct buf *b, const json_t *ev);
-/* The n-th image, from 1: base64 text, or SVG itself; NULL: there are fewer. */
-const json_t *image_of(const json_t *events, size_t n, const char **ret_mime);
 const char *suffix_of(const char *mime); /* "png" */
 
-/* --- images.c: links to images, and what they lead to --- */
+/* --- images.c: links to images, and the images --- */
 
-/* The signed name under which anybody who has it finds an image. */
+/* Puts the signed file name of an image below /qwen/static. */
 void image_name(const struct qwen *q, const char *tenant, const char *execution, size_t n,
                 const char *mime, struct buf *ret);
+/* Decodes an image of the record. Owned; NULL: there is no image in it. */
+char *image_bytes(const json_t *image, const char *mime, size_t *ret_n);
 void handle_static(struct request *r);
 
 /* --- executor.c: python_executor's pair --- */
 
 /* [output, report]; owned. */
-json_t *pair_of(const struct qwen *q, const struct order *o, const struct exec_info *info);
-/* The code with what its answer is, as its last line. Inits ret. */
-void executor_code(const struct order *o, struct buf *ret);
+json_t *pair_of(const struct qwen *q, const struct call_params *p, const struct exec_info *info);
 
-/* --- batch.c: many of them at once --- */
+/* --- batch.c: many snippets for python_executor --- */
 
 void handle_batch(struct request *r);
 
@@ -140,7 +144,7 @@ void handle_interpreter(struct request *r);
 void handle_executor(struct request *r);
 extern const struct tool tool_code_interpreter, tool_python_executor;
 
-/* --- the room itself --- */
+/* --- the door --- */
 
 struct root {
     char *path; /* owned: without a slash at its end */
@@ -148,9 +152,10 @@ struct root {
 };
 
 struct qwen {
-    struct face face;
+    struct tool_set tool_set;
     struct qwen_config config;
     struct root roots[DIRS_MAX]; /* where local files may come from; the first is the work dir */
     size_t root_count;
     bool has_work_dir;
+    struct exec_lane lane; /* of batches */
 };

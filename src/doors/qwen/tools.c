@@ -1,4 +1,4 @@
-/* The tools over MCP, under their own names and with their own schema. */
+/* code_interpreter and python_executor over MCP, with the names and schema of Qwen-Agent. */
 #include "doors/qwen/qwen_int.h"
 
 #include <stdio.h>
@@ -10,30 +10,32 @@
 
 #define META_INSTANCE "dev.retort/instance"
 
-struct work {
-    struct call *c;
-    struct errand *errand; /* borrowed */
+/* Part of the call of MCP. */
+struct interpreter_tool_call {
+    struct call *call;                /* borrowed */
+    struct interpreter_call *running; /* borrowed; NULL once it has replied */
 };
 
-static void on_cancel(void *arg)
+static void tool_call_free(void *arg)
 {
-    struct work *w = arg;
-    struct call *c = w->c;
+    struct interpreter_tool_call *t = arg;
 
-    errand_leave(w->errand);
-    free(w);
-    call_drop(c);
+    if (t->running)
+        interpreter_call_leave(t->running);
+    free(t);
 }
 
 /* What a program may want to know, and a model need not. */
-static json_t *meta_of(const struct reply *r)
+static json_t *meta_of(const struct interpreter_call *r)
 {
     json_t *meta = json_object(), *files = json_array();
     const json_t *ev;
     size_t i;
 
-    json_array_foreach(r->events, i, ev) if (str_is(json_view(json_object_get(ev, "type")), "file"))
-        json_array_append(files, json_object_get(ev, "path"));
+    json_array_foreach(r->events, i, ev) {
+        if (event_is(ev, "file"))
+            json_array_append(files, json_object_get(ev, "path"));
+    }
     if (*r->session)
         json_object_set_new(meta, "dev.retort/session", json_string(r->session));
     if (*r->execution)
@@ -46,30 +48,31 @@ static json_t *meta_of(const struct reply *r)
     return meta;
 }
 
-/* Over standard output no link can be followed. */
-static void attach(struct content *t, const json_t *events)
+/* Images go along where no link can be followed; of a large one the preview. */
+static void attach(struct tool_content *t, const json_t *events)
 {
-    const json_t *image;
-    const char *mime;
+    struct event_reader r;
     size_t sum = 0;
 
-    for (size_t n = 1; n <= PICTURES_MAX && (image = image_of(events, n, &mime)); n++)
-        if (strcmp(mime, "image/svg+xml") != 0)
-            (void)figure_put(t->items, &sum, json_view(image));
+    event_reader_init(&r, events);
+    while (event_reader_next(&r) && r.images <= PICTURES_MAX)
+        if (r.image && strcmp(r.mime, "image/svg+xml") != 0 &&
+            figure_put(t->items, &sum, json_view(r.image)) && r.preview)
+            (void)figure_put(t->items, &sum, json_view(r.preview));
+    event_reader_done(&r);
 }
 
-static void on_reply(void *arg, const struct reply *r)
+static void on_reply(void *arg, const struct interpreter_call *r)
 {
-    struct work *w = arg;
-    struct call *c = w->c;
-    struct content t;
+    struct interpreter_tool_call *of = arg;
+    struct call *c = of->call;
+    struct tool_content t;
     json_t *result;
 
-    free(w);
-    call_on_cancel(c, NULL, NULL);
+    of->running = NULL;
     content_init(&t);
-    content_text(&t, r->text);
-    if (c->mcp->stdio)
+    content_text(&t, r->reply);
+    if (call_is_local(c))
         attach(&t, r->events);
     result = content_result(&t, r->is_error);
     json_object_set_new(result, "_meta", meta_of(r));
@@ -77,75 +80,78 @@ static void on_reply(void *arg, const struct reply *r)
     content_done(&t);
 }
 
-/* --- the order --- */
+/* --- call parameters --- */
 
-static int take_code(struct order *o, const struct qwen *q, const json_t *args, struct err *e)
+static int take_code(struct call_params *p, const struct qwen *q, const json_t *args, struct err *e)
 {
     json_t *code = json_object_get(args, "code");
-    struct written p;
+    struct parsed_code parsed;
     int rc = 0;
 
     if (!json_is_string(code))
         return err_set(e, ERR_CALLER, "code must be a string: the Python to run");
-    params_code(json_view(code), &p);
-    if (p.more)
-        rc = order_take(o, q, p.more, e);
-    order_take_params(o, &p);
-    params_done(&p);
+    parse_code_value(json_view(code), &parsed);
+    if (parsed.more)
+        rc = call_params_take(p, q, parsed.more, e);
+    call_params_set_code(p, &parsed);
+    parsed_code_done(&parsed);
     return rc;
 }
 
 /* Named by the arguments or by _meta, else the conversation, else this call alone. */
-static int take_instance(struct order *o, const struct qwen *q, const struct call *c, struct err *e)
+static int take_instance(struct call_params *p, const struct qwen *q, const struct call *c,
+                         struct err *e)
 {
     const json_t *named = json_object_get(c->meta, META_INSTANCE);
     json_t *option;
     int rc = 0;
 
-    if (*o->instance)
+    if (*p->instance)
         return 0;
     if (named) {
         option = json_pack("{s:O}", "instance", (json_t *)named);
-        rc = order_take(o, q, option, e);
+        rc = call_params_take(p, q, option, e);
         json_decref(option);
     } else if (c->conversation) {
-        snprintf(o->instance, sizeof(o->instance), "%s", c->conversation->id);
+        snprintf(p->instance, sizeof(p->instance), "%s", call_conversation(c));
     } else {
-        id_make(o->instance, "once_");
+        id_make(p->instance, "once_");
     }
     return rc;
 }
 
 static void start(struct call *c, json_t *args, const char *tool, bool stateless)
 {
-    struct qwen *q = (struct qwen *)((char *)(uintptr_t)c->face - offsetof(struct qwen, face));
+    struct qwen *q = c->tool_set->ctx;
     struct service *sv = call_service(c);
-    struct errand_spec spec = {.qwen = q,
-                               .service = sv,
-                               .caller = &c->caller,
-                               .clearance = &c->clearance,
-                               .tool = tool,
-                               .base =
-                                   q->config.public_url ? q->config.public_url : q->config.address,
-                               .stateless = stateless};
-    struct work *w;
-    struct order o;
+    const struct interpreter_call_spec spec = {
+        .qwen = q,
+        .service = sv,
+        .caller = &c->caller,
+        .call = c,
+        .tool = tool,
+        .base = q->config.public_url ? q->config.public_url : q->config.address,
+        .attaches = call_is_local(c),
+        .stateless = stateless,
+    };
+    struct interpreter_tool_call *t;
+    struct call_params p;
     struct err e;
 
     if (!sv)
         return;
-    order_init(&o, q);
-    if (order_take(&o, q, args, &e) < 0 || take_code(&o, q, args, &e) < 0 ||
-        take_instance(&o, q, c, &e) < 0) {
-        order_done(&o);
+    call_params_init(&p, q);
+    if (call_params_take(&p, q, args, &e) < 0 || take_code(&p, q, args, &e) < 0 ||
+        take_instance(&p, q, c, &e) < 0) {
+        call_params_done(&p);
         tool_fail(c, "%s", e.text);
         return;
     }
-    spec.attaches = c->mcp->stdio != NULL;
-    w = mem_zalloc(sizeof(*w));
-    *w = (struct work){.c = c};
-    call_on_cancel(c, on_cancel, w);
-    w->errand = errand_start(&spec, &o, on_reply, w);
+    t = mem_zalloc(sizeof(*t));
+    t->call = c;
+    call_keep(c, tool_call_free, t);
+    call_drop_on_cancel(c);
+    t->running = interpreter_call_start(&spec, &p, on_reply, t);
 }
 
 static void run_interpreter(struct call *c, json_t *args)

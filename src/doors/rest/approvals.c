@@ -1,15 +1,7 @@
 /* Approvals: listed, looked at, decided. */
 #include "doors/rest/rest_int.h"
 
-static void on_list(void *arg, const struct approval_row *rows, size_t count, bool more,
-                    const struct err *failed)
-{
-    json_t *data = json_array();
-
-    for (size_t i = 0; !failed && i < count; i++)
-        json_array_append_new(data, render_approval(&rows[i]));
-    answer_page(arg, data, more, failed);
-}
+ON_LIST(on_list, approval_row, render_approval)
 
 void handle_list_approvals(struct request *r)
 {
@@ -21,19 +13,10 @@ void handle_list_approvals(struct request *r)
 
 static void on_one(void *arg, const struct approval_info *info, const struct err *failed)
 {
-    struct request *r = arg;
-
-    if (failed)
-        answer_error(r, failed, NULL);
-    else
-        answer_json(r, 200, render_approval(info->row));
+    answer_value(arg, 200, failed ? NULL : render_approval(info->row), failed);
 }
 
-void handle_get_approval(struct request *r)
-{
-    service_approval_get(request_service(r), request_caller(r), request_path(r, "approval"), on_one,
-                         r);
-}
+HANDLE_ID(handle_get_approval, service_approval_get, "approval", on_one)
 
 void handle_decide_approval(struct request *r)
 {

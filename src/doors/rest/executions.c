@@ -14,48 +14,10 @@ static void on_exec(void *arg, const struct exec_info *info, const struct err *f
         answer_exec(r, 200, info);
 }
 
-void handle_get_execution(struct request *r)
-{
-    service_exec_get(request_service(r), request_caller(r), request_path(r, "execution"), on_exec,
-                     r);
-}
-
-void handle_interrupt_execution(struct request *r)
-{
-    service_exec_interrupt(request_service(r), request_caller(r), request_path(r, "execution"),
-                           on_exec, r);
-}
+HANDLE_ID(handle_get_execution, service_exec_get, "execution", on_exec)
+HANDLE_ID(handle_interrupt_execution, service_exec_interrupt, "execution", on_exec)
 
 /* --- output --- */
-
-static void answer_beyond(struct request *r, size_t size)
-{
-    char range[64];
-
-    snprintf(range, sizeof(range), "bytes */%zu", size);
-    answer_header(r, "content-range", range);
-    answer_fail(r, 416, "range_not_satisfiable", "Range", "there are %zu bytes", size);
-}
-
-void answer_range(struct request *r, struct str text)
-{
-    uint64_t from, count;
-    enum range range = range_parse(request_header(r, "range"), text.n, &from, &count);
-    char header[96];
-
-    if (range == RANGE_BEYOND) {
-        answer_beyond(r, text.n);
-        return;
-    }
-    answer_header(r, "accept-ranges", "bytes");
-    if (range == RANGE_PART) {
-        snprintf(header, sizeof(header), "bytes %llu-%llu/%zu", (unsigned long long)from,
-                 (unsigned long long)(from + count - 1), text.n);
-        answer_header(r, "content-range", header);
-    }
-    answer_text(r, range == RANGE_PART ? 206 : 200, "text/plain; charset=utf-8",
-                (struct str){text.p + from, (size_t)count});
-}
 
 static void on_output(void *arg, const struct exec_info *info, const struct err *failed)
 {
@@ -66,17 +28,13 @@ static void on_output(void *arg, const struct exec_info *info, const struct err 
         answer_error(r, failed, NULL);
     else
         answer_output(r,
-                      str_is(which, "stdout")   ? "stdout"
-                      : str_is(which, "stderr") ? "stderr"
-                                                : NULL,
+                      str_is(which, "stdout")   ? IN(EVENT_STDOUT)
+                      : str_is(which, "stderr") ? IN(EVENT_STDERR)
+                                                : IN(EVENT_STDOUT) | IN(EVENT_STDERR),
                       info);
 }
 
-void handle_get_output(struct request *r)
-{
-    service_exec_get(request_service(r), request_caller(r), request_path(r, "execution"), on_output,
-                     r);
-}
+HANDLE_ID(handle_get_output, service_exec_get, "execution", on_output)
 
 /* --- lists --- */
 
@@ -104,22 +62,13 @@ static void search_free(void *p)
     free(s);
 }
 
-static void on_list(void *arg, const struct exec_info *infos, size_t count, bool more,
-                    const struct err *failed)
-{
-    struct search *s = arg;
-    json_t *data = json_array();
-
-    for (size_t i = 0; !failed && i < count; i++)
-        json_array_append_new(data, render_exec_brief(&infos[i]));
-    answer_page(s->r, data, more, failed);
-}
+ON_LIST(on_list, exec_info, render_exec_brief)
 
 static void list(struct search *s)
 {
     s->filter.tenant = request_caller(s->r)->tenant;
     service_exec_list(request_service(s->r), request_caller(s->r), &s->filter, request_page(s->r),
-                      false, on_list, s);
+                      false, on_list, s->r);
 }
 
 /* --- the export: every record, oldest first --- */
@@ -136,7 +85,7 @@ static void put_record(struct search *s, const struct exec_info *info)
     s->line_at = 0;
     snprintf(s->after, sizeof(s->after), "%s", info->row->id);
     s->after_ms = info->row->created_ms;
-    pump_put_some(&s->pump, s->line, &s->line_at);
+    answer_stream_put_some(s->r, s->line, &s->line_at);
 }
 
 static void on_page(void *arg, const struct exec_info *infos, size_t count, bool more,
@@ -153,7 +102,7 @@ static void on_page(void *arg, const struct exec_info *infos, size_t count, bool
     }
     if (!s->pump.open)
         pump_open(&s->pump, 200, "application/x-ndjson");
-    while (at < count && s->pump.waits <= WAITING_HIGH)
+    while (at < count && !answer_stream_is_held(s->r))
         put_record(s, &infos[at++]);
     s->last = at == count && !more;
     /* What did not fit is asked for again, and the next page is as long as this one had room for:
@@ -168,10 +117,10 @@ static void export_step(void *arg)
     const struct page page = {
         .after = s->after[0] ? s->after : NULL, .after_ms = s->after_ms, .limit = s->rows};
 
-    if (!pump_put_some(&s->pump, s->line, &s->line_at))
+    if (!answer_stream_put_some(s->r, s->line, &s->line_at))
         pump_next(&s->pump);
     else if (s->last)
-        pump_end(&s->pump);
+        answer_stream_end(s->pump.r);
     else
         service_exec_list(request_service(s->r), request_caller(s->r), &s->filter, page, true,
                           on_page, s);

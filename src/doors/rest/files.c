@@ -5,22 +5,7 @@
 
 static void on_created(void *arg, const struct file_row *file, const struct err *failed)
 {
-    struct request *r = arg;
-
-    if (failed)
-        answer_error(r, failed, NULL);
-    else
-        answer_json(r, 201, render_file(file));
-}
-
-/* Browsers may send a whole path; a file's name is its last segment. */
-static struct str last_segment(struct str name)
-{
-    size_t at = name.n;
-
-    while (at > 0 && name.p[at - 1] != '/' && name.p[at - 1] != '\\')
-        at--;
-    return (struct str){name.p + at, name.n - at};
+    answer_value(arg, 201, failed ? NULL : render_file(file), failed);
 }
 
 /* One part `file`, and a text `name` if its own will not do. */
@@ -46,7 +31,7 @@ static bool take_form(struct request *r, struct upload *u, size_t count, struct 
         answer_fail(r, 400, "invalid_request", "file", "the form holds no file \"file\"");
         return false;
     }
-    *ret_name = name.n ? name : last_segment((*ret_file)->name);
+    *ret_name = name.n ? name : str_base((*ret_file)->name, "/\\"); /* browsers may send a path */
     return true;
 }
 
@@ -92,28 +77,12 @@ void handle_create_file(struct request *r)
 
 static void on_file(void *arg, const struct file_row *file, const struct err *failed)
 {
-    struct request *r = arg;
-
-    if (failed)
-        answer_error(r, failed, NULL);
-    else
-        answer_json(r, 200, render_file(file));
+    answer_value(arg, 200, failed ? NULL : render_file(file), failed);
 }
 
-void handle_get_file(struct request *r)
-{
-    service_file_get(request_service(r), request_caller(r), request_path(r, "file"), on_file, r);
-}
+HANDLE_ID(handle_get_file, service_file_get, "file", on_file)
 
-static void on_files(void *arg, const struct file_row *files, size_t count, bool more,
-                     const struct err *failed)
-{
-    json_t *data = json_array();
-
-    for (size_t i = 0; !failed && i < count; i++)
-        json_array_append_new(data, render_file(&files[i]));
-    answer_page(arg, data, more, failed);
-}
+ON_LIST(on_files, file_row, render_file)
 
 void handle_list_files(struct request *r)
 {
@@ -130,13 +99,5 @@ static void on_open(void *arg, int *fd, const struct file_row *file, const struc
         answer_file(r, take_fd(fd), file->size, file->mime, str_of(file->name), file->hash);
 }
 
-void handle_get_file_content(struct request *r)
-{
-    service_file_open(request_service(r), request_caller(r), request_path(r, "file"), on_open, r);
-}
-
-void handle_delete_file(struct request *r)
-{
-    service_file_delete(request_service(r), request_caller(r), request_path(r, "file"), on_deleted,
-                        r);
-}
+HANDLE_ID(handle_get_file_content, service_file_open, "file", on_open)
+HANDLE_ID(handle_delete_file, service_file_delete, "file", on_deleted)

@@ -4,14 +4,9 @@
 static void on_created(void *arg, const struct key_row *key, const char *secret,
                        const struct err *failed)
 {
-    struct request *r = arg;
-
-    if (failed) {
-        answer_error(r, failed, NULL);
-        return;
-    }
-    answer_header(r, "cache-control", "no-store");
-    answer_json(r, 201, render_key(key, secret));
+    if (!failed)
+        answer_header(arg, "cache-control", "no-store");
+    answer_value(arg, 201, failed ? NULL : render_key(key, secret), failed);
 }
 
 void handle_create_key(struct request *r)
@@ -26,17 +21,11 @@ void handle_create_key(struct request *r)
 
 static void on_keys(void *arg, const struct key_row *keys, size_t count, const struct err *failed)
 {
-    struct request *r = arg;
-    json_t *data;
+    json_t *data = json_array();
 
-    if (failed) {
-        answer_error(r, failed, NULL);
-        return;
-    }
-    data = json_array();
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; !failed && i < count; i++)
         json_array_append_new(data, render_key(&keys[i], NULL));
-    answer_json(r, 200, render_list(data, false, NULL));
+    answer_value(arg, 200, render_list(data, false, NULL), failed);
 }
 
 void handle_list_keys(struct request *r)
@@ -44,8 +33,4 @@ void handle_list_keys(struct request *r)
     service_key_list(request_service(r), request_caller(r), on_keys, r);
 }
 
-void handle_delete_key(struct request *r)
-{
-    service_key_revoke(request_service(r), request_caller(r), request_path(r, "key"), on_deleted,
-                       r);
-}
+HANDLE_ID(handle_delete_key, service_key_revoke, "key", on_deleted)

@@ -16,13 +16,13 @@ struct large {
     struct pump pump;
     struct request *r; /* borrowed: until it is answered */
     int status;
-    const char *which; /* static, or NULL: of the output */
-    json_t *brief;     /* owned */
-    json_t *events;    /* owned reference; what is in it is nobody's to change */
-    char *code;        /* owned */
-    size_t counted;    /* of sum */
-    char *text;        /* owned: the answer, NULL until it is made */
-    size_t n, at;      /* so much of it has been handed over */
+    unsigned kinds; /* of events, for the output */
+    json_t *brief;  /* owned */
+    json_t *events; /* owned reference; what is in it is nobody's to change */
+    char *code;     /* owned */
+    size_t counted; /* of sum */
+    char *text;     /* owned: the answer, NULL until it is made */
+    size_t n, at;   /* so much of it has been handed over */
 };
 
 static size_t sum; /* bytes of all of them; the loop's */
@@ -109,8 +109,8 @@ static void step(void *arg)
 
     if (!g->text)
         return loop_work(request_loop(g->r), write_all, on_written, g);
-    if (pump_put_some(&g->pump, (struct str){g->text, g->n}, &g->at))
-        pump_end(&g->pump);
+    if (answer_stream_put_some(g->r, (struct str){g->text, g->n}, &g->at))
+        answer_stream_end(g->pump.r);
     else
         pump_next(&g->pump);
 }
@@ -138,7 +138,7 @@ static void join(void *arg) /* on a worker */
     struct buf text;
 
     buf_init(&text, TEXT_MAX);
-    events_text(g->events, g->which, &text);
+    events_output(g->events, g->kinds, &text);
     g->text = text.p;
     g->n = text.n;
 }
@@ -147,12 +147,12 @@ static void on_joined(void *arg)
 {
     struct large *g = arg;
 
-    answer_range(g->r, g->n ? (struct str){g->text, g->n} : STR(""));
+    answer_range(g->r, "text/plain; charset=utf-8", g->n ? (struct str){g->text, g->n} : STR(""));
 }
 
-void answer_output(struct request *r, const char *which, const struct exec_info *info)
+void answer_output(struct request *r, unsigned kinds, const struct exec_info *info)
 {
-    struct large small = {.r = r, .which = which, .events = info->events}, *g;
+    struct large small = {.r = r, .kinds = kinds, .events = info->events}, *g;
 
     if (size_of(info) <= LARGE) {
         join(&small);
@@ -163,6 +163,6 @@ void answer_output(struct request *r, const char *which, const struct exec_info 
     g = large_new(r, info);
     if (!g)
         return;
-    g->which = which;
+    g->kinds = kinds;
     loop_work(request_loop(r), join, on_joined, g);
 }

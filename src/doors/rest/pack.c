@@ -40,7 +40,7 @@ static void packing_free(void *p)
 
 static void flush(struct packing *k)
 {
-    pump_put(&k->pump, buf_str(&k->out));
+    answer_stream_put(k->pump.r, buf_str(&k->out));
     k->out.n = 0;
 }
 
@@ -86,7 +86,7 @@ static void on_piece(void *arg)
         pump_fail(&k->pump, &e);
         return;
     }
-    pump_put(&k->pump, (struct str){k->piece, (size_t)k->got});
+    answer_stream_put(k->pump.r, (struct str){k->piece, (size_t)k->got});
     k->left -= (uint64_t)k->got;
     if (k->left == 0)
         finish_file(k);
@@ -133,7 +133,7 @@ static void finish_all(struct packing *k)
         return;
     }
     flush(k);
-    pump_end(&k->pump);
+    answer_stream_end(k->pump.r);
 }
 
 static void on_list(void *arg, const struct space_file *files, size_t count,

@@ -10,12 +10,11 @@ static void on_gone(void *arg)
         request_drop(p->r);
 }
 
-static void on_low(void *arg)
+static void on_hold(void *arg, bool held)
 {
     struct pump *p = arg;
 
-    p->waits = 0;
-    if (p->busy || p->gone)
+    if (held || p->busy || p->gone)
         return;
     p->busy = true;
     p->step(p->arg);
@@ -42,36 +41,15 @@ void pump_open(struct pump *p, int status, const char *mime)
 {
     p->open = true;
     answer_stream(p->r, status, mime, (struct str){0});
-    answer_stream_on_low(p->r, WAITING_LOW, on_low, p);
-}
-
-void pump_put(struct pump *p, struct str bytes)
-{
-    p->waits = answer_stream_put(p->r, bytes);
-}
-
-bool pump_put_some(struct pump *p, struct str all, size_t *at)
-{
-    while (*at < all.n && p->waits <= WAITING_HIGH) {
-        size_t left = all.n - *at;
-        size_t n = left < WAITING_HIGH ? left : WAITING_HIGH;
-        pump_put(p, (struct str){all.p + *at, n});
-        *at += n;
-    }
-    return *at == all.n;
+    answer_stream_on_hold(p->r, on_hold, p);
 }
 
 /* Steps end in callbacks from the loop, so one calling the next does not pile up. */
 void pump_next(struct pump *p)
 {
-    p->busy = p->waits <= WAITING_HIGH;
+    p->busy = !answer_stream_is_held(p->r);
     if (p->busy)
         p->step(p->arg);
-}
-
-void pump_end(struct pump *p)
-{
-    answer_stream_end(p->r);
 }
 
 void pump_fail(struct pump *p, const struct err *e)

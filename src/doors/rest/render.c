@@ -1,19 +1,9 @@
-/* What the service has, as JSON. */
+/* Objects of the service as JSON. */
 #include "doors/rest/rest_int.h"
 
 #define TEXT_MAX (4 * GiB) /* the service keeps less; this only stops a runaway */
 
 /* --- small values --- */
-
-json_t *render_time(int64_t ms)
-{
-    char text[TIME_TEXT];
-
-    if (ms == 0)
-        return json_null();
-    time_print(ms, text);
-    return json_string(text);
-}
 
 json_t *render_seconds(int64_t ms)
 {
@@ -48,27 +38,10 @@ static json_t *stored_object(const char *text)
 /* "/v1/sessions/ID/files/PATH", every byte that is not plain escaped. */
 static json_t *file_url(struct str session, struct str path)
 {
-    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
-                                "-._~/";
-    static const char hex[] = "0123456789ABCDEF";
-    static const char before[] = "/v1/sessions/", between[] = "/files/";
-    AUTO_FREE char *url = mem_zalloc(sizeof(before) + sizeof(between) + session.n + path.n * 3);
-    char *at = url;
+    AUTO_FREE char *coded = mem_zalloc(path.n * 3 + 1);
 
-    at = mempcpy(at, before, sizeof(before) - 1);
-    at = mempcpy(at, session.p, session.n);
-    at = mempcpy(at, between, sizeof(between) - 1);
-    for (size_t i = 0; i < path.n; i++) {
-        unsigned char c = (unsigned char)path.p[i];
-        if (c != '\0' && strchr(plain, c)) {
-            *at++ = (char)c;
-        } else {
-            *at++ = '%';
-            *at++ = hex[c >> 4];
-            *at++ = hex[c & 15];
-        }
-    }
-    return json_stringn_nocheck(url, (size_t)(at - url));
+    url_encode(coded, path);
+    return json_sprintf("/v1/sessions/%.*s/files/%s", (int)session.n, session.p, coded);
 }
 
 /* --- sessions --- */
@@ -80,9 +53,9 @@ json_t *render_session(const struct session_info *info)
     return json_pack("{s:s, s:s, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:o, s:o}",
                      "id", row->id, "object", "session", "pool", render_text(row->pool), "name",
                      render_text(row->name), "state", session_state_name(info->state), "created_at",
-                     render_time(row->created_ms), "last_used_at", render_time(row->used_ms),
-                     "sleeps_at", render_time(info->sleeps_ms), "expires_at",
-                     render_time(row->expires_ms), "idle_timeout", render_seconds(row->idle_ms),
+                     time_json(row->created_ms), "last_used_at", time_json(row->used_ms),
+                     "sleeps_at", time_json(info->sleeps_ms), "expires_at",
+                     time_json(row->expires_ms), "idle_timeout", render_seconds(row->idle_ms),
                      "lifetime", render_seconds(row->lifetime_ms), "executions",
                      (json_int_t)row->executions, "queued", (json_int_t)info->queued, "metadata",
                      stored_object(row->metadata), "note", render_text(info->note));
@@ -98,35 +71,17 @@ json_t *render_exec_brief(const struct exec_info *info)
     return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "id", row->id, "object",
                      "execution", "session", render_text(row->session), "pool",
                      render_text(row->pool), "kind", render_text(row->kind), "status",
-                     render_text(row->status), "created_at", render_time(row->created_ms),
-                     "started_at", render_time(row->started_ms), "ended_at",
-                     render_time(row->ended_ms), "outcome", outcome);
+                     render_text(row->status), "created_at", time_json(row->created_ms),
+                     "started_at", time_json(row->started_ms), "ended_at", time_json(row->ended_ms),
+                     "outcome", outcome);
 }
 
-void events_text(const json_t *events, const char *which, struct buf *ret)
+static json_t *joined(const json_t *events, enum event_kind kind)
 {
-    struct err e;
+    AUTO(buf_done) struct buf text = BUF(TEXT_MAX);
 
-    for (size_t i = 0; i < json_array_size(events); i++) {
-        const json_t *ev = json_array_get(events, i);
-        struct str type = json_view(json_object_get(ev, "type"));
-        bool wanted =
-            which ? str_is(type, which) : str_is(type, "stdout") || str_is(type, "stderr");
-        if (wanted && buf_put(ret, json_view(json_object_get(ev, "text")), &e) < 0)
-            return;
-    }
-}
-
-static json_t *joined(const json_t *events, const char *which)
-{
-    struct buf text;
-    json_t *v;
-
-    buf_init(&text, TEXT_MAX);
-    events_text(events, which, &text);
-    v = json_stringn_nocheck(text.n ? text.p : "", text.n);
-    buf_done(&text);
-    return v;
+    events_output(events, IN(kind), &text);
+    return json_stringn_nocheck(text.n ? text.p : "", text.n);
 }
 
 /* The last one that has a text. */
@@ -187,8 +142,8 @@ json_t *render_exec_parts(json_t *brief, const char *code, json_t *events)
 {
     json_t *v = add_record(brief, code, events);
 
-    json_object_set_new(v, "stdout", joined(events, "stdout"));
-    json_object_set_new(v, "stderr", joined(events, "stderr"));
+    json_object_set_new(v, "stdout", joined(events, EVENT_STDOUT));
+    json_object_set_new(v, "stderr", joined(events, EVENT_STDERR));
     json_object_set_new(v, "result", result_text(events));
     return v;
 }
@@ -229,7 +184,7 @@ json_t *render_space_file(struct str session, const struct space_file *f)
 {
     return json_pack("{s:o, s:I, s:o, s:o, s:o, s:o}", "path", record_text(f->path), "size",
                      (json_int_t)f->size, "mime", render_text(f->mime), "modified_at",
-                     render_time(f->mtime_ms), "sha256", render_text(f->hash), "url",
+                     time_json(f->mtime_ms), "sha256", render_text(f->hash), "url",
                      file_url(session, f->path));
 }
 
@@ -238,7 +193,7 @@ json_t *render_file(const struct file_row *row)
     return json_pack("{s:s, s:s, s:o, s:o, s:I, s:s, s:o, s:o}", "id", row->id, "object", "file",
                      "name", render_text(row->name), "mime", render_text(row->mime), "size",
                      (json_int_t)row->size, "sha256", row->hash, "created_at",
-                     render_time(row->created_ms), "expires_at", render_time(row->expires_ms));
+                     time_json(row->created_ms), "expires_at", time_json(row->expires_ms));
 }
 
 /* --- pools --- */
@@ -295,8 +250,8 @@ json_t *render_key(const struct key_row *row, const char *secret)
     json_t *v = json_pack("{s:s, s:o, s:o, s:s, s:b, s:b, s:o, s:o, s:o}", "id", row->id, "tenant",
                           render_text(row->tenant), "name", render_text(row->name), "hint",
                           row->hint, "admin", (int)row->admin, "approver", (int)row->approver,
-                          "created_at", render_time(row->created_ms), "last_used_at",
-                          render_time(row->used_ms), "revoked_at", render_time(row->revoked_ms));
+                          "created_at", time_json(row->created_ms), "last_used_at",
+                          time_json(row->used_ms), "revoked_at", time_json(row->revoked_ms));
 
     if (secret)
         json_object_set_new(v, "secret", json_string(secret));
@@ -327,9 +282,9 @@ json_t *render_approval(const struct approval_row *row)
     json_object_set_new(v, "key", text_or_null(row->key));
     json_object_set_new(v, "request_id", render_text(row->request));
     json_object_set_new(v, "door", render_text(row->door));
-    json_object_set_new(v, "created_at", render_time(row->created_ms));
-    json_object_set_new(v, "expires_at", render_time(row->expires_ms));
-    json_object_set_new(v, "decided_at", render_time(row->decided_ms));
+    json_object_set_new(v, "created_at", time_json(row->created_ms));
+    json_object_set_new(v, "expires_at", time_json(row->expires_ms));
+    json_object_set_new(v, "decided_at", time_json(row->decided_ms));
     json_object_set_new(v, "decided_by", text_or_null(row->decided_by));
     json_object_set_new(v, "decided_how", text_or_null(row->decided_how));
     json_object_set_new(v, "reason", text_or_null(row->reason));
@@ -340,25 +295,7 @@ json_t *render_approval(const struct approval_row *row)
 
 json_t *render_error(const struct err *e, const char *request)
 {
-    static const struct {
-        int status;
-        const char *type;
-    } types[] = {
-        {400, "invalid_request"},
-        {403, "forbidden"      },
-        {404, "not_found"      },
-        {409, "conflict"       },
-        {413, "too_large"      },
-        {429, "busy"           },
-        {503, "unavailable"    },
-    };
-    const char *type = "internal";
-    int status = http_status_of(e);
-
-    for (size_t i = 0; i < COUNT(types); i++)
-        if (types[i].status == status)
-            type = types[i].type;
-    return json_pack("{s:s, s:o, s:n, s:s}", "type", type, "message",
+    return json_pack("{s:s, s:o, s:n, s:s}", "type", http_type_of(e), "message",
                      e->kind == ERR_HOST ? json_string("something went wrong on our side")
                                          : render_text(e->text),
                      "param", "request_id", request);

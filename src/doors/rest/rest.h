@@ -5,7 +5,7 @@
  * Touches: requests through http, the service. Never touches: sockets, the store,
  * the engine, rules; what may be done is the service's business.
  *
- * rest_door_init(), then http_add(). routes.c has the table that serves, validates
+ * rest_door is a row of cli/doors.c. routes.c has the table that serves, validates
  * and documents; each handler turns one request into one call of the service, and
  * what comes back into an answer (render.c). Answers made piece by piece go through
  * a pump (pump.c), which goes no faster than the client reads.
@@ -14,5 +14,4 @@
 
 #include "doors/http/http.h"
 
-/* h: borrowed, for the OpenAPI document; outlives the door. */
-void rest_door_init(struct door *ret, struct http *h);
+extern const struct door rest_door; /* its ctx is the struct http, for the OpenAPI document */

@@ -355,24 +355,8 @@ void handle_get_openapi(struct request *r)
     answer_json(r, 200, http_openapi(request_ctx(r)));
 }
 
-void on_deleted(void *arg, const struct err *failed)
-{
-    struct request *r = arg;
-
-    if (failed)
-        answer_error(r, failed, NULL);
-    else
-        answer_empty(r, 204);
-}
-
-void rest_door_init(struct door *ret, struct http *h)
-{
-    *ret = (struct door){
-        .name = "rest",
-        .routes = routes,
-        .route_count = COUNT(routes),
-        .schemas = rest_schemas,
-        .schema_count = rest_schema_count,
-        .ctx = h,
-    };
-}
+const struct door rest_door = {.name = "rest",
+                               .routes = routes,
+                               .route_count = COUNT(routes),
+                               .schemas = rest_schemas,
+                               .schema_count = REST_SCHEMAS};

@@ -353,4 +353,4 @@ const struct schema rest_schemas[] = {
 };
 // clang-format on
 
-const size_t rest_schema_count = COUNT(rest_schemas);
+static_assert(COUNT(rest_schemas) == REST_SCHEMAS, "REST_SCHEMAS");

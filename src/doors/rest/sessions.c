@@ -5,34 +5,17 @@
 
 static void on_session(void *arg, const struct session_info *info, const struct err *failed)
 {
-    struct request *r = arg;
-
-    if (failed)
-        answer_error(r, failed, NULL);
-    else
-        answer_json(r, 200, render_session(info));
+    answer_value(arg, 200, failed ? NULL : render_session(info), failed);
 }
 
-static void on_sessions(void *arg, const struct session_info *infos, size_t count, bool more,
-                        const struct err *failed)
-{
-    json_t *data = json_array();
-
-    for (size_t i = 0; !failed && i < count; i++)
-        json_array_append_new(data, render_session(&infos[i]));
-    answer_page(arg, data, more, failed);
-}
+ON_LIST(on_sessions, session_info, render_session)
 
 /* --- create --- */
 
 static void on_created(void *arg, const struct session_info *info, const struct err *failed)
 {
-    struct request *r = arg;
-
-    if (failed)
-        answer_error(r, failed, NULL);
-    else
-        answer_json(r, info->existed ? 200 : 201, render_session(info));
+    answer_value(arg, failed || info->existed ? 200 : 201, failed ? NULL : render_session(info),
+                 failed);
 }
 
 static int check_metadata(const json_t *metadata, struct err *e)
@@ -42,7 +25,7 @@ static int check_metadata(const json_t *metadata, struct err *e)
     return 0;
 }
 
-static void create(struct request *r, const json_t *body, const struct given *g)
+static void create(struct request *r, const json_t *body, const struct exec_inputs *g)
 {
     const struct session_spec spec = {
         .pool = json_view(json_object_get(body, "pool")),
@@ -60,12 +43,12 @@ static void create(struct request *r, const json_t *body, const struct given *g)
 void handle_create_session(struct request *r)
 {
     const json_t *body = request_json(r);
-    AUTO(given_done) struct given g = {0};
+    AUTO(exec_inputs_done) struct exec_inputs g = {0};
     char param[PARAM_MAX] = "metadata";
     struct err e;
 
     if (check_metadata(json_object_get(body, "metadata"), &e) < 0 ||
-        given_env(&g, json_object_get(body, "env"), param, &e) < 0)
+        exec_inputs_env(&g, json_object_get(body, "env"), param, &e) < 0)
         answer_error(r, &e, param);
     else
         create(r, body, &g);
@@ -78,11 +61,7 @@ void handle_list_sessions(struct request *r)
     service_session_list(request_service(r), request_caller(r), request_page(r), on_sessions, r);
 }
 
-void handle_get_session(struct request *r)
-{
-    service_session_get(request_service(r), request_caller(r), request_path(r, "session"),
-                        on_session, r);
-}
+HANDLE_ID(handle_get_session, service_session_get, "session", on_session)
 
 void handle_extend_session(struct request *r)
 {
@@ -92,20 +71,6 @@ void handle_extend_session(struct request *r)
                            idle_ms, on_session, r);
 }
 
-void handle_interrupt_session(struct request *r)
-{
-    service_session_interrupt(request_service(r), request_caller(r), request_path(r, "session"),
-                              on_session, r);
-}
-
-void handle_restart_session(struct request *r)
-{
-    service_session_restart(request_service(r), request_caller(r), request_path(r, "session"),
-                            on_session, r);
-}
-
-void handle_delete_session(struct request *r)
-{
-    service_session_delete(request_service(r), request_caller(r), request_path(r, "session"),
-                           on_deleted, r);
-}
+HANDLE_ID(handle_interrupt_session, service_session_interrupt, "session", on_session)
+HANDLE_ID(handle_restart_session, service_session_restart, "session", on_session)
+HANDLE_ID(handle_delete_session, service_session_delete, "session", on_deleted)

@@ -17,7 +17,7 @@ static json_t *render_files(struct str session, const struct space_file *files, 
     return render_list(data, false, NULL);
 }
 
-struct listing {
+struct space_listing {
     struct request *r;       /* borrowed: until it is answered */
     struct space_file *file; /* owned, each with its path and hash */
     size_t count;
@@ -25,9 +25,9 @@ struct listing {
     size_t n;
 };
 
-static void listing_free(void *p)
+static void space_listing_free(void *p)
 {
-    struct listing *g = p;
+    struct space_listing *g = p;
 
     for (size_t i = 0; i < g->count; i++) {
         free((char *)g->file[i].path.p);
@@ -40,7 +40,7 @@ static void listing_free(void *p)
 
 static void write_list(void *arg) /* on a worker */
 {
-    struct listing *g = arg;
+    struct space_listing *g = arg;
     json_t *v = render_files(request_path(g->r, "session"), g->file, g->count);
 
     g->text = record_dump(v, false, &g->n);
@@ -49,22 +49,23 @@ static void write_list(void *arg) /* on a worker */
 
 static void on_written(void *arg)
 {
-    struct listing *g = arg;
+    struct space_listing *g = arg;
 
     answer_text(g->r, 200, "application/json", (struct str){g->text, g->n});
 }
 
 static void list_later(struct request *r, const struct space_file *files, size_t count)
 {
-    struct listing *g = mem_zalloc(sizeof(*g));
+    struct space_listing *g = mem_zalloc(sizeof(*g));
 
-    *g = (struct listing){.r = r, .file = mem_zalloc(count * sizeof(*g->file)), .count = count};
+    *g = (struct space_listing){
+        .r = r, .file = mem_zalloc(count * sizeof(*g->file)), .count = count};
     for (size_t i = 0; i < count; i++) {
         g->file[i] = files[i];
         g->file[i].path.p = mem_strndup(files[i].path);
         g->file[i].hash = mem_strdup(files[i].hash);
     }
-    request_keep(r, listing_free, g);
+    request_keep(r, space_listing_free, g);
     loop_work(request_loop(r), write_list, on_written, g);
 }
 
@@ -81,11 +82,7 @@ static void on_list(void *arg, const struct space_file *files, size_t count,
         answer_json(r, 200, render_files(request_path(r, "session"), files, count));
 }
 
-void handle_list_workspace(struct request *r)
-{
-    service_space_list(request_service(r), request_caller(r), request_path(r, "session"), on_list,
-                       r);
-}
+HANDLE_ID(handle_list_workspace, service_space_list, "session", on_list)
 
 /* --- one file --- */
 
@@ -103,13 +100,10 @@ static bool take_path(struct request *r, char ret[SPACE_PATH_MAX])
 static void on_put(void *arg, const struct space_file *files, size_t count,
                    const struct err *failed)
 {
-    struct request *r = arg;
-
     assert(failed || count == 1);
-    if (failed)
-        answer_error(r, failed, NULL);
-    else
-        answer_json(r, 201, render_space_file(request_path(r, "session"), &files[0]));
+    answer_value(arg, 201,
+                 failed ? NULL : render_space_file(request_path(arg, "session"), &files[0]),
+                 failed);
 }
 
 void handle_put_workspace_file(struct request *r)
@@ -128,18 +122,11 @@ void handle_put_workspace_file(struct request *r)
 static void on_open(void *arg, int *fd, const struct space_file *file, const struct err *failed)
 {
     struct request *r = arg;
-    struct str name;
-    const char *slash;
 
-    if (failed) {
+    if (failed)
         answer_error(r, failed, NULL);
-        return;
-    }
-    name = file->path;
-    slash = memrchr(name.p, '/', name.n);
-    if (slash)
-        name = (struct str){slash + 1, (size_t)(name.p + name.n - slash - 1)};
-    answer_file(r, take_fd(fd), file->size, file->mime, name, file->hash);
+    else
+        answer_file(r, take_fd(fd), file->size, file->mime, file->path, file->hash);
 }
 
 void handle_get_workspace_file(struct request *r)
@@ -163,7 +150,7 @@ void handle_delete_workspace_file(struct request *r)
 /* --- several files by form --- */
 
 /* Every path is checked before the first file is stored; then one after the other. */
-struct filling {
+struct form_upload {
     struct request *r;
     struct upload *upload; /* borrowed from the request */
     size_t count, at;
@@ -172,16 +159,16 @@ struct filling {
     json_t *stored;            /* owned: array */
 };
 
-static void filling_free(void *p)
+static void form_upload_free(void *p)
 {
-    struct filling *f = p;
+    struct form_upload *f = p;
 
     json_decref(f->stored);
     free(f);
 }
 
 /* The error names the file, which need not be UTF-8. */
-static void fail(struct filling *f, const struct err *failed)
+static void fail(struct form_upload *f, const struct err *failed)
 {
     char shown[NAME_SHOWN];
     struct err e = *failed;
@@ -191,7 +178,7 @@ static void fail(struct filling *f, const struct err *failed)
     answer_error(f->r, &e, shown);
 }
 
-static int take_name(struct filling *f, struct err *e)
+static int take_name(struct form_upload *f, struct err *e)
 {
     struct str name = f->upload[f->at].name;
     char joined[2 * SPACE_PATH_MAX];
@@ -206,12 +193,12 @@ static int take_name(struct filling *f, struct err *e)
     return space_path_clean((struct str){joined, (size_t)n}, f->path, e);
 }
 
-static void next(struct filling *f);
+static void next(struct form_upload *f);
 
 static void on_stored(void *arg, const struct space_file *files, size_t count,
                       const struct err *failed)
 {
-    struct filling *f = arg;
+    struct form_upload *f = arg;
 
     if (failed) {
         fail(f, failed);
@@ -224,7 +211,7 @@ static void on_stored(void *arg, const struct space_file *files, size_t count,
     next(f);
 }
 
-static void next(struct filling *f)
+static void next(struct form_upload *f)
 {
     struct err e;
 
@@ -241,7 +228,7 @@ static void next(struct filling *f)
 }
 
 /* Finds the folder; refuses fields we do not know and a form without files. */
-static bool take_fields(struct filling *f)
+static bool take_fields(struct form_upload *f)
 {
     size_t files = 0;
 
@@ -262,7 +249,7 @@ static bool take_fields(struct filling *f)
     return files > 0;
 }
 
-static bool check_names(struct filling *f)
+static bool check_names(struct form_upload *f)
 {
     struct err e;
 
@@ -277,12 +264,12 @@ static bool check_names(struct filling *f)
 
 void handle_upload_workspace_files(struct request *r)
 {
-    struct filling *f = mem_zalloc(sizeof(*f));
+    struct form_upload *f = mem_zalloc(sizeof(*f));
 
     f->r = r;
     f->stored = json_array();
     f->upload = request_uploads(r, &f->count);
-    request_keep(r, filling_free, f);
+    request_keep(r, form_upload_free, f);
     if (take_fields(f) && check_names(f))
         next(f);
 }

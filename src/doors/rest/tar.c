@@ -8,11 +8,11 @@
 #define FRONT_ROOM 155
 #define OCTAL_MAX  077777777777ull /* eleven digits */
 
-struct header {
+struct tar_header {
     char name[NAME_ROOM], mode[8], uid[8], gid[8], size[12], mtime[12], sum[8], type, link[100];
     char magic[6], version[2], user[32], group[32], major[8], minor[8], front[FRONT_ROOM], rest[12];
 };
-_Static_assert(sizeof(struct header) == BLOCK, "a header is one block");
+_Static_assert(sizeof(struct tar_header) == BLOCK, "a header is one block");
 
 static void octal(char *field, size_t width, uint64_t v)
 {
@@ -24,11 +24,12 @@ static int put_pad(struct buf *out, uint64_t size, struct err *e)
 {
     static const char zeros[BLOCK];
 
-    return buf_put(out, (struct str){zeros, (size_t)(-size % BLOCK)}, e);
+    buf_put(out, (struct str){zeros, (size_t)(-size % BLOCK)});
+    return buf_check(out, e);
 }
 
-static int put_header(struct buf *out, struct header *h, char type, uint64_t size, int64_t mtime_ms,
-                      struct err *e)
+static int put_header(struct buf *out, struct tar_header *h, char type, uint64_t size,
+                      int64_t mtime_ms, struct err *e)
 {
     uint64_t mtime = mtime_ms < 0 ? 0 : (uint64_t)mtime_ms / 1000;
     uint64_t sum = 0;
@@ -45,11 +46,12 @@ static int put_header(struct buf *out, struct header *h, char type, uint64_t siz
     for (size_t i = 0; i < sizeof(*h); i++)
         sum += ((unsigned char *)h)[i];
     octal(h->sum, sizeof(h->sum) - 1, sum);
-    return buf_put(out, (struct str){(char *)h, sizeof(*h)}, e);
+    buf_put(out, (struct str){(char *)h, sizeof(*h)});
+    return buf_check(out, e);
 }
 
 /* Whether the path fits, cut at a slash where it is long. */
-static bool set_name(struct header *h, struct str path)
+static bool set_name(struct tar_header *h, struct str path)
 {
     size_t cut = 0;
 
@@ -73,9 +75,10 @@ static int put_record(struct buf *out, const char *key, struct str value, struct
 
     while (n != bare + (size_t)snprintf(NULL, 0, "%zu", n))
         n = bare + (size_t)snprintf(NULL, 0, "%zu", n);
-    if (buf_printf(out, e, "%zu %s=", n, key) < 0 || buf_put(out, value, e) < 0)
-        return -1;
-    return buf_put(out, STR("\n"), e);
+    buf_printf(out, "%zu %s=", n, key);
+    buf_put(out, value);
+    buf_put(out, STR("\n"));
+    return buf_check(out, e);
 }
 
 static bool is_ascii(struct str s)
@@ -103,22 +106,20 @@ static int put_records(struct buf *out, const struct archive_entry *entry, bool 
 
 static int put_pax(struct buf *out, const struct archive_entry *entry, bool named, struct err *e)
 {
-    struct header h = {.name = "PaxHeaders/file"};
-    struct buf records;
+    struct tar_header h = {.name = "PaxHeaders/file"};
+    AUTO(buf_done) struct buf records = BUF(8 * KiB);
     int done = -1;
 
-    buf_init(&records, 8 * KiB);
     if (put_records(&records, entry, named, e) == 0 &&
         put_header(out, &h, 'x', records.n, entry->mtime_ms, e) == 0 &&
-        buf_put(out, buf_str(&records), e) == 0)
+        buf_put(out, buf_str(&records)) == 0)
         done = put_pad(out, records.n, e);
-    buf_done(&records);
     return done;
 }
 
 static int begin(struct archive *a, struct buf *out, struct err *e)
 {
-    struct header h = {0};
+    struct tar_header h = {0};
     struct str path = a->now.path;
     bool named = set_name(&h, path);
 
@@ -140,7 +141,8 @@ static int end(struct archive *a, struct buf *out, struct err *e)
     static const char zeros[2 * BLOCK];
 
     (void)a;
-    return buf_put(out, (struct str){zeros, sizeof(zeros)}, e);
+    buf_put(out, (struct str){zeros, sizeof(zeros)});
+    return buf_check(out, e);
 }
 
 const struct archive_format tar_format = {

@@ -81,9 +81,10 @@ static void put_extra_time(struct record *x, const struct archive_entry *entry)
 static int put_all(struct buf *out, const struct record *w, struct str name, const struct record *x,
                    struct err *e)
 {
-    if (buf_put(out, record_str(w), e) < 0 || buf_put(out, name, e) < 0)
-        return -1;
-    return buf_put(out, record_str(x), e);
+    buf_put(out, record_str(w));
+    buf_put(out, name);
+    buf_put(out, record_str(x));
+    return buf_check(out, e);
 }
 
 /* --- before and after a file --- */
@@ -154,9 +155,8 @@ static int finish(struct archive *a, struct buf *out, struct err *e)
     put(&w, 4, a->now.crc);
     put(&w, width, a->now.size);
     put(&w, width, a->now.size);
-    if (put_directory(a, e) < 0)
-        return -1;
-    return buf_put(out, record_str(&w), e);
+    buf_put(out, record_str(&w));
+    return put_directory(a, e) < 0 ? -1 : buf_check(out, e);
 }
 
 /* --- the end --- */
@@ -193,9 +193,9 @@ static int end(struct archive *a, struct buf *out, struct err *e)
     put(&w, 4, at_most(a->directory.n, MAX32));
     put(&w, 4, at_most(a->at, MAX32));
     put(&w, 2, 0); /* comment */
-    if (buf_put(out, buf_str(&a->directory), e) < 0)
-        return -1;
-    return buf_put(out, record_str(&w), e);
+    buf_put(out, buf_str(&a->directory));
+    buf_put(out, record_str(&w));
+    return buf_check(out, e);
 }
 
 const struct archive_format zip_format = {

@@ -1,21 +1,18 @@
 /*
- * Files that an execution has made. When it ends, each is kept with it as it is then:
- * the sandbox may go, and later code may write over it. Until that is done the file is
- * read where it lies.
+ * Assets: the files that an execution has made. When the execution ends, each file is kept
+ * as it is then, because the sandbox may be deleted and later code may overwrite the file.
+ * Until then an asset is read from the workspace.
  */
 #include "doors/ubik/ubik_int.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-/* --- keeping them --- */
+/* --- keeping the files --- */
 
 struct follow {
     struct follow *next, **link;
-    struct ubik *u;     /* borrowed */
-    struct service *sv; /* borrowed */
-    struct caller caller;
-    char owner[USER_MAX + 1];
+    struct end_user user;
     char id[ID_MAX];
     json_t *record;            /* owned, once it is over */
     struct agent_watch *watch; /* owned, or NULL */
@@ -43,22 +40,17 @@ static void on_kept(void *arg, const struct err *failed)
 
 static void keep(struct follow *f, const json_t *file, const struct space_file *there)
 {
-    const uint64_t keep_ms = f->u->config.keep_ms;
-    const char *path = json_string_value(json_object_get(file, "path"));
-    AUTO_FREE char *id = NULL, *body = record_dump(file, false, NULL);
-    char kind[] = "asset";
-    int n = asprintf(&id, "%s/%s", f->id, path);
+    AUTO_FREE char *id = NULL;
+    int n = asprintf(&id, "%s/%s", f->id, json_string_value(json_object_get(file, "path")));
     struct item_row row = {.id = id,
-                           .kind = kind,
-                           .owner = f->owner,
+                           .owner = f->user.id,
                            .parent = f->id,
                            .size = there->size,
-                           .expires_ms = keep_ms ? clock_ms() + (int64_t)keep_ms : 0,
-                           .body = body};
+                           .expires_ms = item_expiry_ms(f->user.u)};
 
     assert(n > 0);
     snprintf(row.hash, sizeof(row.hash), "%s", there->hash ? there->hash : "");
-    service_item_put(f->sv, &f->caller, &row, on_kept, NULL);
+    item_put(&f->user, "asset", row, 0, file, on_kept, NULL);
 }
 
 static void on_space(void *arg, const struct space_file *files, size_t count,
@@ -69,9 +61,8 @@ static void on_space(void *arg, const struct space_file *files, size_t count,
     size_t i;
 
     if (failed)
-        log_warn("%s: its files are not kept: %s", f->id, failed->text);
-    json_array_foreach(json_object_get(f->record, "files"), i, file)
-    {
+        log_warn("the files of %s are not kept: %s", f->id, failed->text);
+    json_array_foreach(json_object_get(f->record, "files"), i, file) {
         struct str path = json_view(json_object_get(file, "path"));
         for (size_t k = 0; k < count && path.n; k++)
             if (str_eq(files[k].path, path))
@@ -90,7 +81,7 @@ static void on_end(void *arg, const json_t *record, const struct err *failed)
     struct follow *f = arg;
     struct str session = json_view(json_object_get(record, "sandbox_id"));
 
-    if (failed) { /* the server goes, and its model may still be asked: it stays until then */
+    if (failed) { /* the server stops; the agent may ask the model until it is freed */
         agent_watch_free(take_ptr(&f->watch));
         return;
     }
@@ -99,26 +90,24 @@ static void on_end(void *arg, const json_t *record, const struct err *failed)
         return;
     }
     f->record = json_incref((json_t *)record);
-    service_space_list(f->sv, &f->caller, session, on_space, f);
+    service_space_list(f->user.sv, &f->user.caller, session, on_space, f);
 }
 
-void follow_start(struct ubik *u, struct service *sv, const struct caller *c, const char *owner,
-                  const char *id, struct model *own)
+void follow_start(const struct end_user *user, const char *id, struct model *own)
 {
     static const struct agent_watcher watcher = {on_event, on_end};
     struct follow *f = mem_zalloc(sizeof(*f));
+    struct ubik *u = user->u;
     struct err e;
     struct agent *a = ubik_agent(u, &e);
 
-    *f = (struct follow){
-        .u = u, .sv = sv, .caller = *c, .own = own, .next = u->follows, .link = &u->follows};
+    *f = (struct follow){.user = *user, .own = own, .next = u->follows, .link = &u->follows};
     if (f->next)
         f->next->link = &f->next;
     u->follows = f;
-    snprintf(f->owner, sizeof(f->owner), "%s", owner);
     snprintf(f->id, sizeof(f->id), "%s", id);
-    assert(a); /* it has just taken the order */
-    f->watch = agent_watch(a, c, str_of(id), UINT64_MAX, &watcher, f);
+    assert(a); /* it has just started this execution */
+    f->watch = agent_watch(a, &user->caller, str_of(id), UINT64_MAX, &watcher, f);
 }
 
 void follows_stop(struct ubik *u)
@@ -135,14 +124,14 @@ void follows_free(struct ubik *u)
     }
 }
 
-/* --- handing them out --- */
+/* --- download --- */
 
 static void answer(struct request *r, int *fd, uint64_t size, const char *mime, const char *hash)
 {
-    /* What code has made is a stranger's page: it is never run as one of ours. */
+    /* A page that code has made must not run as a page of this server. */
     answer_header(r, "x-content-type-options", "nosniff");
     answer_header(r, "content-security-policy", "sandbox");
-    answer_file(r, take_fd(fd), size, mime, last_segment(request_path(r, "path")), hash);
+    answer_file(r, take_fd(fd), size, mime, str_base(request_path(r, "path"), "/\\"), hash);
 }
 
 static void on_live(void *arg, int *fd, const struct space_file *file, const struct err *failed)
@@ -153,19 +142,19 @@ static void on_live(void *arg, int *fd, const struct space_file *file, const str
         answer(arg, fd, file->size, file->mime, file->hash);
 }
 
-static bool was_made(const struct execution *x, struct str path)
+static bool was_made(const struct tool_execution *x, struct str path)
 {
     const json_t *file;
     size_t i;
 
-    json_array_foreach(
-        json_object_get(x->record, "files"), i,
-        file) if (str_eq(json_view(json_object_get(file, "path")), path)) return true;
+    json_array_foreach(json_object_get(x->record, "files"), i, file)
+        if (str_eq(json_view(json_object_get(file, "path")), path))
+            return true;
     return false;
 }
 
-/* Not kept, or not yet. */
-static void on_execution(void *arg, const struct execution *x, const struct err *failed)
+/* The file is not kept, or not yet. */
+static void on_execution(void *arg, const struct tool_execution *x, const struct err *failed)
 {
     struct request *r = arg;
     struct str path = request_path(r, "path");
@@ -182,15 +171,14 @@ static void on_kept_open(void *arg, int *fd, const struct item_row *item, const 
     struct request *r = arg;
     json_t *body = item ? json_loads(item->body, 0, NULL) : NULL;
     const char *mime = json_string_value(json_object_get(body, "mime"));
-    struct who w;
+    struct end_user user;
 
     (void)failed;
-    if (!who_read(r, &w))
+    if (!end_user_read(r, &user))
         ;
     else if (!item)
-        execution_find(request_ctx(r), request_service(r), request_caller(r), &w,
-                       request_path(r, "execution"), on_execution, r);
-    else if (!who_owns(&w, item->owner))
+        tool_execution_find(&user, request_path(r, "execution"), on_execution, r);
+    else if (!end_user_owns(&user, item->owner))
         detail(r, 404, "Asset not found");
     else
         answer(r, fd, item->size, mime ? mime : "application/octet-stream", item->hash);

@@ -1,4 +1,4 @@
-/* The tools that can be executed, as clients find them. */
+/* The tools of this door, as clients list them. */
 #include "doors/ubik/ubik_int.h"
 
 #include <stdlib.h>
@@ -39,7 +39,7 @@ static const struct field skill_fields[] = {
     {"skill_id", FIELD_TEXT, REQUIRED, 1, NAME_BYTES, NULL, "The skill's name.",
      "\"code-interpreter\""},
     {"file_path", FIELD_TEXT, REQUIRED, 1, NAME_BYTES, NULL,
-     "A file of it: a .py is run, anything else is read.", "\"scripts/profile_table.py\""},
+     "A file of the skill: a .py is run, any other file is read.", "\"scripts/profile_table.py\""},
     {"args", FIELD_LIST, OPTIONAL, 0, 64, "string", "Arguments of a script.", NULL},
     {"document_ids", FIELD_LIST, OPTIONAL, 0, DOCUMENTS_MAX, "string",
      "UUIDs of documents that a script needs; they are in /home/uploaded_files.", NULL},

@@ -1,6 +1,6 @@
 /*
- * Documents: files that executions may be given. Each is an item that names a file of the
- * store; one that comes from a URL is pending until it is there.
+ * Documents: files for executions. A document is an item that names a file of the store;
+ * a document from a URL is pending until the URL is fetched.
  */
 #include "doors/ubik/ubik_int.h"
 
@@ -10,7 +10,7 @@
 
 /* --- as clients see them --- */
 
-/* Whoever was to fetch it is not there any more. */
+/* Whether the server was restarted during the fetch: nothing fetches the document any more. */
 static bool is_stuck(const struct ubik *u, const struct item_row *item, const json_t *body)
 {
     return str_is(json_view(json_object_get(body, "status")), "pending") &&
@@ -33,19 +33,18 @@ json_t *document_show(const struct ubik *u, const struct item_row *item)
 
     if (stuck) {
         json_object_set_new(shown, "status", json_string("failed"));
-        json_object_set_new(shown, "error_message",
-                            json_string("The server was restarted meanwhile: reprocess it."));
+        json_object_set_new(
+            shown, "error_message",
+            json_string("The server was restarted meanwhile: reprocess the document."));
     }
     json_decref(body);
     return shown;
 }
 
-/* --- for an order --- */
+/* --- for a submission --- */
 
-struct finding {
-    struct service *sv; /* borrowed */
-    struct caller caller;
-    struct who who;
+struct document_lookup {
+    struct end_user user;
     json_t *ids;   /* owned */
     json_t *files; /* owned */
     json_t *names; /* owned: object, those that are taken */
@@ -54,7 +53,7 @@ struct finding {
     void *arg;
 };
 
-static void finding_end(struct finding *f, const struct err *failed)
+static void lookup_end(struct document_lookup *f, const struct err *failed)
 {
     f->fn(f->arg, failed ? NULL : f->files, failed);
     json_decref(f->ids);
@@ -63,7 +62,7 @@ static void finding_end(struct finding *f, const struct err *failed)
     free(f);
 }
 
-static void add_file(struct finding *f, const json_t *body)
+static void add_file(struct document_lookup *f, const json_t *body)
 {
     const char *name = json_string_value(json_object_get(body, "name"));
     char other[NAME_BYTES + 16];
@@ -76,11 +75,11 @@ static void add_file(struct finding *f, const json_t *body)
                                               json_object_get(body, "file_id")));
 }
 
-static void find_next(struct finding *f);
+static void find_next(struct document_lookup *f);
 
 static void on_item(void *arg, const struct item_row *item, const struct err *failed)
 {
-    struct finding *f = arg;
+    struct document_lookup *f = arg;
     struct str id = json_view(json_array_get(f->ids, f->at));
     json_t *body = item ? json_loads(item->body, 0, NULL) : NULL;
     char shown[NAME_SHOWN];
@@ -88,7 +87,7 @@ static void on_item(void *arg, const struct item_row *item, const struct err *fa
 
     if (failed && failed->kind != ERR_MISSING)
         e = *failed;
-    else if (!item || !who_sees(&f->who, item->owner))
+    else if (!item || !end_user_sees(&f->user, item->owner))
         err_set(&e, ERR_MISSING, "there is no document %s", name_show(shown, id));
     else if (!json_is_string(json_object_get(body, "file_id")))
         err_set(&e, ERR_CONFLICT, "the document %s is not ready, or could not be fetched",
@@ -98,86 +97,54 @@ static void on_item(void *arg, const struct item_row *item, const struct err *fa
     json_decref(body);
     f->at++;
     if (e.kind)
-        finding_end(f, &e);
+        lookup_end(f, &e);
     else
         find_next(f);
 }
 
-static void find_next(struct finding *f)
+static void find_next(struct document_lookup *f)
 {
     if (f->at == json_array_size(f->ids))
-        finding_end(f, NULL);
+        lookup_end(f, NULL);
     else
-        service_item_get(f->sv, &f->caller, "document", json_view(json_array_get(f->ids, f->at)),
-                         on_item, f);
+        service_item_get(f->user.sv, &f->user.caller, "document",
+                         json_view(json_array_get(f->ids, f->at)), on_item, f);
 }
 
-void documents_find(struct service *sv, const struct caller *c, const struct who *w,
-                    const json_t *ids, documents_fn *fn, void *arg)
+void documents_find(const struct end_user *user, const json_t *ids, documents_fn *fn, void *arg)
 {
-    struct finding *f = mem_zalloc(sizeof(*f));
+    struct document_lookup *f = mem_zalloc(sizeof(*f));
 
-    *f = (struct finding){.sv = sv,
-                          .caller = *c,
-                          .who = *w,
-                          .ids = json_incref((json_t *)ids),
-                          .files = json_array(),
-                          .names = json_object(),
-                          .fn = fn,
-                          .arg = arg};
+    *f = (struct document_lookup){.user = *user,
+                                  .ids = json_incref((json_t *)ids),
+                                  .files = json_array(),
+                                  .names = json_object(),
+                                  .fn = fn,
+                                  .arg = arg};
     find_next(f);
-}
-
-/* --- the list --- */
-
-static void on_list(void *arg, const struct item_row *items, size_t count, uint64_t total,
-                    const struct err *failed)
-{
-    struct request *r = arg;
-    struct pages p;
-    json_t *list;
-
-    if (failed) {
-        detail_err(r, failed, NULL);
-        return;
-    }
-    if (!pages_read(r, &p))
-        return;
-    list = json_array();
-    for (size_t i = 0; i < count; i++)
-        json_array_append_new(list, document_show(request_ctx(r), &items[i]));
-    pages_answer(r, &p, list, total);
 }
 
 void handle_documents(struct request *r)
 {
-    struct who w;
-    struct pages p;
-
-    if (!who_read(r, &w) || !pages_read(r, &p))
-        return;
-    const struct item_filter f = {.kind = "document",
-                                  .view = *w.user ? ITEMS_OWN_AND_COMMON : ITEMS_ALL,
-                                  .owner = w.user,
-                                  .offset = (p.page - 1) * p.limit,
-                                  .limit = p.limit};
-    service_item_list(request_service(r), request_caller(r), &f, on_list, r);
+    items_answer(r, "document", ITEMS_OWN_AND_COMMON, document_show);
 }
 
-/* --- one of them --- */
+/* --- one document --- */
 
-struct one {
+struct document_request {
     struct request *r; /* borrowed */
-    json_t *shown;     /* owned */
-    int fd;            /* owned */
-    char *text;        /* owned: what it begins with */
+    struct end_user user;
+    json_t *shown; /* owned */
+    int fd;        /* owned */
+    char *text;    /* owned: what it begins with */
     size_t n;
-    void (*then)(struct one *o, const struct item_row *item, json_t *body);
+    bool own; /* an end user must own the document, not only see it */
+    void (*then)(struct document_request *o, const struct item_row *item, json_t *body);
 };
 
-static void one_free(void *arg)
+static void request_free(void *arg)
 {
-    struct one *o = arg;
+    struct document_request *o = arg;
 
     json_decref(o->shown);
     fd_closep(&o->fd);
@@ -187,18 +154,19 @@ static void one_free(void *arg)
 
 static void on_one(void *arg, const struct item_row *item, const struct err *failed)
 {
-    struct one *o = arg;
-    struct who w;
+    struct document_request *o = arg;
     json_t *body;
 
     if (failed) {
         detail_err(o->r, failed, "Document not found");
         return;
     }
-    if (!who_read(o->r, &w))
-        return;
-    if (!who_sees(&w, item->owner)) {
+    if (!end_user_sees(&o->user, item->owner)) {
         detail(o->r, 404, "Document not found");
+        return;
+    }
+    if (o->own && !end_user_owns(&o->user, item->owner)) {
+        detail(o->r, 403, "This document is the account's, not this end user's");
         return;
     }
     body = json_loads(item->body, 0, NULL);
@@ -206,22 +174,24 @@ static void on_one(void *arg, const struct item_row *item, const struct err *fai
     json_decref(body);
 }
 
-static void find(struct request *r,
-                 void (*then)(struct one *o, const struct item_row *item, json_t *body))
+static void find(struct request *r, bool own,
+                 void (*then)(struct document_request *o, const struct item_row *item,
+                              json_t *body))
 {
-    struct one *o = mem_zalloc(sizeof(*o));
+    struct document_request *o = mem_zalloc(sizeof(*o));
 
-    *o = (struct one){.r = r, .fd = -1, .then = then};
-    request_keep(r, one_free, o);
-    service_item_get(request_service(r), request_caller(r), "document", request_path(r, "document"),
-                     on_one, o);
+    *o = (struct document_request){.r = r, .fd = -1, .own = own, .then = then};
+    request_keep(r, request_free, o);
+    if (end_user_read(r, &o->user))
+        service_item_get(o->user.sv, &o->user.caller, "document", request_path(r, "document"),
+                         on_one, o);
 }
 
-/* --- its text --- */
+/* --- the text --- */
 
 static void read_text(void *arg)
 {
-    struct one *o = arg;
+    struct document_request *o = arg;
     ssize_t n;
 
     o->text = mem_zalloc(TEXT_BYTES);
@@ -231,13 +201,13 @@ static void read_text(void *arg)
 
 static void on_text(void *arg)
 {
-    struct one *o = arg;
+    struct document_request *o = arg;
     struct str text = {o->text, o->n};
     bool whole = o->n < TEXT_BYTES;
 
     if (!whole)
         text.n -= utf8_torn(text);
-    /* What has a NUL, or is no UTF-8, is no text, whatever it is called. */
+    /* A file with a NUL, or not in UTF-8, is no text, whatever its MIME type. */
     if (str_utf8_len(text) == text.n && !(text.n && memchr(text.p, '\0', text.n)))
         json_object_set_new(o->shown, "markdown_content", record_text(text));
     json_object_set_new(o->shown, "markdown_truncated", json_boolean(!whole));
@@ -246,7 +216,7 @@ static void on_text(void *arg)
 
 static void on_file(void *arg, int *fd, const struct file_row *file, const struct err *failed)
 {
-    struct one *o = arg;
+    struct document_request *o = arg;
 
     (void)file;
     if (failed) {
@@ -269,7 +239,7 @@ static bool is_texty(struct str mime)
     return false;
 }
 
-static void show(struct one *o, const struct item_row *item, json_t *body)
+static void show(struct document_request *o, const struct item_row *item, json_t *body)
 {
     struct str file = json_view(json_object_get(body, "file_id"));
 
@@ -283,10 +253,10 @@ static void show(struct one *o, const struct item_row *item, json_t *body)
 
 void handle_document(struct request *r)
 {
-    find(r, show);
+    find(r, false, show);
 }
 
-/* --- away with it --- */
+/* --- deletion --- */
 
 static void on_file_gone(void *arg, const struct err *failed)
 {
@@ -300,7 +270,7 @@ static void on_file_gone(void *arg, const struct err *failed)
 
 static void on_item_gone(void *arg, const struct err *failed)
 {
-    struct one *o = arg;
+    struct document_request *o = arg;
     struct str file = json_view(json_object_get(o->shown, "file_id"));
 
     if (failed)
@@ -311,17 +281,8 @@ static void on_item_gone(void *arg, const struct err *failed)
         answer_empty(o->r, 204);
 }
 
-/* What is nobody's is the account's to delete. */
-static void drop(struct one *o, const struct item_row *item, json_t *body)
+static void drop(struct document_request *o, const struct item_row *item, json_t *body)
 {
-    struct who w;
-
-    if (!who_read(o->r, &w))
-        return;
-    if (!who_owns(&w, item->owner)) {
-        detail(o->r, 403, "This document is the account's, not this end user's");
-        return;
-    }
     o->shown = json_incref(body);
     service_item_delete(request_service(o->r), request_caller(o->r), "document", str_of(item->id),
                         on_item_gone, o);
@@ -329,25 +290,17 @@ static void drop(struct one *o, const struct item_row *item, json_t *body)
 
 void handle_document_delete(struct request *r)
 {
-    find(r, drop);
+    find(r, true, drop);
 }
 
-/* --- once more --- */
+/* --- fetching again --- */
 
-static void again(struct one *o, const struct item_row *item, json_t *body)
+static void again(struct document_request *o, const struct item_row *item, json_t *body)
 {
-    struct who w;
-
-    if (!who_read(o->r, &w))
-        return;
-    if (!who_owns(&w, item->owner)) {
-        detail(o->r, 403, "This document is the account's, not this end user's");
-        return;
-    }
     o->shown = document_show(request_ctx(o->r), item);
     if (json_is_string(json_object_get(body, "url")) &&
         !str_is(json_view(json_object_get(o->shown, "status")), "pending")) {
-        document_fetch(request_ctx(o->r), request_service(o->r), request_caller(o->r), item);
+        document_fetch(&o->user, item);
         json_object_set_new(o->shown, "status", json_string("pending"));
     }
     answer_json(o->r, 200, json_incref(o->shown));
@@ -355,5 +308,5 @@ static void again(struct one *o, const struct item_row *item, json_t *body)
 
 void handle_document_reprocess(struct request *r)
 {
-    find(r, again);
+    find(r, true, again);
 }

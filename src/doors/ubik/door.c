@@ -1,8 +1,8 @@
-/* The routes below /ubik/api/v1. Bodies are read by their handlers, as this door answers 422 where
- * others answer 400. */
+/* The routes below /ubik/api/v1. Handlers check their bodies themselves, because this door answers
+ * 422 where other doors answer 400. */
 #include "doors/ubik/ubik_int.h"
 
-/* keyed: a key may be in the query, for what a browser asks for by itself. */
+/* keyed: a key may be in the query, because a browser requests this without headers. */
 #define ROW(m, p, h, body, keyed, s)                                                               \
     {                                                                                              \
         .method = HTTP_##m, .path = UBIK_ROOT p, .id = "ubik_" #h,                                 \
@@ -46,25 +46,20 @@ static const struct route routes[] = {
     NUDGE("/sandboxes/{sandbox}/extend", handle_sandbox_extend),
     DELETE("/sandboxes/{sandbox}", handle_sandbox_delete),
 
-    POST("/agent-sessions", handle_talk_post, 201),
-    GET("/agent-sessions", handle_talks),
-    GET("/agent-sessions/{session}", handle_talk),
-    DELETE("/agent-sessions/{session}", handle_talk_delete),
-    POST("/agent-sessions/{session}/messages", handle_talk_say, 202),
-    GET("/agent-sessions/{session}/messages", handle_talk_messages),
-    STREAM("/agent-sessions/{session}/stream", handle_talk_stream),
-    NUDGE("/agent-sessions/{session}/stop", handle_talk_stop),
-    FORM("/agent-sessions/{session}/upload", handle_talk_upload, 200),
+    POST("/agent-sessions", handle_agent_session_post, 201),
+    GET("/agent-sessions", handle_agent_sessions),
+    GET("/agent-sessions/{session}", handle_agent_session),
+    DELETE("/agent-sessions/{session}", handle_agent_session_delete),
+    POST("/agent-sessions/{session}/messages", handle_agent_session_say, 202),
+    GET("/agent-sessions/{session}/messages", handle_agent_session_messages),
+    STREAM("/agent-sessions/{session}/stream", handle_agent_session_stream),
+    NUDGE("/agent-sessions/{session}/stop", handle_agent_session_stop),
+    FORM("/agent-sessions/{session}/upload", handle_agent_session_upload, 200),
 };
 // clang-format on
 
-void ubik_door_init(struct door *ret, struct ubik *u)
-{
-    *ret = (struct door){.name = "ubik",
-                         .routes = routes,
-                         .route_count = COUNT(routes),
-                         .ctx = u,
-                         .error = ubik_error,
-                         .identify = ubik_identify,
-                         .identify_arg = u};
-}
+const struct door ubik_door = {.name = "ubik",
+                               .routes = routes,
+                               .route_count = COUNT(routes),
+                               .error = ubik_error,
+                               .identify = ubik_identify};

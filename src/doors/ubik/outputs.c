@@ -1,7 +1,7 @@
 /*
- * What came of an execution, from the agent's record: the seven members that Ubik has,
- * and answer, status and usage beside them. A session goes by its sandbox_id here, so in
- * the log, too.
+ * The outputs of an execution, made of the agent's record: the seven members that Ubik
+ * documents, and answer, status and usage. Clients know a session by its sandbox_id, so
+ * the log names that, too.
  */
 #include "doors/ubik/ubik_int.h"
 
@@ -11,28 +11,22 @@
 
 /* --- files --- */
 
-static json_t *link_to(const struct execution *x, struct str path, const char *tool,
+static json_t *link_to(const struct tool_execution *x, struct str path, const char *tool,
                        const char *base)
 {
     char uri[URI_MAX];
-    struct buf url;
-    struct err e;
-    json_t *v;
+    AUTO_FREE char *coded = mem_zalloc(3 * path.n + 1);
 
     if (!base) {
         const char *named =
             uri_of_file(uri, json_view(json_object_get(x->record, "sandbox_id")), path);
         return named ? json_string(named) : json_null();
     }
-    buf_init(&url, 16 * KiB);
-    (void)!buf_printf(&url, &e, "%s/assets/tools/%s/%s/", base, tool, x->id);
-    url_put(&url, path);
-    v = record_text(buf_str(&url));
-    buf_done(&url);
-    return v;
+    url_encode(coded, path);
+    return json_sprintf("%s/assets/tools/%s/%s/%s", base, tool, x->id, coded);
 }
 
-static json_t *reference(const struct execution *x, const json_t *file, const char *base,
+static json_t *reference(const struct tool_execution *x, const json_t *file, const char *base,
                          bool image)
 {
     struct str path = json_view(json_object_get(file, "path"));
@@ -46,21 +40,21 @@ static json_t *reference(const struct execution *x, const json_t *file, const ch
                      json_object_get(file, "size"));
 }
 
-static json_t *files_of(const struct execution *x, const char *base, bool images)
+static json_t *files_of(const struct tool_execution *x, const char *base, bool images)
 {
     json_t *list = json_array();
     const json_t *file;
     size_t i;
 
-    json_array_foreach(json_object_get(x->record, "files"), i,
-                       file) if (json_is_true(json_object_get(file, "image")) == images)
-        json_array_append_new(list, reference(x, file, base, images));
+    json_array_foreach(json_object_get(x->record, "files"), i, file)
+        if (json_is_true(json_object_get(file, "image")) == images)
+            json_array_append_new(list, reference(x, file, base, images));
     return list;
 }
 
 /* --- the log --- */
 
-static json_t *logs_of(const struct execution *x)
+static json_t *logs_of(const struct tool_execution *x)
 {
     struct str logs = json_view(json_object_get(x->record, "logs"));
     struct str session = json_view(json_object_get(x->record, "sandbox_id"));
@@ -68,20 +62,15 @@ static json_t *logs_of(const struct execution *x)
     const char *end = logs.n ? memchr(logs.p, '\n', logs.n) : NULL;
     struct str line = {logs.p, end ? (size_t)(end - logs.p) : logs.n};
     const char *at = session.n ? memmem(line.p, line.n, session.p, session.n) : NULL;
-    struct buf b;
-    struct err e;
-    json_t *v;
+    AUTO(buf_done) struct buf b = BUF(LOGS_BYTES);
 
     if (!at)
         return record_text(logs);
-    buf_init(&b, LOGS_BYTES);
-    (void)!buf_put(&b, (struct str){logs.p, (size_t)(at - logs.p)}, &e);
-    (void)!buf_put(&b, sandbox, &e);
+    buf_put(&b, (struct str){logs.p, (size_t)(at - logs.p)});
+    buf_put(&b, sandbox);
     at += session.n;
-    (void)!buf_put(&b, (struct str){at, logs.n - (size_t)(at - logs.p)}, &e);
-    v = record_text(buf_str(&b));
-    buf_done(&b);
-    return v;
+    buf_put(&b, (struct str){at, logs.n - (size_t)(at - logs.p)});
+    return record_text(buf_str(&b));
 }
 
 /* --- the outputs --- */
@@ -94,7 +83,7 @@ static json_t *or_else(json_t *v, json_t *otherwise)
     return json_incref(v);
 }
 
-static json_t *error_of(const struct execution *x)
+static json_t *error_of(const struct tool_execution *x)
 {
     json_t *error = json_object_get(x->body, "error");
 
@@ -104,13 +93,14 @@ static json_t *error_of(const struct execution *x)
         return json_incref(error);
     if (json_is_true(json_object_get(x->body, "agent")) && !x->record)
         return json_pack("{s:s, s:s}", "code", "RecordGone", "message",
-                         "What came of it is not kept any more.");
+                         "The record of this execution is not kept any more.");
     if (str_is(json_view(json_object_get(x->record, "status")), "cancelled"))
-        return json_pack("{s:s, s:s}", "code", "Cancelled", "message", "It was stopped.");
+        return json_pack("{s:s, s:s}", "code", "Cancelled", "message",
+                         "The execution was stopped.");
     return NULL;
 }
 
-static json_t *skill_outputs(const struct execution *x, const char *base)
+static json_t *skill_outputs(const struct tool_execution *x, const char *base)
 {
     bool good = str_is(json_view(json_object_get(x->printed, "status")), "ok");
     json_t *sandbox = json_object_get(x->body, "sandbox");
@@ -123,7 +113,7 @@ static json_t *skill_outputs(const struct execution *x, const char *base)
                      "sandbox_id", sandbox, "execution_id", x->id);
 }
 
-json_t *outputs_of(const struct execution *x, const char *base)
+json_t *outputs_of(const struct tool_execution *x, const char *base)
 {
     const char *tool = json_string_value(json_object_get(x->body, "tool"));
     struct str sandbox = json_view(json_object_get(x->body, "sandbox"));
@@ -159,15 +149,15 @@ static json_t *error_text(const json_t *error)
                  : json_null();
 }
 
-static json_t *time_of(const struct execution *x, const char *key)
+static json_t *time_of(const struct tool_execution *x, const char *key)
 {
     return time_json(json_integer_value(json_object_get(x->record, key)));
 }
 
-json_t *execution_show(const struct execution *x, const char *base)
+json_t *tool_execution_show(const struct tool_execution *x, const char *base)
 {
     const char *tool = json_string_value(json_object_get(x->body, "tool"));
-    bool over = execution_is_over(x), direct = !x->record;
+    bool over = tool_execution_is_over(x), direct = !x->record;
     json_t *error = over ? error_of(x) : NULL, *v;
     char id[UUID_MAX], user[UUID_MAX];
 
@@ -175,7 +165,7 @@ json_t *execution_show(const struct execution *x, const char *base)
     uuid_of(user, "user", x->owner);
     v = json_pack("{s:s, s:s, s:s, s:s, s:s?, s:s, s:O, s:o, s:o, s:O?, s:o, s:o, s:o}", "id",
                   x->id, "tool_id", id, "tool_name", tool, "user_id", user, "external_user_id",
-                  *x->owner ? x->owner : NULL, "status", execution_status(x), "inputs",
+                  *x->owner ? x->owner : NULL, "status", tool_execution_status(x), "inputs",
                   json_object_get(x->body, "inputs"), "outputs",
                   over || x->record ? outputs_of(x, base) : json_null(), "error", error_text(error),
                   "error_code", json_object_get(error, "code"), "created_at",

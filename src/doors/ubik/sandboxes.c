@@ -1,8 +1,8 @@
 /*
- * Sandboxes: sessions under another name. A sandbox_id is part of its session's name, so
- * that it is found by the tenant and by nothing else; whose it is stands in the session's
- * metadata. It lives as long as the session: without use its variables go with the pool's
- * idle time, its files when the retention is over.
+ * Sandboxes: sessions, as Ubik calls them. The name of the session contains the sandbox_id,
+ * so only its tenant finds a sandbox; the metadata of the session name the end user.
+ * Unused, a sandbox loses its variables after the pool's idle time and its files after the
+ * retention.
  */
 #include "doors/ubik/ubik_int.h"
 
@@ -17,7 +17,7 @@ static bool name_is(const char *name)
            sandbox_id_is(str_of(name + sizeof(PREFIX) - 1));
 }
 
-/* Owned, "" where it is nobody's. */
+/* The end user, or ""; owned. */
 static char *owner_of(const struct session_row *row)
 {
     json_t *metadata = row->metadata ? json_loads(row->metadata, 0, NULL) : NULL;
@@ -38,17 +38,17 @@ static struct str pool_of(const struct ubik *u, struct service *sv)
     return str_of(first.pool->name);
 }
 
-/* --- for others --- */
+/* --- find or make one --- */
 
-struct looking {
+struct sandbox_lookup {
     char sandbox[SANDBOX_CHARS + 1];
-    struct who who;
+    struct end_user user;
     struct err failed;
     sandbox_fn *fn;
     void *arg;
 };
 
-static void tell(struct looking *l, const char *session, const struct err *failed)
+static void tell(struct sandbox_lookup *l, const char *session, const struct err *failed)
 {
     l->fn(l->arg, l->sandbox, session, failed);
     free(l);
@@ -59,33 +59,32 @@ static void on_made(void *arg, const struct session_info *info, const struct err
     tell(arg, failed ? NULL : info->row->id, failed);
 }
 
-void sandbox_make(struct ubik *u, struct service *sv, const struct caller *c, struct str user,
-                  sandbox_fn *fn, void *arg)
+void sandbox_make(const struct end_user *user, sandbox_fn *fn, void *arg)
 {
-    struct looking *l = mem_zalloc(sizeof(*l));
-    json_t *metadata = json_pack("{s:s%}", "agent_owner", user.n ? user.p : "", user.n);
+    struct sandbox_lookup *l = mem_zalloc(sizeof(*l));
+    json_t *metadata = json_pack("{s:s}", "agent_owner", user->id);
+    const struct ubik_config *config = &user->u->config;
     char name[64];
 
-    l->fn = fn;
-    l->arg = arg;
+    *l = (struct sandbox_lookup){.fn = fn, .arg = arg};
     sandbox_id_make(l->sandbox);
     snprintf(name, sizeof(name), PREFIX "%s", l->sandbox);
-    const struct session_spec spec = {.pool = str_of(u->config.pool),
+    const struct session_spec spec = {.pool = str_of(config->pool),
                                       .name = str_of(name),
                                       .metadata = metadata,
-                                      .env = u->config.env,
-                                      .env_count = u->config.env_count};
-    service_session_create(sv, c, &spec, on_made, l);
+                                      .env = config->env,
+                                      .env_count = config->env_count};
+    service_session_create(user->sv, &user->caller, &spec, on_made, l);
     json_decref(metadata);
 }
 
 static void on_found(void *arg, const struct session_info *info, const struct err *failed)
 {
-    struct looking *l = arg;
+    struct sandbox_lookup *l = arg;
     AUTO_FREE char *owner = failed ? NULL : owner_of(info->row);
     struct err e;
 
-    if (!failed && who_owns(&l->who, owner)) {
+    if (!failed && end_user_owns(&l->user, owner)) {
         tell(l, info->row->id, NULL);
         return;
     }
@@ -98,28 +97,26 @@ static void on_found(void *arg, const struct session_info *info, const struct er
 
 static void on_none(void *arg)
 {
-    struct looking *l = arg;
+    struct sandbox_lookup *l = arg;
 
     tell(l, NULL, &l->failed);
 }
 
-void sandbox_find(struct ubik *u, struct service *sv, const struct caller *c, struct str user,
-                  struct str id, sandbox_fn *fn, void *arg)
+void sandbox_find(const struct end_user *user, struct str id, sandbox_fn *fn, void *arg)
 {
-    struct looking *l = mem_zalloc(sizeof(*l));
+    struct sandbox_lookup *l = mem_zalloc(sizeof(*l));
     char name[64];
 
-    l->fn = fn;
-    l->arg = arg;
-    if (!sandbox_id_is(id) || !str_to_cstr(id, l->sandbox, sizeof(l->sandbox)) ||
-        !str_to_cstr(user, l->who.user, sizeof(l->who.user))) {
+    *l = (struct sandbox_lookup){.user = *user, .fn = fn, .arg = arg};
+    if (!sandbox_id_is(id) || !str_to_cstr(id, l->sandbox, sizeof(l->sandbox))) {
         err_set(&l->failed, ERR_MISSING, "there is no such sandbox: an id has %d characters",
                 SANDBOX_CHARS);
-        loop_later(u->config.loop, on_none, l);
+        loop_later(user->u->config.loop, on_none, l);
         return;
     }
     snprintf(name, sizeof(name), PREFIX "%s", l->sandbox);
-    service_session_named(sv, c, pool_of(u, sv), str_of(name), on_found, l);
+    service_session_named(user->sv, &user->caller, pool_of(user->u, user->sv), str_of(name),
+                          on_found, l);
 }
 
 /* --- over HTTP --- */
@@ -137,31 +134,30 @@ static json_t *show(const struct session_info *info)
                      (json_int_t)info->row->executions);
 }
 
-/* Sessions of other doors are between them, so pages are made by walking. */
-struct listing {
+/* The owner is part of the metadata, so a page is found by reading all sandboxes. */
+struct sandbox_list {
     struct request *r; /* borrowed */
-    struct who who;
+    struct end_user user;
     struct pages pages;
     json_t *items; /* owned */
-    uint64_t seen;
-    char after[ID_MAX];
-    int64_t after_ms;
+    uint64_t seen; /* of this end user */
+    size_t read;   /* of all */
 };
 
-static void listing_free(void *arg)
+static void list_free(void *arg)
 {
-    struct listing *l = arg;
+    struct sandbox_list *l = arg;
 
     json_decref(l->items);
     free(l);
 }
 
-static void list_on(struct listing *l);
+static void list_on(struct sandbox_list *l);
 
 static void on_sessions(void *arg, const struct session_info *infos, size_t count, bool more,
                         const struct err *failed)
 {
-    struct listing *l = arg;
+    struct sandbox_list *l = arg;
 
     if (failed) {
         detail_err(l->r, failed, NULL);
@@ -169,49 +165,65 @@ static void on_sessions(void *arg, const struct session_info *infos, size_t coun
     }
     for (size_t i = 0; i < count; i++) {
         AUTO_FREE char *owner = owner_of(infos[i].row);
-        if (!name_is(infos[i].row->name) || !who_owns(&l->who, owner))
+        if (!name_is(infos[i].row->name) || !end_user_owns(&l->user, owner))
             continue;
         if (l->seen++ / l->pages.limit == l->pages.page - 1)
             json_array_append_new(l->items, show(&infos[i]));
     }
-    if (more && count > 0) {
-        snprintf(l->after, sizeof(l->after), "%s", infos[count - 1].row->id);
-        l->after_ms = infos[count - 1].row->created_ms;
+    l->read += count;
+    if (more)
         list_on(l);
-        return;
-    }
-    pages_answer(l->r, &l->pages, json_incref(l->items), l->seen);
+    else
+        pages_answer(l->r, &l->pages, json_incref(l->items), l->seen);
 }
 
-static void list_on(struct listing *l)
+static void list_on(struct sandbox_list *l)
 {
-    const struct page page = {
-        .after = *l->after ? l->after : NULL, .limit = 1000, .after_ms = l->after_ms};
+    const struct page page = {.name_prefix = PREFIX, .skip = l->read, .limit = 1000};
 
-    service_session_list(request_service(l->r), request_caller(l->r), page, on_sessions, l);
+    service_session_list(l->user.sv, &l->user.caller, page, on_sessions, l);
 }
 
 void handle_sandboxes(struct request *r)
 {
-    struct listing *l = mem_zalloc(sizeof(*l));
+    struct sandbox_list *l = mem_zalloc(sizeof(*l));
 
-    request_keep(r, listing_free, l);
+    request_keep(r, list_free, l);
     l->r = r;
-    if (!who_read(r, &l->who) || !pages_read(r, &l->pages))
+    if (!end_user_read(r, &l->user) || !pages_read(r, &l->pages))
         return;
     l->items = json_array();
     list_on(l);
 }
 
-/* --- one of them --- */
+/* --- one sandbox --- */
 
-static void find(struct request *r, sandbox_fn *fn)
+struct sandbox_request {
+    struct request *r; /* borrowed */
+    void (*then)(struct request *r, struct str session);
+};
+
+static void on_sandbox(void *arg, const char *sandbox, const char *session,
+                       const struct err *failed)
 {
-    struct who w;
+    struct sandbox_request *q = arg;
 
-    if (who_read(r, &w))
-        sandbox_find(request_ctx(r), request_service(r), request_caller(r), user_of(&w),
-                     request_path(r, "sandbox"), fn, r);
+    (void)sandbox;
+    if (failed)
+        detail_err(q->r, failed, "Sandbox not found");
+    else
+        q->then(q->r, str_of(session));
+}
+
+static void find(struct request *r, void (*then)(struct request *r, struct str session))
+{
+    struct sandbox_request *q = mem_zalloc(sizeof(*q));
+    struct end_user user;
+
+    *q = (struct sandbox_request){r, then};
+    request_keep(r, free, q);
+    if (end_user_read(r, &user))
+        sandbox_find(&user, request_path(r, "sandbox"), on_sandbox, q);
 }
 
 static void on_shown(void *arg, const struct session_info *info, const struct err *failed)
@@ -222,36 +234,24 @@ static void on_shown(void *arg, const struct session_info *info, const struct er
         answer_json(arg, 200, show(info));
 }
 
-static void on_look(void *arg, const char *sandbox, const char *session, const struct err *failed)
+static void look(struct request *r, struct str session)
 {
-    (void)sandbox;
-    if (failed)
-        detail_err(arg, failed, "Sandbox not found");
-    else
-        service_session_get(request_service(arg), request_caller(arg), str_of(session), on_shown,
-                            arg);
+    service_session_get(request_service(r), request_caller(r), session, on_shown, r);
 }
 
 void handle_sandbox(struct request *r)
 {
-    find(r, on_look);
+    find(r, look);
 }
 
-static void on_extend(void *arg, const char *sandbox, const char *session, const struct err *failed)
+static void extend(struct request *r, struct str session)
 {
-    struct request *r = arg;
-
-    (void)sandbox;
-    if (failed)
-        detail_err(r, failed, "Sandbox not found");
-    else
-        service_session_extend(request_service(r), request_caller(r), str_of(session), 0, on_shown,
-                               r);
+    service_session_extend(request_service(r), request_caller(r), session, 0, on_shown, r);
 }
 
 void handle_sandbox_extend(struct request *r)
 {
-    find(r, on_extend);
+    find(r, extend);
 }
 
 static void on_deleted(void *arg, const struct err *failed)
@@ -262,19 +262,12 @@ static void on_deleted(void *arg, const struct err *failed)
         answer_empty(arg, 204);
 }
 
-static void on_delete(void *arg, const char *sandbox, const char *session, const struct err *failed)
+static void drop(struct request *r, struct str session)
 {
-    struct request *r = arg;
-
-    (void)sandbox;
-    if (failed)
-        detail_err(r, failed, "Sandbox not found");
-    else
-        service_session_delete(request_service(r), request_caller(r), str_of(session), on_deleted,
-                               r);
+    service_session_delete(request_service(r), request_caller(r), session, on_deleted, r);
 }
 
 void handle_sandbox_delete(struct request *r)
 {
-    find(r, on_delete);
+    find(r, drop);
 }

@@ -1,68 +1,21 @@
-/* Ids, links, pages, and the shape of what is wrong: {"detail": "..."}, or for a body that does
- * not fit 422 with {"detail": [{"loc", "msg", "type"}]}. */
+/* Ids, links, errors, pages, items. An error is {"detail": "..."}; of an invalid body it is 422
+ * with
+ * {"detail": [{"loc", "msg", "type"}]}. */
 #include "doors/ubik/ubik_int.h"
 
 #include <gnutls/crypto.h>
 #include <gnutls/gnutls.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
-
-int64_t clock_ms(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 /* --- ids --- */
-
-static void uuid_print(char ret[UUID_MAX], uint8_t b[16], unsigned version)
-{
-    static const uint8_t dashes[] = {8, 13, 18, 23};
-    char *p = ret;
-
-    b[6] = (uint8_t)((b[6] & 0x0f) | version << 4);
-    b[8] = (uint8_t)((b[8] & 0x3f) | 0x80);
-    for (size_t i = 0; i < 16; i++) {
-        for (size_t d = 0; d < COUNT(dashes); d++)
-            if (p - ret == dashes[d])
-                *p++ = '-';
-        p += snprintf(p, 3, "%02x", b[i]);
-    }
-}
-
-void uuid_make(char ret[UUID_MAX])
-{
-    uint8_t b[16];
-    int rc = gnutls_rnd(GNUTLS_RND_RANDOM, b, sizeof(b));
-
-    assert(rc == 0);
-    uuid_print(ret, b, 4);
-}
 
 void uuid_of(char ret[UUID_MAX], const char *kind, const char *name)
 {
     char text[300];
-    uint8_t hash[32];
-    int n = snprintf(text, sizeof(text), "retort:ubik:%s:%s", kind, name);
 
-    n = gnutls_hash_fast(GNUTLS_DIG_SHA256, text, (size_t)n < sizeof(text) ? (size_t)n : 299, hash);
-    assert(n == 0);
-    uuid_print(ret, hash, 8);
-}
-
-bool uuid_is(struct str s)
-{
-    if (s.n != UUID_MAX - 1)
-        return false;
-    for (size_t i = 0; i < s.n; i++) {
-        bool dash = i == 8 || i == 13 || i == 18 || i == 23;
-        if (dash ? s.p[i] != '-' : !strchr("0123456789abcdefABCDEF", s.p[i]) || !s.p[i])
-            return false;
-    }
-    return true;
+    snprintf(text, sizeof(text), "retort:ubik:%s:%s", kind, name);
+    uuid_from(ret, str_of(text));
 }
 
 void sandbox_id_make(char ret[SANDBOX_CHARS + 1])
@@ -75,7 +28,7 @@ void sandbox_id_make(char ret[SANDBOX_CHARS + 1])
         int rc = gnutls_rnd(GNUTLS_RND_RANDOM, b, sizeof(b));
         assert(rc == 0);
         for (size_t i = 0; i < sizeof(b) && n < SANDBOX_CHARS; i++)
-            if (b[i] < 252) /* 7 times 36, so that each is as likely as the others */
+            if (b[i] < 252) /* 7 times 36: all digits are equally likely */
                 ret[n++] = digits[b[i] % 36];
     }
     ret[n] = '\0';
@@ -93,58 +46,19 @@ bool sandbox_id_is(struct str s)
 
 char *base_url(const struct ubik *u, struct request *r)
 {
-    struct str host = r ? request_header(r, "host") : (struct str){0};
     const char *known = u->config.public_url;
     char *text = NULL;
-    int n;
+    size_t n;
 
-    if (!known && !r)
-        known = u->config.address;
-    if (known && *known)
-        n = asprintf(&text, "%.*s" UBIK_ROOT,
-                     (int)(strlen(known) - (known[strlen(known) - 1] == '/')), known);
-    else if (r)
-        n = asprintf(&text, "%s://%.*s" UBIK_ROOT, request_scheme(r), (int)host.n, host.p);
-    else
-        return NULL;
-    assert(n > 0);
+    if (!known || !*known)
+        known = r ? request_base_url(r) : u->config.address;
+    n = known ? strlen(known) : 0;
+    if (n > 0 && asprintf(&text, "%.*s" UBIK_ROOT, (int)(n - (known[n - 1] == '/')), known) < 0)
+        abort();
     return text;
 }
 
-struct str last_segment(struct str name)
-{
-    size_t at = name.n;
-
-    while (at > 0 && name.p[at - 1] != '/' && name.p[at - 1] != '\\')
-        at--;
-    return (struct str){name.p + at, name.n - at};
-}
-
-void url_put(struct buf *b, struct str path)
-{
-    struct err e;
-
-    for (size_t i = 0; i < path.n; i++) {
-        unsigned char c = (unsigned char)path.p[i];
-        bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                     (c && strchr("-._~/", c));
-        if ((plain ? buf_put(b, (struct str){path.p + i, 1}, &e) : buf_printf(b, &e, "%%%02X", c)) <
-            0)
-            return;
-    }
-}
-
-json_t *time_json(int64_t ms)
-{
-    char text[TIME_TEXT];
-
-    if (ms == 0)
-        return json_null();
-    time_print(ms, text);
-    return json_string(text);
-}
-
-/* --- what is wrong --- */
+/* --- errors --- */
 
 json_t *ubik_error(struct request *r, int status, const char *type, const char *param,
                    json_t *message)
@@ -219,7 +133,7 @@ static bool is_missing(const json_t *object, const char *param)
     return false;
 }
 
-/* Of all members those that the table knows. */
+/* The members that the table has. */
 static json_t *known_members(const struct field *fields, const json_t *v)
 {
     json_t *known = json_object(), *one;
@@ -298,4 +212,60 @@ void pages_answer(struct request *r, const struct pages *p, json_t *items, uint6
                 json_pack("{s:o, s:I, s:I, s:I, s:b}", "items", items, "total", (json_int_t)total,
                           "page", (json_int_t)p->page, "limit", (json_int_t)p->limit, "has_more",
                           p->page * p->limit < total));
+}
+
+/* --- items --- */
+
+void item_put(const struct end_user *user, const char *kind, struct item_row row, uint64_t max,
+              const json_t *body, done_fn *fn, void *arg)
+{
+    AUTO_FREE char *text = record_dump(body, false, NULL);
+
+    row.kind = (char *)(uintptr_t)kind;
+    row.body = text;
+    service_item_put_up_to(user->sv, &user->caller, &row, max, fn, arg);
+}
+
+int64_t item_expiry_ms(const struct ubik *u)
+{
+    return u->config.keep_ms ? time_now_ms() + (int64_t)u->config.keep_ms : 0;
+}
+
+struct item_list {
+    struct request *r; /* borrowed */
+    struct pages pages;
+    item_show_fn *show;
+};
+
+static void on_items(void *arg, const struct item_row *items, size_t count, uint64_t total,
+                     const struct err *failed)
+{
+    struct item_list *l = arg;
+    json_t *list;
+
+    if (failed) {
+        detail_err(l->r, failed, NULL);
+        return;
+    }
+    list = json_array();
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(list, l->show(request_ctx(l->r), &items[i]));
+    pages_answer(l->r, &l->pages, list, total);
+}
+
+void items_answer(struct request *r, const char *kind, enum item_view view, item_show_fn *show)
+{
+    struct item_list *l = mem_zalloc(sizeof(*l));
+    struct end_user user;
+
+    *l = (struct item_list){.r = r, .show = show};
+    request_keep(r, free, l);
+    if (!end_user_read(r, &user) || !pages_read(r, &l->pages))
+        return;
+    const struct item_filter f = {.kind = kind,
+                                  .view = *user.id ? view : ITEMS_ALL,
+                                  .owner = user.id,
+                                  .offset = (l->pages.page - 1) * l->pages.limit,
+                                  .limit = l->pages.limit};
+    service_item_list(request_service(r), request_caller(r), &f, on_items, l);
 }

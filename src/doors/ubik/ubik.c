@@ -1,4 +1,4 @@
-/* The room: what it is made with, and what its MCP face shows. */
+/* The room, its MCP tool set, and the backend of the tools over MCP. */
 #include "doors/ubik/ubik_int.h"
 
 #include <gnutls/crypto.h>
@@ -9,6 +9,54 @@
 
 static const struct tool *const tools[] = {&tool_code_execution, &tool_python_interpreter, NULL};
 
+/* --- the backend of the tools over MCP --- */
+
+static void start(void *ctx, const struct agent_request *q, agent_started_fn *fn, void *arg)
+{
+    const struct end_user account = {.u = ctx, .sv = q->service, .caller = *q->caller};
+
+    submission_start(&account, q, NULL, fn, arg);
+}
+
+struct outputs_lookup {
+    struct ubik *u; /* borrowed */
+    agent_outputs_fn *fn;
+    void *arg;
+};
+
+static void on_found(void *arg, const struct tool_execution *x, const struct err *failed)
+{
+    struct outputs_lookup *l = arg;
+    AUTO_FREE char *base = base_url(l->u, NULL);
+    json_t *outputs = failed ? NULL : outputs_of(x, base);
+
+    l->fn(l->arg, outputs, failed ? NULL : x->record, failed);
+    json_decref(outputs);
+    free(l);
+}
+
+static void find_outputs(void *ctx, struct service *sv, const struct caller *c, const char *id,
+                         agent_outputs_fn *fn, void *arg)
+{
+    const struct end_user account = {.u = ctx, .sv = sv, .caller = *c};
+    struct outputs_lookup *l = mem_zalloc(sizeof(*l));
+
+    *l = (struct outputs_lookup){ctx, fn, arg};
+    tool_execution_find(&account, str_of(id), on_found, l);
+}
+
+static struct agent *agent_of(void *ctx, struct err *e)
+{
+    return ubik_agent(ctx, e);
+}
+
+struct agent_backend *ubik_backend(struct ubik *u)
+{
+    return &u->backend;
+}
+
+/* --- the room --- */
+
 struct ubik *ubik_new(const struct ubik_config *config)
 {
     static const char label[] = "ubik token";
@@ -16,15 +64,15 @@ struct ubik *ubik_new(const struct ubik_config *config)
     int rc;
 
     u->config = *config;
-    u->started_ms = clock_ms();
-    u->talking = json_object();
+    u->started_ms = time_now_ms();
+    u->busy_sessions = json_object();
     if (!u->config.event_bytes)
         u->config.event_bytes = EVENT_BYTES;
-    /* A key of its own: what is signed for another purpose opens nothing here. */
+    /* A separate key: a signature made for another purpose is no token. */
     rc = gnutls_hmac_fast(GNUTLS_MAC_SHA256, config->secret, sizeof(config->secret), label,
                           sizeof(label), u->token_key);
     assert(rc == 0);
-    u->face = (struct face){
+    u->tool_set = (struct tool_set){
         .name = "retort-ubik",
         .title = "Ubik code execution",
         .instructions =
@@ -32,10 +80,12 @@ struct ubik *ubik_new(const struct ubik_config *config)
             "Python, runs it in a sealed sandbox and corrects itself. Pass the sandbox_id of its "
             "answer to go on with the same variables. python_interpreter runs code of yours.",
         .tools = tools,
-        .has = FACE_RESOURCES,
+        .offers = OFFERS_RESOURCES,
         .pool = config->pool,
-        .ctx = u,
+        .ctx = &u->backend,
     };
+    u->backend = (struct agent_backend){
+        .loop = config->loop, .ctx = u, .agent = agent_of, .start = start, .outputs = find_outputs};
     return u;
 }
 
@@ -44,25 +94,25 @@ struct agent *ubik_agent(struct ubik *u, struct err *e)
     return u->config.agent(u->config.arg, e);
 }
 
-void ubik_stop(struct ubik *u)
+void ubik_stop(void *room)
 {
-    if (!u)
-        return;
+    struct ubik *u = room;
+
     follows_stop(u);
-    missions_stop(u);
+    agent_calls_stop(&u->backend);
 }
 
-void ubik_free(struct ubik *u)
+void ubik_free(void *room)
 {
-    if (!u)
-        return;
-    missions_free(u);
+    struct ubik *u = room;
+
+    agent_calls_free(&u->backend);
     follows_free(u);
-    json_decref(u->talking);
+    json_decref(u->busy_sessions);
     free(u);
 }
 
-const struct face *ubik_face(struct ubik *u)
+const struct tool_set *ubik_tool_set(void *room)
 {
-    return &u->face;
+    return &((struct ubik *)room)->tool_set;
 }

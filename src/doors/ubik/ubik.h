@@ -1,14 +1,13 @@
 /*
- * ubik: Ubik's code execution. A request in plain words goes in, with documents; a plan,
- * a log of rounds, files and pictures come out, polled for or streamed.
+ * ubik: Ubik's code execution. A client sends a request in plain words, with documents,
+ * and polls or streams the plan, the log of rounds, the answer, files and pictures.
  *
  * Touches: requests through http, calls of the mcp room, the service, the agent. Never
  * touches: sockets, the store, rules, models.
  *
- * ubik_new(), then ubik_door_init() and http_add() for plain HTTP; ubik_face() is what an
- * mcp room of its own shows. who.c tells who asks, order.c has a tool do something,
- * outputs.c and stream.c tell what came of it; documents.c, sandboxes.c and talks.c are
- * what else can be asked for.
+ * ubik_door and these functions are a row of cli/doors.c. end_user.c tells who asks, submission.c
+ * starts a tool, outputs.c and stream.c show the results; documents.c, sandboxes.c and
+ * agent_sessions.c hold the rest.
  */
 #pragma once
 
@@ -16,32 +15,32 @@
 #include "doors/http/http.h"
 
 struct ubik;
-struct face;
-struct tool;
+struct tool_set;
+struct agent_backend;
 
 #define UBIK_SECRET_BYTES 32
 
 struct ubik_config {
     struct loop *loop; /* borrowed */
-    /* The agent, made when the first request needs it. NULL with *e when it cannot be made. */
+    /* Makes the agent when the first request needs it; NULL with *e when that fails. */
     struct agent *(*agent)(void *arg, struct err *e);
     void *arg;
     const char *pool;          /* NULL: the first; borrowed, as are the rest */
-    const struct env_var *env; /* of its sandboxes */
+    const struct env_var *env; /* of the sandboxes */
     size_t env_count;
-    uint64_t run_ms;                   /* of one run at most; 0: the agent's */
+    uint64_t run_ms;                   /* of one run of code at most; 0: the limit of the agent */
     bool no_replan;                    /* as in struct agent_spec */
-    const char *public_url;            /* how clients reach us; NULL: as this one did, ... */
-    const char *address;               /* ... or, where that cannot be told, so; or NULL */
-    uint64_t event_bytes;              /* of one event of a stream: a longer one comes in pieces */
-    uint64_t keep_ms;                  /* executions, and what they made; 0: for ever */
+    const char *public_url;            /* base of links; NULL: the Host of the request, ... */
+    const char *address;               /* ... or over MCP this address; or NULL */
+    uint64_t event_bytes;              /* a longer event of a stream is cut into pieces */
+    uint64_t keep_ms;                  /* of executions and their files; 0: for ever */
     uint8_t secret[UBIK_SECRET_BYTES]; /* signs tokens */
 };
 
 struct ubik *ubik_new(const struct ubik_config *config);
-void ubik_stop(struct ubik *u); /* before the agent goes: it watches no more */
-void ubik_free(struct ubik *u); /* after the last request and call; NULL is none */
-void ubik_door_init(struct door *ret, struct ubik *u);
-const struct face *ubik_face(struct ubik *u); /* outlived by u */
-/* The tool that needs a model, for a face of others; its ctx is the room. */
-extern const struct tool tool_code_execution;
+void ubik_stop(void *room);                       /* before the agent is freed: ends all watches */
+void ubik_free(void *room);                       /* after the last request and call */
+const struct tool_set *ubik_tool_set(void *room); /* lives as long as the room */
+extern const struct door ubik_door;
+/* For a tool set of another door with tool_code_execution: its ctx. */
+struct agent_backend *ubik_backend(struct ubik *u);

@@ -1,58 +1,53 @@
 /* Private to the Ubik room. */
 #pragma once
 
-#include "doors/mcp/mcp_int.h"
+#include "doors/mcp/agent_call.h"
 #include "doors/ubik/ubik.h"
 
 #define UBIK_ROOT "/ubik/api/v1"
 
 /* --- numbers: everything a stranger can make longer --- */
 
-#define USER_MAX       128   /* bytes of an end user's id */
-#define DOCUMENTS_MAX  32    /* of one request, and of one upload */
-#define KEPT_MAX       10000 /* documents of an account; its agent sessions likewise */
-#define BODY_UBIK_MAX  (4 * MiB)
-#define REQUEST_BYTES  (256 * KiB)
-#define CODE_BYTES     (256 * KiB)
-#define NAME_BYTES     255
-#define METADATA_BYTES (16 * KiB)
-#define TEXT_BYTES     (256 * KiB) /* of a document, shown as text */
-#define TURNS_OF_TALK  200         /* messages of one agent session */
-#define PAGE_LIMIT     100
-#define TIMEOUT_MAX_S  3600
-#define ROUNDS_LIMIT   20
-#define WAITING_BYTES  (8 * MiB) /* of a stream, not read by its client */
-#define TOKEN_MINUTES  60
-#define UUID_MAX       37
-#define SANDBOX_CHARS  21
+#define USER_MAX             128   /* bytes of an end user's id */
+#define DOCUMENTS_MAX        32    /* of one request, and of one upload */
+#define KEPT_MAX             10000 /* documents of an account; its agent sessions likewise */
+#define BODY_UBIK_MAX        (4 * MiB)
+#define REQUEST_BYTES        (256 * KiB)
+#define CODE_BYTES           (256 * KiB)
+#define NAME_BYTES           255
+#define METADATA_BYTES       (16 * KiB)
+#define TEXT_BYTES           (256 * KiB) /* of a document, shown as text */
+#define SESSION_MESSAGES_MAX 200         /* messages of one agent session */
+#define PAGE_LIMIT           100
+#define TIMEOUT_MAX_S        3600
+#define ROUNDS_LIMIT         20
+#define WAITING_BYTES        (8 * MiB) /* of a stream, not read by its client */
+#define TOKEN_MINUTES        60
+#define SANDBOX_CHARS        21
 
-/* --- shape.c: ids, links, and how this door says what is wrong --- */
+/* --- shape.c: ids, links, errors, pages, items --- */
 
-void uuid_make(char ret[UUID_MAX]);
-void uuid_of(char ret[UUID_MAX], const char *kind, const char *name); /* always the same */
-bool uuid_is(struct str s);
+/* The same id for the same name. */
+void uuid_of(char ret[UUID_MAX], const char *kind, const char *name);
 void sandbox_id_make(char ret[SANDBOX_CHARS + 1]);
 bool sandbox_id_is(struct str s);
-/* "https://host/ubik/api/v1", owned: as the client reaches us; NULL: over HTTP it does not. r: or
- * NULL. */
+/* "https://host/ubik/api/v1", owned. r NULL: over MCP; the result may be NULL then, when the server
+ * has no address. */
 char *base_url(const struct ubik *u, struct request *r);
-struct str last_segment(struct str name); /* of a path, however it is written */
-/* Percent-encoded, but for what a path may hold. */
-void url_put(struct buf *b, struct str path);
-json_t *time_json(int64_t ms); /* null for 0 */
 
 json_t *ubik_error(struct request *r, int status, const char *type, const char *param,
                    json_t *message);
-/* 404, 409, ...: one sentence. */
+/* Answers {"detail": ...}: 404, 409, ... with one sentence. */
 void detail(struct request *r, int status, const char *fmt, ...) PRINTF(3, 4);
-/* 422. where: "body" or "query"; param: "inputs.request"; missing: it is not there at all. */
+/* Answers 422. where: "body" or "query"; param: "inputs.request"; missing: there is no such member.
+ */
 void invalid(struct request *r, const char *where, const char *param, bool missing,
              const char *message);
-/* What the service said. what: "Document not found", where nothing is to be found. */
+/* Answers with an error of the service. what: the sentence for ERR_MISSING, or NULL. */
 void detail_err(struct request *r, const struct err *e, const char *what);
-/* The body as an object of these fields, further members left alone. Owned; NULL: answered. */
+/* The known members of the body, checked. Owned; NULL: answered. */
 json_t *body_object(struct request *r, const struct field *fields);
-/* Checks an object below "inputs". False: answered. */
+/* Checks the member "inputs". False: answered. */
 bool check_inputs(struct request *r, const struct field *fields, const json_t *inputs);
 
 struct pages {
@@ -61,25 +56,40 @@ struct pages {
 bool pages_read(struct request *r, struct pages *ret); /* false: answered */
 /* Takes items. */
 void pages_answer(struct request *r, const struct pages *p, json_t *items, uint64_t total);
+/* Answers with a page of the items of a kind; view: what an end user sees. */
+typedef json_t *item_show_fn(const struct ubik *u, const struct item_row *item); /* owned */
+void items_answer(struct request *r, const char *kind, enum item_view view, item_show_fn *show);
 
-/* --- who.c: who asks, and what they may see --- */
+/* row: without kind and body, copied. max: of the items of the kind; 0: any number. */
+struct end_user;
+void item_put(const struct end_user *user, const char *kind, struct item_row row, uint64_t max,
+              const json_t *body, done_fn *fn, void *arg);
+int64_t item_expiry_ms(const struct ubik *u); /* of an item that is written now; 0: never */
 
-struct who {
-    char user[USER_MAX + 1]; /* the end user; "": the whole account */
-    bool by_token;           /* and nobody else, whatever a header says */
+/* --- end_user.c: who asks, and what they may see --- */
+
+/* For whom something is done: the account by its key, and one of its end users. Copied. */
+struct end_user {
+    struct ubik *u;     /* borrowed */
+    struct service *sv; /* borrowed */
+    struct caller caller;
+    char id[USER_MAX + 1]; /* "": the whole account */
 };
 int ubik_identify(struct request *r, void *ubik, struct caller *ret);
-bool who_read(struct request *r, struct who *ret); /* false: answered */
-/* The body names an end user, too (p NULL: it does not): it must be the same one, where there is
- * one. False: answered. */
-bool who_take(struct request *r, struct who *w, struct str user);
-/* Executions, sandboxes, sessions: one's own. Documents: those of nobody, too. */
-bool who_owns(const struct who *w, const char *owner);
-bool who_sees(const struct who *w, const char *owner);
-/* The kind of the item that holds what w prefers; its id is the user's, or "-". */
-const char *preference_kind(const struct who *w);
+bool end_user_read(struct request *r, struct end_user *ret); /* false: answered */
+/* The end user that the body names, if any, must be the one of the header or token, if any. False:
+ * answered. */
+bool end_user_take(struct request *r, struct end_user *user, struct str id);
+/* Owns: executions, sandboxes, sessions. Sees: documents, which may be nobody's. */
+bool end_user_owns(const struct end_user *user, const char *owner);
+bool end_user_sees(const struct end_user *user, const char *owner);
 void handle_token(struct request *r);
 void handle_health(struct request *r);
+
+/* --- preferences.c: which model writes the code --- */
+
+/* The item with the preferences of user. */
+void preference_get(const struct end_user *user, item_fn *fn, void *arg);
 void handle_preferences_get(struct request *r);
 void handle_preferences_put(struct request *r);
 
@@ -93,7 +103,7 @@ struct catalog_entry {
     const char *text;
     enum work_kind kind;
     const struct field *params;
-    const char *const *media; /* output keys with media; ends with NULL */
+    const char *const *media; /* names of outputs with media; ends with NULL */
     const char *example;      /* JSON of an answer */
 };
 const struct catalog_entry *catalog_find(struct str name_or_id);
@@ -101,198 +111,150 @@ const struct catalog_entry *catalog_named(const char *name); /* never NULL for o
 void handle_tools(struct request *r);
 void handle_tool(struct request *r);
 
-/* --- order.c: a tool does something --- */
+/* --- submission.c: starts a tool --- */
 
-struct order_spec {
-    struct ubik *ubik;
-    struct service *service;
-    const struct caller *caller; /* copied */
-    struct str user;             /* copied: the end user, or empty */
-    const struct catalog_entry *tool;
-    json_t *inputs;     /* referenced; checked */
-    struct model *own;  /* as in agent_spec, or NULL; stays the caller's */
-    bool can_answer;    /* somebody can be asked */
-    const char *parent; /* the agent session it is for, or NULL */
-};
-/* id: of the execution, which may have failed already. failed: there is none. */
-typedef void order_fn(void *arg, const char *id, const struct err *failed);
-/* fn once, from the loop. */
-void order_start(const struct order_spec *spec, order_fn *fn, void *arg);
+/* Runs a tool. parent: the agent session, or NULL. */
+void submission_start(const struct end_user *user, const struct agent_request *q,
+                      const char *parent, agent_started_fn *fn, void *arg);
 void handle_tool_execute(struct request *r);
 
 /* --- sandboxes.c: which session a sandbox is --- */
 
-/* failed NULL: session is its id. */
+/* session: the id of the session behind the sandbox; NULL with failed. */
 typedef void sandbox_fn(void *arg, const char *sandbox, const char *session,
                         const struct err *failed);
-/* A new one of this end user's. */
-void sandbox_make(struct ubik *u, struct service *sv, const struct caller *c, struct str user,
-                  sandbox_fn *fn, void *arg);
-/* ERR_MISSING: there is none of this id that user may use. */
-void sandbox_find(struct ubik *u, struct service *sv, const struct caller *c, struct str user,
-                  struct str id, sandbox_fn *fn, void *arg);
+void sandbox_make(const struct end_user *user, sandbox_fn *fn, void *arg);
+/* ERR_MISSING: user has no sandbox of this id. */
+void sandbox_find(const struct end_user *user, struct str id, sandbox_fn *fn, void *arg);
 void handle_sandboxes(struct request *r);
 void handle_sandbox(struct request *r);
 void handle_sandbox_extend(struct request *r);
 void handle_sandbox_delete(struct request *r);
 
-/* --- execution.c: one that was ordered --- */
+/* --- tool_execution.c: executions on record --- */
 
-/* Kept as an item: what was asked for, and what is known beside the agent's record. */
-struct execution {
+/* An item with the request, and the record of the agent. */
+struct tool_execution {
     char id[ID_MAX];
     char *owner;        /* owned */
     json_t *body;       /* owned: {"tool", "inputs", "sandbox", "agent": bool, "error"?, ...} */
-    json_t *record;     /* owned: the agent's, or NULL: it never came to that */
+    json_t *record;     /* owned: of the agent; NULL: the agent was not started */
     json_t *printed;    /* owned: {"stdout", "stderr"} of a script that has run, else NULL */
     int64_t created_ms; /* of the item */
 };
-/* It is not valid after the callback. */
-typedef void execution_fn(void *arg, const struct execution *x, const struct err *failed);
-/* ERR_MISSING: there is none that w may see. */
-void execution_find(struct ubik *u, struct service *sv, const struct caller *c, const struct who *w,
-                    struct str id, execution_fn *fn, void *arg);
-const char *execution_status(const struct execution *x); /* of Ubik's words */
-bool execution_is_over(const struct execution *x);
+/* x: valid until the callback returns. */
+typedef void tool_execution_fn(void *arg, const struct tool_execution *x, const struct err *failed);
+/* ERR_MISSING: user has no execution of this id. */
+void tool_execution_find(const struct end_user *user, struct str id, tool_execution_fn *fn,
+                         void *arg);
+const char *tool_execution_status(const struct tool_execution *x); /* as Ubik calls it */
+bool tool_execution_is_over(const struct tool_execution *x);
+/* Cancels a run of the agent, at once where the query says so; fn gets r. */
+void run_cancel(struct request *r, struct str id, agent_fn *fn);
 void handle_execution(struct request *r);
 void handle_executions(struct request *r);
 void handle_execution_stop(struct request *r);
 void handle_provide_input(struct request *r);
 
-/* --- outputs.c: what came of it --- */
+/* --- outputs.c: an execution as clients see it --- */
 
-/* Owned. base: base_url(), or NULL: links are names of MCP resources. */
-json_t *outputs_of(const struct execution *x, const char *base);
-json_t *execution_show(const struct execution *x, const char *base);
+/* Both owned. base: base_url(); NULL: links are URIs of MCP resources. */
+json_t *outputs_of(const struct tool_execution *x, const char *base);
+json_t *tool_execution_show(const struct tool_execution *x, const char *base);
 
-/* --- stream.c: events as they come --- */
+/* --- stream.c: the events of an execution --- */
 
 void handle_stream(struct request *r);
-/* As text/event-stream has it; pieces, where it is longer than event_bytes. id 0: without one.
- * Takes data. */
-void event_put(struct buf *b, const struct ubik *u, const char *name, uint64_t id, json_t *data);
-/* An event of the agent's: its name, or NULL when it is none for clients; *ret is owned. */
+/* Sends an event, in pieces where it is longer than event_bytes. Takes data. */
+void event_put(struct request *r, const char *name, uint64_t id, json_t *data);
+/* Name and data (*ret, owned) of an event of the agent; NULL: clients do not get it. */
 const char *event_of(const json_t *ev, json_t **ret);
 
-/* --- reader.c: one who reads such a stream --- */
+/* --- stream_reader.c: a client that reads a stream --- */
 
-struct reader;
-struct voice {
-    const char *missing; /* what is said when there is no such execution */
-    void (*begin)(struct reader *rd);
-    void (*event)(struct reader *rd, const json_t *ev);
-    void (*end)(struct reader *rd, const struct execution *x);
+struct stream_reader;
+/* Writes the events of one kind of stream. */
+struct sse_format {
+    const char *missing; /* the error when there is no such execution */
+    void (*begin)(struct stream_reader *rd);
+    void (*event)(struct stream_reader *rd, const json_t *ev);
+    void (*end)(struct stream_reader *rd, const struct tool_execution *x);
 };
-struct reader {
-    struct request *r; /* borrowed; NULL: gone, or answered */
-    struct ubik *u;    /* borrowed */
-    struct who who;
-    const struct voice *voice;
+struct stream_reader {
+    struct request *r; /* borrowed: owns us */
+    struct end_user user;
+    const struct sse_format *format;
     char id[ID_MAX];           /* of the execution */
     struct agent_watch *watch; /* owned, or NULL */
-    uint64_t after;            /* events up to this one it has already */
-    unsigned holders;
-    bool looking;  /* something is looked for */
-    uint64_t last; /* number of the last event; this and the rest are the voice's */
+    uint64_t after;            /* the client has the events up to this one */
+    bool gone;                 /* the client has gone */
+    bool slow;                 /* the client does not read, and can come back for the rest */
+    uint64_t last; /* number of the last event; this and the rest belong to the format */
     bool told_error;
     char session[UUID_MAX];
-    bool chunks; /* what is printed is wanted, too */
+    bool chunks; /* the client wants the output, too */
 };
-/* NULL: answered. Then reader_follow() or reader_refuse(), now or later. */
-struct reader *reader_new(struct request *r, const struct voice *voice);
-void reader_follow(struct reader *rd); /* rd->id */
-/* failed NULL: 404 with these words. */
-void reader_refuse(struct reader *rd, const struct err *failed, const char *missing);
-/* Takes data. One who does not read is let go, and can come back for the rest: r is NULL then, and
- * nothing is said any more. */
-void reader_say(struct reader *rd, const char *name, uint64_t id, json_t *data);
+/* NULL: answered. Then stream_reader_follow(), or an answer, now or later. */
+struct stream_reader *stream_reader_new(struct request *r, const struct sse_format *format);
+void stream_reader_follow(struct stream_reader *rd); /* rd->id */
+/* Takes data. */
+void stream_reader_say(struct stream_reader *rd, const char *name, uint64_t id, json_t *data);
 
-/* --- assets.c: files that were made --- */
+/* --- assets.c: files that executions have made --- */
 
 struct follow;
-/* What it makes is kept when it ends, whatever becomes of the sandbox. */
-/* own: or NULL; owned by us, and freed when the agent is done with it. */
-void follow_start(struct ubik *u, struct service *sv, const struct caller *c, const char *owner,
-                  const char *id, struct model *own);
+/* When the execution ends, keeps its files, whatever happens to the sandbox later. Takes own, or
+ * NULL: a model, freed when the agent is done with it. */
+void follow_start(const struct end_user *user, const char *id, struct model *own);
 void follows_stop(struct ubik *u);
 void follows_free(struct ubik *u);
 void handle_asset(struct request *r);
 
 /* --- documents.c, upload.c --- */
 
-/* files: [{"name", "file_id"}], borrowed; no two names are the same. ERR_MISSING names the one that
- * is not there, ERR_CONFLICT the one that is not ready. */
+/* files: [{"name", "file_id"}], borrowed; the names differ. ERR_MISSING: a document does not exist;
+ * ERR_CONFLICT: it is not ready. */
 typedef void documents_fn(void *arg, json_t *files, const struct err *failed);
-void documents_find(struct service *sv, const struct caller *c, const struct who *w,
-                    const json_t *ids, documents_fn *fn, void *arg);
+void documents_find(const struct end_user *user, const json_t *ids, documents_fn *fn, void *arg);
 json_t *document_show(const struct ubik *u, const struct item_row *item); /* owned */
 void handle_documents(struct request *r);
 void handle_document(struct request *r);
 void handle_document_delete(struct request *r);
 void handle_document_reprocess(struct request *r);
 void handle_document_post(struct request *r);
-/* One file of a form becomes a document of this session's. */
-void upload_one(struct request *r, const struct who *w, const char *session);
-/* What a URL has; the item, pending until now, is written again. */
-void document_fetch(struct ubik *u, struct service *sv, const struct caller *c,
-                    const struct item_row *item);
+/* Makes the one file of the form a document of an agent session. */
+void upload_one(struct request *r, const struct end_user *user, const char *session);
+/* Fetches the URL of a document. The item is pending until then. */
+void document_fetch(const struct end_user *user, const struct item_row *item);
 
-/* --- talks.c, talk_stream.c: agent sessions --- */
+/* --- agent_sessions.c, agent_session_stream.c --- */
 
-void handle_talk_post(struct request *r);
-void handle_talks(struct request *r);
-void handle_talk(struct request *r);
-void handle_talk_delete(struct request *r);
-void handle_talk_say(struct request *r);
-void handle_talk_messages(struct request *r);
-void handle_talk_stop(struct request *r);
-void handle_talk_upload(struct request *r);
-void handle_talk_stream(struct request *r);
-/* The text of an answer, with its tags: owned. */
-json_t *talk_text(const struct execution *x, const char *base);
+void handle_agent_session_post(struct request *r);
+void handle_agent_sessions(struct request *r);
+void handle_agent_session(struct request *r);
+void handle_agent_session_delete(struct request *r);
+void handle_agent_session_say(struct request *r);
+void handle_agent_session_messages(struct request *r);
+void handle_agent_session_stop(struct request *r);
+void handle_agent_session_upload(struct request *r);
+void handle_agent_session_stream(struct request *r);
+/* The text of an answer, with tags; owned. */
+json_t *agent_session_text(const struct tool_execution *x, const char *base);
 
-/* --- given.c: a model that has one thing to say --- */
+/* --- fixed_model.c: a model with fixed replies --- */
 
-/* It plans this one step, writes this code, and is done. Freed by whoever has it. */
-struct model *given_new(struct loop *l, struct str plan, struct str code);
-
-/* --- pictures.c: what an MCP client shows --- */
-
-struct pictures;
-typedef void pictures_fn(void *arg, json_t *items); /* borrowed: content */
-/* fn once, from the loop. */
-struct pictures *pictures_start(struct loop *l, struct service *sv, const struct caller *c,
-                                const struct execution *x, pictures_fn *fn, void *arg);
-void pictures_leave(struct pictures *p); /* nobody waits: fn is not called. NULL is none */
-
-/* --- mission.c, tools.c: an order of an MCP client --- */
-
-struct mission;
-/* Ends the call. args: checked. */
-void mission_start(struct call *c, struct ubik *u, const struct catalog_entry *tool, json_t *args);
-/* The call has come again with an answer: false when it has not. */
-bool mission_resume(struct call *c, struct ubik *u);
-void missions_stop(struct ubik *u);
-void missions_free(struct ubik *u);
-/* What a model reads of it. Owned. */
-json_t *mission_result(const struct call *c, const struct execution *x, const char *base);
-extern const struct tool tool_python_interpreter;
+/* Plans this one step, runs this code, and finishes. Owned. */
+struct model *fixed_model_new(struct loop *l, struct str plan, struct str code);
 
 /* --- the room itself --- */
 
 struct ubik {
-    struct face face;
+    struct tool_set tool_set;
+    struct agent_backend backend;
     struct ubik_config config;
     uint8_t token_key[32];
-    int64_t started_ms; /* what is under way from before has nobody who ends it */
+    int64_t started_ms; /* a document that was pending before will not be fetched any more */
     struct follow *follows;
-    struct mission *missions;
-    json_t *talking; /* owned: object, sessions whose next message is being taken */
+    json_t *busy_sessions; /* owned: object of agent sessions that are taking a message */
 };
 struct agent *ubik_agent(struct ubik *u, struct err *e); /* or NULL */
-int64_t clock_ms(void);
-
-static inline struct str user_of(const struct who *w)
-{
-    return str_of(w->user);
-}

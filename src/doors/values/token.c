@@ -58,18 +58,17 @@ char *token_sign(json_t *claims, struct str key)
     AUTO_FREE char *body = base64url_encode(str_of(json)), *signature = NULL;
     uint8_t mac[MAC_BYTES];
     struct buf b;
-    struct err e;
     int rc;
 
     json_decref(claims);
     buf_init(&b, TOKEN_BYTES);
-    rc = buf_printf(&b, &e, "%s.%s", head, body);
+    rc = buf_printf(&b, "%s.%s", head, body);
     if (rc == 0) {
         sign(buf_str(&b), key, mac);
         signature = base64url_encode((struct str){(const char *)mac, sizeof(mac)});
-        rc = buf_printf(&b, &e, ".%s", signature);
+        rc = buf_printf(&b, ".%s", signature);
     }
-    if (rc < 0 || buf_put(&b, (struct str){"", 1}, &e) < 0) {
+    if (rc < 0 || buf_put(&b, (struct str){"", 1}) < 0) {
         buf_done(&b);
         return NULL;
     }

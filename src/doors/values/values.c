@@ -1,4 +1,4 @@
-/* What clients write as text: times, ranges, base64. */
+/* What clients write as text: times, base64. */
 #include "doors/values/values.h"
 
 #include <stdio.h>
@@ -64,6 +64,14 @@ void time_print(int64_t ms, char ret[TIME_TEXT])
              (unsigned)(tm.tm_year + 1900) % 10000, (unsigned)tm.tm_mon % 12 + 1,
              (unsigned)tm.tm_mday % 32, (unsigned)tm.tm_hour % 24, (unsigned)tm.tm_min % 60,
              (unsigned)tm.tm_sec % 61, (unsigned)(ms - (int64_t)s * 1000) % 1000);
+}
+
+json_t *time_json(int64_t ms)
+{
+    char text[TIME_TEXT];
+
+    time_print(ms, text);
+    return ms ? json_string(text) : json_null();
 }
 
 /* Takes n digits off the front. */
@@ -146,54 +154,6 @@ bool time_parse(struct str text, int64_t *ret_ms)
         tm.tm_sec = 59;
     *ret_ms = (int64_t)timegm(&tm) * 1000 + ms - (int64_t)offset * 60000;
     return tm.tm_mday == day && tm.tm_mon == month; /* timegm() makes March 2 of February 30 */
-}
-
-/* --- ranges --- */
-
-/* False when there is no digit or it does not fit. */
-static bool take_offset_number(struct str *s, uint64_t *ret)
-{
-    size_t n = 0;
-
-    *ret = 0;
-    for (; n < s->n && s->p[n] >= '0' && s->p[n] <= '9'; n++)
-        if (__builtin_mul_overflow(*ret, 10, ret) ||
-            __builtin_add_overflow(*ret, (uint64_t)(s->p[n] - '0'), ret))
-            *ret = UINT64_MAX / 16; /* past any end, and stays so with a few digits more */
-    *s = (struct str){s->p + n, s->n - n};
-    return n > 0;
-}
-
-enum range range_parse(struct str header, uint64_t size, uint64_t *ret_from, uint64_t *ret_count)
-{
-    static const char unit[] = "bytes=";
-    struct str s = header;
-    uint64_t first = 0, last = 0;
-    bool has_first, has_last;
-
-    *ret_from = 0;
-    *ret_count = size;
-    if (s.n < sizeof(unit) - 1 || memcmp(s.p, unit, sizeof(unit) - 1) != 0)
-        return RANGE_ALL;
-    s = (struct str){s.p + sizeof(unit) - 1, s.n - (sizeof(unit) - 1)};
-    has_first = take_offset_number(&s, &first);
-    if (!take_char(&s, "-"))
-        return RANGE_ALL;
-    has_last = take_offset_number(&s, &last);
-    if (s.n > 0 || (!has_first && !has_last) || (has_first && has_last && last < first))
-        return RANGE_ALL;
-    if (!has_first) { /* the last so many */
-        if (last == 0 || size == 0)
-            return RANGE_BEYOND;
-        *ret_from = last < size ? size - last : 0;
-        *ret_count = size - *ret_from;
-        return RANGE_PART;
-    }
-    if (first >= size)
-        return RANGE_BEYOND;
-    *ret_from = first;
-    *ret_count = (has_last && last < size ? last + 1 : size) - first;
-    return RANGE_PART;
 }
 
 /* --- JSON --- */

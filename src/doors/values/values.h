@@ -4,7 +4,8 @@
  *
  * Touches: memory. Never touches: wire formats, the service's state.
  *
- * given_env() and given_files() read JSON into a struct given, which exec_spec borrows.
+ * exec_inputs_env() and exec_inputs_files() read JSON into a struct exec_inputs, which exec_spec
+ * borrows.
  */
 #pragma once
 
@@ -30,16 +31,18 @@ bool time_parse(struct str text, int64_t *ret_ms);
 /* "2026-01-31T12:00:00.000Z" */
 #define TIME_TEXT 32
 void time_print(int64_t ms, char ret[TIME_TEXT]);
-
-enum range { RANGE_ALL, RANGE_PART, RANGE_BEYOND };
-/* What a Range header (p NULL: none) means for so many bytes. Several ranges, other units and what
- * cannot be read count as none, as RFC 9110 section 14.2 allows. */
-enum range range_parse(struct str header, uint64_t size, uint64_t *ret_from, uint64_t *ret_count);
+json_t *time_json(int64_t ms); /* the same, or null for 0; owned */
 
 /* Of a JSON string, p NULL when it is none. */
 struct str json_view(const json_t *v);
 /* Seconds to milliseconds, at least 1; 0 when it is no number above 0. */
 uint64_t json_ms(const json_t *v);
+
+/* --- uuid.c --- */
+
+#define UUID_MAX 37
+void uuid_make(char ret[UUID_MAX]);                  /* at random */
+void uuid_from(char ret[UUID_MAX], struct str name); /* always the same for this name */
 
 /* --- token.c: JSON Web Tokens, signed with HS256 --- */
 
@@ -51,21 +54,21 @@ char *token_sign(json_t *claims, struct str key);
 json_t *token_open(struct str token, struct str key, int64_t now_s, int64_t life_s);
 bool token_is(struct str text); /* it has the shape of one */
 
-/* --- given.c: env and files of a request --- */
+/* --- exec_inputs.c: env and files of a request --- */
 
 #define PARAM_MAX 200
 
 /* What an execution is given beside its code. Views are borrowed from the JSON. */
-struct given {
+struct exec_inputs {
     struct env_var *env; /* owned */
     size_t env_count;
     struct file_input *file; /* owned */
     char **decoded;          /* owned, each: the bytes of file[i], or NULL */
     size_t file_count;
 };
-void given_done(struct given *g);
+void exec_inputs_done(struct exec_inputs *g);
 /* NULL is none. -1: *e says what is wrong, ret_param where: "env.HOME", "files[2].path". */
-int given_env(struct given *g, const json_t *map, char ret_param[PARAM_MAX],
-              struct err *e) MUST_CHECK;
-int given_files(struct given *g, const json_t *list, char ret_param[PARAM_MAX],
-                struct err *e) MUST_CHECK;
+int exec_inputs_env(struct exec_inputs *g, const json_t *map, char ret_param[PARAM_MAX],
+                    struct err *e) MUST_CHECK;
+int exec_inputs_files(struct exec_inputs *g, const json_t *list, char ret_param[PARAM_MAX],
+                      struct err *e) MUST_CHECK;

@@ -1,7 +1,6 @@
 """The HTTP room from outside: a server that only has that room, and raw bytes to send it."""
 
 import json
-import os
 import signal
 import socket
 import ssl
@@ -11,16 +10,9 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[3]
-BUILD = Path(os.environ.get("RETORT_BIN", ROOT / "build" / "retort")).parent
-SECONDS = 20  # past this a wait hangs
+from support.retort import driver
 
-
-def program():
-    """The one with sanitizers where there is one: what they find ends it with an error."""
-    here = Path("tests") / "doors" / "http" / "http-server"
-    asan = BUILD / "asan" / here
-    return asan if asan.exists() else BUILD / here
+SECONDS = 60  # past this a wait hangs
 
 
 class Answer:
@@ -124,7 +116,7 @@ class Server:
     def __init__(self, **settings):
         args = [str(word) for pair in settings.items() for word in pair]
         self.unix, self.tls = settings.get("u"), "c" in settings
-        self.process = subprocess.Popen([program(), *args], stdout=subprocess.PIPE,
+        self.process = subprocess.Popen([driver("doors/http/http-server"), *args], stdout=subprocess.PIPE,
                                         stderr=subprocess.PIPE, text=True)
         line = self.process.stdout.readline()
         assert line, self.process.communicate()[1]

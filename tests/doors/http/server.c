@@ -299,10 +299,17 @@ static void on_flood(void *arg)
 
     while (l->left > 0) {
         l->left--;
-        if (answer_stream_put(l->r, (struct str){piece, sizeof(piece)}) > 1 * MiB)
+        answer_stream_put(l->r, (struct str){piece, sizeof(piece)});
+        if (answer_stream_is_held(l->r))
             return;
     }
     answer_stream_end(l->r);
+}
+
+static void on_hold(void *arg, bool held)
+{
+    if (!held)
+        on_flood(arg);
 }
 
 static void handle_flood(struct request *r)
@@ -311,7 +318,7 @@ static void handle_flood(struct request *r)
 
     l->left = number(r, "count", 100);
     answer_stream(r, 200, "application/octet-stream", (struct str){0});
-    answer_stream_on_low(r, 256 * KiB, on_flood, l);
+    answer_stream_on_hold(r, on_hold, l);
     on_flood(l);
 }
 
@@ -558,7 +565,8 @@ int main(int argc, char **argv)
         return 1;
     }
     http_add(self.http, &door);
-    operator_door(&operator, self.http);
+    operator= operator_door;
+    operator.ctx = self.http;
     http_add(self.http, &operator);
     if (http_listen(self.http, listen_on(unix_path), local, &e) < 0) {
         fprintf(stderr, "%s\n", e.text);

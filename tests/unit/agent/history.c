@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 /* A record with so many rounds behind it. */
-static json_t *record_with(size_t rounds)
+static struct run_record record_with(size_t rounds)
 {
     json_t *talk = json_array();
 
@@ -21,12 +21,19 @@ static json_t *record_with(size_t rounds)
                       "type", "call", "id", "c", "name", "run_python", "args", "code", code, "id",
                       "c", "extra", "d", "text", "", "code", code, "result", result, "line", line));
     }
-    return json_pack("{s:s, s:s, s:[s, s], s:i, s:{s:o, s:i, s:i, s:s, s:{}}}", "request", "count",
-                     "context", "of sheep", "plan", "a", "b", "total_rounds", (int)rounds, "inner",
-                     "talk", talk, "step", 1, "rounds", 6, "final_why", "it is late", "budget");
+    return (struct run_record){
+        .request = json_string("count"),
+        .context = json_string("of sheep"),
+        .plan = json_pack("[s, s]", "a", "b"),
+        .total_rounds = (int64_t)rounds,
+        .talk = talk,
+        .step = 1,
+        .rounds = 6,
+        .final_why = json_string("it is late"),
+    };
 }
 
-static char *messages_of(json_t *record, const char *kind, size_t *ret_count)
+static char *messages_of(const struct run_record *record, const char *kind, size_t *ret_count)
 {
     size_t chars;
     json_t *messages = history_messages(record, kind, &chars);
@@ -40,9 +47,9 @@ static char *messages_of(json_t *record, const char *kind, size_t *ret_count)
 
 static void test_three_rounds_are_whole(void **state)
 {
-    json_t *r = record_with(5);
+    struct run_record r = record_with(5);
     size_t n;
-    char *text = messages_of(r, "code", &n);
+    char *text = messages_of(&r, "code", &n);
 
     (void)state;
     assert_int_equal(n, 7);
@@ -55,37 +62,37 @@ static void test_three_rounds_are_whole(void **state)
     assert_has(text, "not run: one call at a time");
     assert_has(text, "Step 2/2: b\\nRounds left: 1.\\nDone so far: 1. a;");
     mem_freep(&text);
-    json_decref(r);
+    record_done(&r);
 }
 
 static void test_what_was_too_long_is_shorter(void **state)
 {
-    json_t *r = record_with(3);
+    struct run_record r = record_with(3);
     size_t n, before;
-    char *text = messages_of(r, "code", &n);
+    char *text = messages_of(&r, "code", &n);
 
     (void)state;
     before = strlen(text);
     mem_freep(&text);
-    json_put_on(json_object_get(r, "inner"), "compacted", true);
-    text = messages_of(r, "code", &n);
+    r.compacted = true;
+    text = messages_of(&r, "code", &n);
     assert_int_equal(n, 3);
     assert_true(strlen(text) < before / 2);
     assert_has(text, "omitted");
     mem_freep(&text);
-    json_decref(r);
+    record_done(&r);
 }
 
 /* Without tools no call is left in what is sent. */
 static void test_in_text(void **state)
 {
-    json_t *r = record_with(2);
+    struct run_record r = record_with(2);
     size_t n;
     char *text;
 
     (void)state;
-    json_put_on(json_object_get(r, "inner"), "text_mode", true);
-    text = messages_of(r, "final", &n);
+    r.text_mode = true;
+    text = messages_of(&r, "final", &n);
     assert_int_equal(n, 5);
     assert_null(strstr(text, "\"call\""));
     assert_null(strstr(text, "\"result\""));
@@ -93,21 +100,21 @@ static void test_in_text(void **state)
     assert_has(text, "Observation:\\nxxx");
     assert_has(text, "The work ends here: it is late.");
     mem_freep(&text);
-    json_decref(r);
+    record_done(&r);
 }
 
 static void test_a_plan_is_asked_for_in_one_message(void **state)
 {
-    json_t *r = record_with(4);
+    struct run_record r = record_with(4);
     size_t n;
-    char *text = messages_of(r, "plan", &n);
+    char *text = messages_of(&r, "plan", &n);
 
     (void)state;
     assert_int_equal(n, 1);
     assert_has(text, "{\\\"steps\\\": [");
     assert_has(text, "- round 4: ok");
     mem_freep(&text);
-    json_decref(r);
+    record_done(&r);
 }
 
 int main(void)

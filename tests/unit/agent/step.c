@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 struct play {
-    json_t *r;       /* owned: the record */
+    struct run_record r;
     json_t *actions; /* owned: of the last step */
     int64_t now;
 };
@@ -16,7 +16,8 @@ static void begin_with(struct play *p, struct agent_budget b, bool can_answer)
         .tool = STR("t"), .request = STR("count"), .can_answer = can_answer};
 
     step_budget_fill(&b);
-    *p = (struct play){.r = step_begin("toolu_1", &spec, &b, 1000), .now = 1000};
+    *p = (struct play){.now = 1000};
+    step_begin(&p->r, "toolu_1", &spec, &b, 1000);
 }
 
 /* Takes the event. */
@@ -24,7 +25,7 @@ static void happens(struct play *p, json_t *event)
 {
     json_decref(p->actions);
     p->now += 10;
-    p->actions = step(p->r, event, p->now);
+    p->actions = step(&p->r, event, p->now);
     json_decref(event);
 }
 
@@ -35,8 +36,7 @@ static const char *todo(const struct play *p)
     const json_t *a;
     size_t i;
 
-    json_array_foreach(p->actions, i, a)
-    {
+    json_array_foreach(p->actions, i, a) {
         if (!json_is(a, "do", "tell"))
             what = json_str(a, "do").p;
     }
@@ -50,14 +50,13 @@ static const json_t *last_action(const struct play *p)
 
 static void done(struct play *p)
 {
-    json_decref(p->r);
+    record_done(&p->r);
     json_decref(p->actions);
 }
 
-static void begun(struct play *p, bool gated)
+static void begun(struct play *p)
 {
-    happens(p, json_pack("{s:s, s:s, s:s, s:b}", "type", "begun", "sandbox", "sess_1", "facts", "",
-                         "gated", gated));
+    happens(p, json_pack("{s:s, s:s, s:s}", "type", "begun", "sandbox", "sess_1", "facts", ""));
     assert_string_equal(todo(p), "ask");
     assert_true(json_is(last_action(p), "kind", "plan"));
 }
@@ -86,7 +85,7 @@ static void planned(struct play *p, size_t steps)
     assert_true(n + 2 < sizeof(text));
     snprintf(text + n, sizeof(text) - n, "]}");
     says(p, text);
-    assert_true(json_is(json_object_get(p->r, "inner"), "state", "code"));
+    assert_int_equal(p->r.state, RUN_CODE);
 }
 
 static void ran(struct play *p, const char *status, const char *text)
@@ -103,28 +102,23 @@ static void run_round(struct play *p, const char *code, const char *status, cons
     ran(p, status, text);
 }
 
-static const json_t *inner(const struct play *p)
-{
-    return json_object_get(p->r, "inner");
-}
-
 static void test_the_way_of_a_request(void **state)
 {
     struct play p;
 
     (void)state;
     begin_with(&p, (struct agent_budget){0}, false);
-    assert_true(json_is(p.r, "status", "pending"));
-    begun(&p, false);
+    assert_true(p.r.status == RUN_PENDING);
+    begun(&p);
     planned(&p, 1);
-    assert_int_equal(json_num(inner(&p), "rounds"), 4);
+    assert_int_equal(p.r.rounds, 4);
     run_round(&p, "print(42)", "ok", "STATUS: ok\n42");
     assert_string_equal(todo(&p), "ask");
     calls(&p, "finish", "answer", "It is 42.");
     assert_string_equal(todo(&p), "end");
-    assert_true(json_is(p.r, "status", "completed") && json_is(p.r, "answer", "It is 42."));
-    assert_true(step_is_over(p.r) && json_num(p.r, "ended_ms") == p.now);
-    assert_int_equal(json_num(json_object_get(p.r, "usage"), "calls"), 3);
+    assert_true(p.r.status == RUN_COMPLETED && str_is(json_text(p.r.answer), "It is 42."));
+    assert_true(p.r.state == RUN_OVER && p.r.ended_ms == p.now);
+    assert_int_equal(p.r.usage.calls, 3);
     done(&p);
 }
 
@@ -132,19 +126,21 @@ static void test_the_way_of_a_request(void **state)
 static void test_after_the_end_nothing_happens(void **state)
 {
     static const char *const events[] = {"reply", "ran",    "cancel", "input",
-                                         "late",  "resume", "clear"};
+                                         "late",  "resume", "queued"};
     struct play p;
 
     (void)state;
     begin_with(&p, (struct agent_budget){0}, false);
     happens(&p, json_pack("{s:s, s:b}", "type", "cancel", "hard", 1));
-    assert_true(json_is(p.r, "status", "cancelled"));
+    assert_true(p.r.status == RUN_CANCELLED);
     for (size_t i = 0; i < COUNT(events); i++) {
-        json_t *before = json_deep_copy(p.r);
+        json_t *before = record_json(&p.r, true), *after;
         happens(&p, json_pack("{s:s}", "type", events[i]));
         assert_int_equal(json_array_size(p.actions), 0);
-        assert_true(json_equal(before, p.r));
+        after = record_json(&p.r, true);
+        assert_true(json_equal(before, after));
         json_decref(before);
+        json_decref(after);
     }
     done(&p);
 }
@@ -166,9 +162,9 @@ static void test_rounds_follow_the_plan(void **state)
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct play p;
         begin_with(&p, (struct agent_budget){.rounds = rows[i].most}, false);
-        begun(&p, false);
+        begun(&p);
         planned(&p, rows[i].steps);
-        assert_int_equal(json_num(inner(&p), "rounds"), rows[i].rounds);
+        assert_int_equal(p.r.rounds, rows[i].rounds);
         done(&p);
     }
 }
@@ -179,27 +175,27 @@ static void test_each_budget_ends_in_one_last_question(void **state)
 
     (void)state;
     begin_with(&p, (struct agent_budget){.tokens = 25}, false);
-    begun(&p, false);
+    begun(&p);
     planned(&p, 1); /* 15 */
     says(&p, "hm"); /* 30 */
     assert_true(json_is(last_action(&p), "kind", "final"));
     says(&p, "I do not know.");
-    assert_true(json_is(p.r, "status", "incomplete") && json_is(p.r, "answer", "I do not know."));
+    assert_true(p.r.status == RUN_INCOMPLETE && str_is(json_text(p.r.answer), "I do not know."));
     done(&p);
 
     begin_with(&p, (struct agent_budget){.wall_ms = 5000}, false);
-    begun(&p, false);
+    begun(&p);
     planned(&p, 1);
     p.now += 5000;
     run_round(&p, "print(1)", "ok", "1");
     assert_true(json_is(last_action(&p), "kind", "final"));
     says(&p, "");
-    assert_true(json_is(p.r, "status", "incomplete"));
-    assert_has(json_str(p.r, "answer").p, "No model has written this");
+    assert_true(p.r.status == RUN_INCOMPLETE);
+    assert_has(json_string_value(p.r.answer), "No model has written this");
     done(&p);
 
     begin_with(&p, (struct agent_budget){.input_chars = 300}, false);
-    begun(&p, false);
+    begun(&p);
     says(&p,
          "{\"steps\": [\"a long sentence about what is to be done, so that there is no room for "
          "anything else in the conversation, and then some more of it, and more, and more, and "
@@ -216,7 +212,7 @@ static void test_a_busy_model_is_asked_later(void **state)
 
     (void)state;
     begin_with(&p, (struct agent_budget){0}, false);
-    begun(&p, false);
+    begun(&p);
     for (size_t i = 0; i < COUNT(waits); i++) {
         happens(&p, json_pack("{s:s, s:s, s:i}", "type", "trouble", "trouble", "busy", "retry_ms",
                               i == 2 ? 30000 : 0));
@@ -225,8 +221,8 @@ static void test_a_busy_model_is_asked_later(void **state)
     }
     happens(&p,
             json_pack("{s:s, s:s, s:s}", "type", "trouble", "trouble", "busy", "message", "full"));
-    assert_true(json_is(p.r, "status", "failed"));
-    assert_true(json_is(json_object_get(p.r, "error"), "code", "ModelUnavailable"));
+    assert_true(p.r.status == RUN_FAILED);
+    assert_true(json_is(p.r.error, "code", "ModelUnavailable"));
     done(&p);
 }
 
@@ -241,22 +237,22 @@ static void test_other_troubles(void **state)
 
     (void)state;
     begin_with(&p, (struct agent_budget){0}, false);
-    begun(&p, false);
+    begun(&p);
     planned(&p, 1);
     trouble(&p, "no_tools");
-    assert_true(json_on(inner(&p), "text_mode") && strcmp(todo(&p), "ask") == 0);
+    assert_true(p.r.text_mode && strcmp(todo(&p), "ask") == 0);
     trouble(&p, "too_long");
-    assert_true(json_on(inner(&p), "compacted") && json_is(last_action(&p), "kind", "code"));
+    assert_true(p.r.compacted && json_is(last_action(&p), "kind", "code"));
     trouble(&p, "too_long");
     assert_true(json_is(last_action(&p), "kind", "final"));
     trouble(&p, "too_long");
-    assert_true(json_is(p.r, "status", "incomplete"));
+    assert_true(p.r.status == RUN_INCOMPLETE);
     done(&p);
 
     begin_with(&p, (struct agent_budget){0}, false);
-    begun(&p, false);
+    begun(&p);
     trouble(&p, "denied");
-    assert_true(json_is(p.r, "status", "failed"));
+    assert_true(p.r.status == RUN_FAILED);
     done(&p);
 }
 
@@ -266,22 +262,42 @@ static void test_a_gate_that_is_refused(void **state)
 
     (void)state;
     begin_with(&p, (struct agent_budget){0}, true);
-    begun(&p, true);
+    begun(&p);
     planned(&p, 2);
     calls(&p, "run_python", "code", "print(1)");
-    assert_string_equal(todo(&p), "gate");
+    assert_string_equal(todo(&p), "run");
     happens(&p, json_pack("{s:s, s:s, s:s, s:i}", "type", "asked", "approval", "apr_1", "prompt",
                           "May it?", "expires_ms", 999999));
     assert_string_equal(todo(&p), "wait");
-    assert_true(json_is(p.r, "status", "waiting_for_input"));
+    assert_true(p.r.status == RUN_WAITING);
     happens(&p, json_pack("{s:s, s:s}", "type", "refused", "reason", "no"));
     assert_string_equal(todo(&p), "ask");
-    assert_true(json_is(p.r, "status", "running") &&
-                json_is_null(json_object_get(p.r, "question")));
+    assert_true(p.r.status == RUN_RUNNING && !p.r.question);
     calls(&p, "run_python", "code", "print(2)");
     happens(&p, json_pack("{s:s, s:s}", "type", "refused", "reason", "no"));
     assert_true(json_is(last_action(&p), "kind", "final"));
-    assert_has(json_str(p.r, "logs").p, "STATUS: Execution refused");
+    assert_has(json_string_value(p.r.logs), "STATUS: Execution refused");
+    done(&p);
+}
+
+static void test_code_that_was_agreed_to_runs(void **state)
+{
+    struct play p;
+
+    (void)state;
+    begin_with(&p, (struct agent_budget){0}, true);
+    begun(&p);
+    planned(&p, 1);
+    calls(&p, "run_python", "code", "print(1)");
+    happens(&p, json_pack("{s:s, s:s, s:s, s:i}", "type", "asked", "approval", "apr_1", "prompt",
+                          "May it?", "expires_ms", 999999));
+    happens(&p, json_pack("{s:s, s:s}", "type", "queued", "execution", "exec_1"));
+    assert_true(p.r.state == RUN_EXEC && p.r.status == RUN_RUNNING && !p.r.question);
+    assert_string_equal(todo(&p), "");
+    happens(&p, json_pack("{s:s, s:b}", "type", "cancel", "hard", 1));
+    assert_string_equal(todo(&p), "interrupt");
+    ran(&p, "interrupted", "");
+    assert_int_equal(p.r.status, RUN_CANCELLED);
     done(&p);
 }
 
@@ -292,13 +308,13 @@ static void test_waiting_costs_no_time(void **state)
 
     (void)state;
     begin_with(&p, (struct agent_budget){0}, true);
-    begun(&p, false);
+    begun(&p);
     planned(&p, 1);
-    deadline = json_num(inner(&p), "deadline_ms");
+    deadline = p.r.deadline_ms;
     calls(&p, "ask_user", "question", "Which?");
     p.now += 100000;
     happens(&p, json_pack("{s:s, s:s}", "type", "input", "text", "that one"));
-    assert_int_equal(json_num(inner(&p), "deadline_ms"), deadline + 100010);
+    assert_int_equal(p.r.deadline_ms, deadline + 100010);
     done(&p);
 }
 
@@ -306,28 +322,29 @@ static void test_waiting_costs_no_time(void **state)
 static void test_a_record_is_all_there_is(void **state)
 {
     static const struct {
-        const char *state, *what;
+        enum run_state state;
+        const char *what;
     } rows[] = {
-        {"begin", "begin"  },
-        {"plan",  "ask"    },
-        {"code",  "ask"    },
-        {"gate",  "gate"   },
-        {"wait",  "wait"   },
-        {"run",   "recover"},
-        {"read",  "read"   },
-        {"final", "ask"    },
+        {RUN_BEGIN, "begin"  },
+        {RUN_PLAN,  "ask"    },
+        {RUN_CODE,  "ask"    },
+        {RUN_GATE,  "run"    },
+        {RUN_WAIT,  "wait"   },
+        {RUN_EXEC,  "recover"},
+        {RUN_READ,  "read"   },
+        {RUN_FINAL, "ask"    },
     };
 
     (void)state;
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct play p;
         begin_with(&p, (struct agent_budget){0}, true);
-        begun(&p, false);
-        json_object_set_new(json_object_get(p.r, "inner"), "state", json_string(rows[i].state));
-        char *text = json_dumps(p.r, 0);
-        json_decref(p.r);
-        p.r = json_loads(text, 0, NULL);
-        mem_freep(&text);
+        begun(&p);
+        p.r.state = rows[i].state;
+        json_t *stored = record_json(&p.r, true);
+        record_done(&p.r);
+        assert_true(record_read(&p.r, stored));
+        json_decref(stored);
         happens(&p, json_pack("{s:s}", "type", "resume"));
         assert_string_equal(todo(&p), rows[i].what);
         done(&p);
@@ -341,10 +358,10 @@ static void test_what_was_not_begun_is_run(void **state)
 
     (void)state;
     begin_with(&p, (struct agent_budget){0}, false);
-    begun(&p, false);
+    begun(&p);
     planned(&p, 1);
     calls(&p, "run_python", "code", "print(1)");
-    json_put_on(json_object_get(p.r, "inner"), "unbegun", true);
+    p.r.unbegun = true;
     happens(&p, json_pack("{s:s}", "type", "resume"));
     assert_string_equal(todo(&p), "run");
     happens(&p, json_pack("{s:s}", "type", "resume"));
@@ -352,7 +369,6 @@ static void test_what_was_not_begun_is_run(void **state)
     done(&p);
 }
 
-/* What is old is one line, so that a record has an end. */
 /* Failures count in a row, and the attempts of a step are its own. */
 static void test_a_success_ends_a_row_of_failures(void **state)
 {
@@ -360,15 +376,15 @@ static void test_a_success_ends_a_row_of_failures(void **state)
 
     (void)state;
     begin_with(&p, (struct agent_budget){0}, false);
-    begun(&p, false);
+    begun(&p);
     planned(&p, 4);
     run_round(&p, "a", "error", "1");
     run_round(&p, "b", "error", "2");
-    assert_int_equal(json_num(inner(&p), "failures"), 2);
+    assert_int_equal(p.r.failures, 2);
     run_round(&p, "c", "ok", "3");
     run_round(&p, "d", "error", "4");
-    assert_int_equal(json_num(inner(&p), "failures"), 1);
-    assert_int_equal(json_num(inner(&p), "attempts"), 1);
+    assert_int_equal(p.r.failures, 1);
+    assert_int_equal(p.r.attempts, 1);
     done(&p);
 }
 
@@ -379,7 +395,7 @@ static void test_a_stop_while_the_house_is_full(void **state)
 
     (void)state;
     begin_with(&p, (struct agent_budget){0}, false);
-    begun(&p, false);
+    begun(&p);
     planned(&p, 1);
     calls(&p, "run_python", "code", "print(1)");
     assert_string_equal(todo(&p), "run");
@@ -387,11 +403,12 @@ static void test_a_stop_while_the_house_is_full(void **state)
     assert_string_equal(todo(&p), "run");
     assert_int_equal(json_num(last_action(&p), "after_ms"), 1000);
     happens(&p, json_pack("{s:s, s:b}", "type", "cancel", "hard", 0));
-    assert_true(json_is(p.r, "status", "cancelled"));
+    assert_true(p.r.status == RUN_CANCELLED);
     assert_string_equal(todo(&p), "end");
     done(&p);
 }
 
+/* What is old is one line, so that a record has an end. */
 static void test_a_record_does_not_grow_for_ever(void **state)
 {
     struct play p;
@@ -401,14 +418,14 @@ static void test_a_record_does_not_grow_for_ever(void **state)
 
     (void)state;
     begin_with(&p, (struct agent_budget){.plan_steps = 20, .rounds = 100}, false);
-    begun(&p, false);
+    begun(&p);
     planned(&p, 20);
     for (int k = 0; k < 30; k++) {
         snprintf(code, sizeof(code), "print(%d)", k);
         run_round(&p, code, "ok", code);
     }
-    json_array_foreach(json_object_get(inner(&p), "talk"), i, item) whole +=
-        json_object_get(item, "parts") != NULL;
+    json_array_foreach(p.r.talk, i, item)
+        whole += json_object_get(item, "parts") != NULL;
     assert_true(whole <= 5);
     done(&p);
 }
@@ -423,6 +440,7 @@ int main(void)
         cmocka_unit_test(test_a_busy_model_is_asked_later),
         cmocka_unit_test(test_other_troubles),
         cmocka_unit_test(test_a_gate_that_is_refused),
+        cmocka_unit_test(test_code_that_was_agreed_to_runs),
         cmocka_unit_test(test_waiting_costs_no_time),
         cmocka_unit_test(test_a_record_is_all_there_is),
         cmocka_unit_test(test_what_was_not_begun_is_run),

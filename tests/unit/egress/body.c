@@ -5,7 +5,7 @@ static struct body b;
 
 static void begin(enum request_body kind, uint64_t length)
 {
-    struct request r = {.body = kind, .length = length};
+    struct egress_request r = {.body = kind, .length = length};
 
     body_init(&b, &r);
 }

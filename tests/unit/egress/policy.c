@@ -7,10 +7,11 @@ static bool allows(const char *hosts, const char *host, uint16_t port)
 {
     struct err e;
     struct egress_policy *p = egress_policy_new(hosts, false, &e);
+    struct host h;
     bool yes;
 
     assert_non_null(p);
-    yes = egress_allows(p, str_of(host), port);
+    yes = host_parse(str_of(host), &h) && policy_allows(p, &h, port);
     egress_policy_free(p);
     return yes;
 }

@@ -2,7 +2,7 @@
 #include "egress/egress_int.h"
 #include "unit.h"
 
-static struct request r;
+static struct egress_request r;
 static struct buf out;
 static struct err e;
 

@@ -71,6 +71,25 @@ static void test_watch(void **state)
     assert_int_equal(s->count, 3); /* two bytes and the end */
 }
 
+/* The kernel takes no regular file into an epoll set, as it takes nothing when a user has as many
+ * watches as one may have. */
+static void test_watch_that_the_kernel_refuses(void **state)
+{
+    struct seen *s = *state;
+    AUTO_CLOSE int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+
+    s->watch = watch_new(s->loop, file, stop, s);
+    loop_run(s->loop);
+    watch_pause(s->watch);
+    s->timer = timer_new(s->loop, stop, s);
+    timer_set(s->timer, 60);
+    loop_run(s->loop);
+    watch_resume(s->watch);
+    loop_run(s->loop);
+    watch_free(s->watch);
+    timer_free(s->timer);
+}
+
 static void test_watch_pause(void **state)
 {
     struct seen *s = *state;
@@ -296,15 +315,11 @@ static void test_hangup(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH_LOOP(test_watch),
-        WITH_LOOP(test_watch_pause),
-        WITH_LOOP(test_watch_writable),
-        WITH_LOOP(test_timer),
-        WITH_LOOP(test_later),
-        WITH_LOOP(test_signal),
-        WITH_LOOP(test_free_with_things_left),
-        WITH_LOOP(test_work),
-        WITH_LOOP(test_post),
+        WITH_LOOP(test_watch),       WITH_LOOP(test_watch_that_the_kernel_refuses),
+        WITH_LOOP(test_watch_pause), WITH_LOOP(test_watch_writable),
+        WITH_LOOP(test_timer),       WITH_LOOP(test_later),
+        WITH_LOOP(test_signal),      WITH_LOOP(test_free_with_things_left),
+        WITH_LOOP(test_work),        WITH_LOOP(test_post),
         WITH_LOOP(test_hangup),
     };
 

@@ -44,8 +44,7 @@ static inline json_t *reply_of(const struct adapter *ad, const char *events, boo
     if (whole)
         rc = ad->whole(&d, list);
     else
-        json_array_foreach(list, i, event)
-        {
+        json_array_foreach(list, i, event) {
             rc = rc < 0 ? rc : ad->event(&d, event);
         }
     json_decref(list);

@@ -1,4 +1,4 @@
-/* What an approval stands for, and which clearance is good where. */
+/* What an approval stands for, and in which pool an execution may run. */
 #include "service/service_int.h"
 #include "unit.h"
 
@@ -70,15 +70,15 @@ static void test_clearance(void **state)
 {
     char name[] = "data";
     struct environment env = {.config = {.name = name}};
-    struct clearance none = {0}, other = {.pool = "web"}, good = {.pool = "data"};
+    static const struct execution none, other = {.cleared = "web"}, good = {.cleared = "data"};
 
     (void)state;
-    assert_true(clearance_is_for(&none, &env));
+    assert_true(job_is_cleared_for(&none, &env));
     for (int policy = POLICY_ASK_FIRST; policy <= POLICY_ALWAYS_ASK; policy++) {
         env.config.approval = (enum approval_policy)policy;
-        assert_false(clearance_is_for(&none, &env));
-        assert_false(clearance_is_for(&other, &env));
-        assert_true(clearance_is_for(&good, &env));
+        assert_false(job_is_cleared_for(&none, &env));
+        assert_false(job_is_cleared_for(&other, &env));
+        assert_true(job_is_cleared_for(&good, &env));
     }
 }
 

@@ -154,6 +154,34 @@ static void test_all_of_an_fd(void **state)
     assert_string_equal(hash, large);
 }
 
+/* The same bytes have the same name, with holes or without; only what is data takes room. */
+static void test_holes_stay_holes(void **state)
+{
+    static char plain[3 * 1024 * 1024];
+    struct shop *s = *state;
+    AUTO_CLOSE int fd = -1;
+    struct blob *b = blob_new(s->store, sizeof(plain), &s->e);
+    char hash[HASH_HEX], same[HASH_HEX];
+    uint64_t size;
+
+    fd = open(scratch_put(&s->dir, "holes", STR("")), O_RDWR | O_CLOEXEC);
+    memcpy(plain + 1024 * 1024, "data", 4);
+    assert_int_equal(pwrite(fd, "data", 4, 1024 * 1024), 4);
+    assert_int_equal(ftruncate(fd, sizeof(plain)), 0);
+    assert_ok(s, blob_write_fd(b, fd, &s->e));
+    assert_ok(s, blob_keep(b, false, hash, &size, &s->e));
+    assert_int_equal(size, sizeof(plain));
+    assert_true(stat_of(s, hash).st_blocks * 512 < 64 * 1024);
+    assert_int_equal(stat_of(s, hash).st_size, sizeof(plain));
+    b = blob_new(s->store, sizeof(plain), &s->e);
+    assert_ok(s, blob_write(b, (struct str){plain, sizeof(plain)}, &s->e));
+    assert_ok(s, blob_keep(b, false, same, &size, &s->e));
+    assert_string_equal(hash, same);
+    b = blob_new(s->store, sizeof(plain) - 1, &s->e);
+    assert_refused(s, blob_write_fd(b, fd, &s->e), ERR_LIMIT);
+    blob_free(b);
+}
+
 static void test_limit(void **state)
 {
     struct shop *s = *state;
@@ -471,6 +499,7 @@ int main(void)
         BOTH_WAYS(test_same_bytes_same_blob),
         BOTH_WAYS(test_a_torn_one_is_replaced),
         BOTH_WAYS(test_all_of_an_fd),
+        BOTH_WAYS(test_holes_stay_holes),
         BOTH_WAYS(test_limit),
         BOTH_WAYS(test_what_cannot_be_read),
         BOTH_WAYS(test_freed),

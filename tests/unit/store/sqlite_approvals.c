@@ -143,7 +143,8 @@ static int find_lasting(struct shop *s, const char *key, const char *tool, const
                         const char *conversation)
 {
     struct approval_row got = {0};
-    int rc = db_approval_lasting(s->db, "t", key, tool, session, conversation, &got, &s->e);
+    int rc =
+        db_approval_lasting(s->db, "t", key, tool, "default", session, conversation, &got, &s->e);
 
     approval_row_done(&got);
     return rc;
@@ -164,6 +165,8 @@ static void test_what_lasts(void **state)
     assert_int_equal(find_lasting(s, "key_1", "run_code", "sess_2", "mcp_1"), 1);
     assert_int_equal(find_lasting(s, "key_1", "run_code", "sess_2", "mcp_2"), 0);
     assert_int_equal(find_lasting(s, "key_1", "run_code", "", ""), 0);
+    assert_int_equal(
+        db_approval_lasting(s->db, "t", "key_1", "run_code", "other", "sess_1", "", &r, &s->e), 0);
     assert_int_equal(find_lasting(s, "key_1", "run_shell", "sess_1", "mcp_1"), 0);
     assert_int_equal(find_lasting(s, "key_2", "run_code", "sess_1", "mcp_1"), 0);
     r.state = APPROVAL_DECLINED;

@@ -194,7 +194,7 @@ static void ask_everything(struct shop *s)
     assert_ok(s, db->ops->blob_named(db, HASH_A, e));
     assert_ok(s, db_approval_get(db, "x", "x", &approval, e));
     assert_ok(s, db_approval_open(db, "x", "x", digest, 1, &approval, e));
-    assert_ok(s, db_approval_lasting(db, "x", "x", "x", "x", "x", &approval, e));
+    assert_ok(s, db_approval_lasting(db, "x", "x", "x", "p", "x", "x", &approval, e));
     assert_ok(s, db_approval_count(db, "x", 1, &pending, e));
     assert_ok(s, db_approval_expire(db, 1, e));
     assert_ok(s, db_approval_forget(db, 1, 1, e));

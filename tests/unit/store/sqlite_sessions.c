@@ -189,6 +189,35 @@ static void test_after_one_that_is_not_there(void **state)
         page_of(s, "t", (struct page){.after = "sess_z", .limit = 1, .after_ms = 11}), "sess_a ");
 }
 
+static void test_lists_of_a_pool_or_a_prefix(void **state)
+{
+    struct shop *s = *state;
+    struct session_row r = session_of("sess_d", "t", 4);
+
+    put_session(s, "sess_a", "t", NULL, 1);
+    put_session(s, "sess_b", "t", "box_1", 2);
+    put_session(s, "sess_c", "t", "b%x", 3);
+    r.name = mem_strdup("box_2");
+    free(r.pool);
+    r.pool = mem_strdup("other");
+    assert_ok(s, db_session_put(s->db, &r, &s->e));
+    assert_string_equal(page_of(s, "t", (struct page){.limit = 9, .pool = "other"}), "sess_d ");
+    assert_string_equal(page_of(s, "t", (struct page){.limit = 9, .name_prefix = ""}),
+                        "sess_d sess_c sess_b ");
+    assert_string_equal(page_of(s, "t", (struct page){.limit = 9, .name_prefix = "box_"}),
+                        "sess_d sess_b ");
+    assert_string_equal(page_of(s, "t", (struct page){.limit = 1, .name_prefix = "box_"}),
+                        "sess_d ");
+    assert_string_equal(
+        page_of(
+            s, "t",
+            (struct page){.limit = 9, .name_prefix = "box_", .pool = r.pool, .after = "sess_d"}),
+        "");
+    assert_string_equal(page_of(s, "t", (struct page){.limit = 1, .name_prefix = "", .skip = 1}),
+                        "sess_c ");
+    session_row_done(&r);
+}
+
 static void test_delete_takes_the_files(void **state)
 {
     struct shop *s = *state;
@@ -313,6 +342,7 @@ int main(void)
         IN_SHOP(test_names),
         IN_SHOP(test_pages),
         IN_SHOP(test_after_one_that_is_not_there),
+        IN_SHOP(test_lists_of_a_pool_or_a_prefix),
         IN_SHOP(test_delete_takes_the_files),
         IN_SHOP(test_expired),
         IN_SHOP(test_count),

@@ -1,4 +1,4 @@
-"""A smaller copy of a picture, for those who show it to a model.
+"""A smaller copy of a picture, for doors that show it to a model.
 
 Their clients take images of 1568 pixels a side and of some hundred kilobytes. A picture above that
 gets a further part in its bundle, "image/png;preview=1" or "image/jpeg;preview=1"; the original is

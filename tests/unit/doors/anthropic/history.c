@@ -28,12 +28,10 @@ static const char *shape(void)
 
     history_close(&h);
     text[0] = '\0';
-    json_array_foreach(h.messages, i, message)
-    {
+    json_array_foreach(h.messages, i, message) {
         n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%.1s:", i ? " | " : "",
                               json_string_value(json_object_get(message, "role")));
-        json_array_foreach(json_object_get(message, "parts"), k, part)
-        {
+        json_array_foreach(json_object_get(message, "parts"), k, part) {
             const char *type = json_string_value(json_object_get(part, "type"));
             const char *id = json_string_value(json_object_get(part, "id"));
             const char *said = json_string_value(json_object_get(part, "text"));
@@ -74,7 +72,7 @@ static void test_replies_are_told_apart(void **state)
     assert_int_equal(read_it("[" USER("q") "," SAID(TEXT("a") "," BASH("s1") "," BASH("s2") "," RAN(
                          "s1", "1") "," RAN("s2", "2") "," TEXT("b")) "," USER("more") "]"),
                      0);
-    assert_int_equal(h.waiting_count, 0);
+    assert_int_equal(h.pending_count, 0);
     assert_int_equal(h.replies, 2);
     assert_string_equal(shape(), "u: text=q | a: text=a call_1 call_2 | u: call_1=1 call_2=2 | "
                                  "a: text=b | u: text=more");
@@ -86,7 +84,7 @@ static void test_a_result_in_a_later_message(void **state)
     assert_int_equal(read_it("[" USER("q") "," SAID(BASH("s1") "," LOCAL("t1")) "," ANSWER(
                          "t1", "r") "," SAID(RAN("s1", "1") "," TEXT("b")) "]"),
                      0);
-    assert_int_equal(h.waiting_count, 0);
+    assert_int_equal(h.pending_count, 0);
     assert_string_equal(shape(), "u: text=q | a: call_1 call_2 | u: call_2=r call_1=1 | a: text=b");
 }
 
@@ -95,28 +93,28 @@ static void test_what_was_put_off_waits(void **state)
     (void)state;
     assert_int_equal(
         read_it("[" USER("q") "," SAID(BASH("s1") "," LOCAL("t1")) "," ANSWER("t1", "r") "]"), 0);
-    assert_int_equal(h.waiting_count, 1);
-    assert_string_equal(h.waiting[0].id, "s1");
-    assert_string_equal(h.waiting[0].inner, "call_1");
-    assert_int_equal(h.waiting[0].sub, SUB_BASH);
-    assert_null(h.waiting[0].answers);
+    assert_int_equal(h.pending_count, 1);
+    assert_string_equal(h.pending[0].id, "s1");
+    assert_string_equal(h.pending[0].model_call_id, "call_1");
+    assert_int_equal(h.pending[0].tool, TOOL_BASH);
+    assert_null(h.pending[0].answers);
 
     assert_int_equal(read_it("[" USER("q") "," SAID(BASH("s1")) "]"), 0);
-    assert_int_equal(h.waiting_count, 1);
+    assert_int_equal(h.pending_count, 1);
 }
 
 static void test_what_was_given_up_does_not(void **state)
 {
     (void)state;
     assert_int_equal(read_it("[" USER("q") "," SAID(BASH("s1")) "," USER("never mind") "]"), 0);
-    assert_int_equal(h.waiting_count, 0);
+    assert_int_equal(h.pending_count, 0);
     assert_string_equal(shape(), "u: text=q | a: call_1 | u: call_1=Error: unavailable:  "
                                  "text=never mind");
     assert_int_equal(read_it("[" USER("q") "," SAID(BASH("s1")) "," USER("a") "," SAID(
                          TEXT("b") "," BASH("s2")) "]"),
                      0);
-    assert_int_equal(h.waiting_count, 1);
-    assert_string_equal(h.waiting[0].id, "s2");
+    assert_int_equal(h.pending_count, 1);
+    assert_string_equal(h.pending[0].id, "s2");
 }
 
 static void test_code_that_waits(void **state)
@@ -128,8 +126,8 @@ static void test_code_that_waits(void **state)
                                       "\"tool_result\",\"tool_use_id\":\"t2\"}]}]"),
                      0);
     assert_true(h.pending_code);
-    assert_int_equal(h.waiting_count, 1);
-    assert_int_equal(json_object_size(h.waiting[0].answers), 2);
+    assert_int_equal(h.pending_count, 1);
+    assert_int_equal(json_object_size(h.pending[0].answers), 2);
     assert_string_equal(shape(), "u: text=q | a: call_1");
 }
 

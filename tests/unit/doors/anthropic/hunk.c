@@ -79,8 +79,7 @@ static char *apply(const char *before, const json_t *v)
         at = mempcpy(at, before, n);
         before += n;
     }
-    json_array_foreach(json_object_get(v, "lines"), i, line)
-    {
+    json_array_foreach(json_object_get(v, "lines"), i, line) {
         const char *text = json_string_value(line);
         if (*text != '+') {
             size_t n = strcspn(before, "\n");

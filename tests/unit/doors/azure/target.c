@@ -2,11 +2,11 @@
 #include "doors/azure/azure_int.h"
 #include "unit.h"
 
-static bool read(const char *path, bool arm, struct place *ret)
+static bool read(const char *path, bool arm, struct azure_target *ret)
 {
     static char room[1024];
 
-    return place_read(str_of(path), arm, room, ret);
+    return azure_target_read(str_of(path), arm, room, ret);
 }
 
 static void test_places(void **state)
@@ -24,7 +24,7 @@ static void test_places(void **state)
         {"s/resourcegroups/g/providers/microsoft.app/sessionpools/p", true,  "p", ""            },
         {"s/providers/Microsoft.App/sessionPools",                    true,  "",  ""            },
     };
-    struct place p;
+    struct azure_target p;
 
     (void)state;
     for (size_t i = 0; i < COUNT(rows); i++) {
@@ -51,7 +51,7 @@ static void test_no_places(void **state)
         {"s/providers/Microsoft.App/sessionPools/p",                     true },
         {"s/resourceGroups/g/providers/Microsoft.Resources/deployments", true },
     };
-    struct place p;
+    struct azure_target p;
 
     (void)state;
     for (size_t i = 0; i < COUNT(rows); i++)

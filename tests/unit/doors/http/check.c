@@ -101,7 +101,7 @@ static void test_depth(void **state)
 
 static const char *query_wrong(const char *text)
 {
-    struct pair q[QUERY_MAX];
+    struct http_pair q[QUERY_MAX];
     const char *param = "";
     char room[256];
     static char out[64];

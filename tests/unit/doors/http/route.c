@@ -50,7 +50,7 @@ static void test_decoded(void **state)
 static const char *fits(const char *pattern, const char *path)
 {
     static char out[128];
-    struct pair p[PARAMS_MAX];
+    struct http_pair p[PARAMS_MAX];
     size_t count, n = 0;
 
     if (!path_fits(pattern, str_of(path), p, &count))
@@ -85,7 +85,7 @@ static void test_paths(void **state)
 
 static int param(const char *value, bool rest)
 {
-    struct pair p = {STR("x"), str_of(value), rest};
+    struct http_pair p = {STR("x"), str_of(value), rest};
     char room[64];
     struct err e;
 
@@ -107,7 +107,7 @@ static void test_params(void **state)
 
 static void test_queries(void **state)
 {
-    struct pair q[QUERY_MAX];
+    struct http_pair q[QUERY_MAX];
     char room[512], many[2 * QUERY_MAX + 1];
     size_t n;
     struct err e;
@@ -133,10 +133,10 @@ static void test_lists(void **state)
     struct str rest = STR(" a, ,b\t"), one;
 
     (void)state;
-    assert_true(list_next(&rest, ',', &one) && str_is(one, "a"));
-    assert_true(list_next(&rest, ',', &one) && one.n == 0);
-    assert_true(list_next(&rest, ',', &one) && str_is(one, "b"));
-    assert_false(list_next(&rest, ',', &one));
+    assert_true(str_next(&rest, ',', &one) && str_is(one, "a"));
+    assert_true(str_next(&rest, ',', &one) && one.n == 0);
+    assert_true(str_next(&rest, ',', &one) && str_is(one, "b"));
+    assert_false(str_next(&rest, ',', &one));
 }
 
 int main(void)

@@ -1,4 +1,4 @@
-#include "doors/mcp/mcp_int.h"
+#include "doors/mcp/transport.h"
 
 #include "unit.h"
 
@@ -68,7 +68,7 @@ static void test_found_by_its_owner(void **state)
     assert_false(is_there(s, id, "a", "key_2"));
     assert_false(is_there(s, id, "a", ""));
     assert_false(is_there(s, "", "a", "key_1"));
-    conversation_free(s->mcp->conversations->next);
+    conversation_free(s->mcp->conversations); /* the last that was found */
     assert_false(is_there(s, id, "a", "key_1"));
     assert_int_equal(s->mcp->conversation_count, 1);
 }
@@ -118,20 +118,20 @@ static void test_the_longest_unused_makes_room(void **state)
     make(s, "b", true);
     snprintf(first, sizeof(first), "%s", make(s, "a", true)->id);
     snprintf(second, sizeof(second), "%s", make(s, "a", true)->id);
-    for (int i = 2; i < CROWD_MAX; i++)
+    for (int i = 2; i < TENANT_CONVERSATIONS; i++)
         assert_non_null(make(s, "a", true));
     assert_true(is_there(s, first, "a", "key_1")); /* now the second is the oldest */
     assert_non_null(make(s, "a", true));
     assert_true(is_there(s, first, "a", "key_1"));
     assert_false(is_there(s, second, "a", "key_1"));
-    assert_int_equal(s->mcp->conversation_count, CROWD_MAX + 1);
+    assert_int_equal(s->mcp->conversation_count, TENANT_CONVERSATIONS + 1);
 }
 
 static void test_no_tenant_makes_room_for_another(void **state)
 {
     struct scene *s = *state;
 
-    for (int i = 0; i < CROWD_MAX; i++) {
+    for (int i = 0; i < TENANT_CONVERSATIONS; i++) {
         make(s, "a", true);
         make(s, "b", true);
     }

@@ -1,5 +1,5 @@
 /* Pictures by their bytes: what they are, and that nothing broken passes. */
-#include "doors/mcp/mcp_int.h"
+#include "doors/mcp/execution.h"
 #include "unit.h"
 
 #include <stdlib.h>

@@ -8,22 +8,22 @@
 
 static json_t *told; /* owned: the last response */
 
-static void on_send(struct peer *p, struct call *c, json_t *message)
+static void on_send(struct peer *p, json_t *message)
 {
-    (void)p, (void)c;
+    (void)p;
     json_decref(message);
 }
 
-static void on_answer(struct peer *p, struct call *c, int status, json_t *message)
+static void on_answer(struct peer *p, int status, json_t *message)
 {
-    (void)p, (void)c, (void)status;
+    (void)p, (void)status;
     json_decref(told);
     told = message;
 }
 
-static void on_drop(struct peer *p, struct call *c)
+static void on_drop(struct peer *p)
 {
-    (void)p, (void)c;
+    (void)p;
 }
 
 static size_t on_waits(struct peer *p)
@@ -72,7 +72,7 @@ static int tear_down(void **state)
 static struct call *call_of(struct scene *s, const struct caller *who, json_t *params)
 {
     json_t *id = json_integer(1);
-    struct call *c = call_new(s->mcp, s->mcp->face, &peer, NULL, who, &s->client, id, params);
+    struct call *c = call_new(s->mcp, s->mcp->tool_set, &peer, NULL, who, &s->client, id, params);
 
     json_decref(id);
     json_decref(params);

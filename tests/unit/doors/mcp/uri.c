@@ -1,4 +1,4 @@
-#include "doors/mcp/mcp_int.h"
+#include "doors/mcp/resource.h"
 
 #include "unit.h"
 

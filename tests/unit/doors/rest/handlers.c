@@ -10,8 +10,9 @@ struct request {
     const char *range;
     void (*keep_fn)(void *), (*keep_fn_too)(void *);
     void *keep, *keep_too;
-    loop_fn *on_gone, *on_low;
-    void *gone_arg, *low_arg;
+    loop_fn *on_gone;
+    hold_fn *on_hold;
+    void *gone_arg, *hold_arg;
     bool over; /* answered to the end, or dropped */
     bool dropped;
     int status;
@@ -19,8 +20,8 @@ struct request {
     char param[64], range_answer[64];
     json_t *answer;
     struct buf stream;
-    size_t waits; /* what answer_stream_put() says */
-    bool streaming;
+    size_t waits; /* what answer_stream_waits() says */
+    bool streaming, held, lines;
 };
 
 static const struct caller caller = {.tenant = "acme", .request = "req_1", .door = "rest"};
@@ -147,6 +148,10 @@ int http_status_of(const struct err *e)
 {
     return e->kind == ERR_BUSY ? 429 : 400;
 }
+const char *http_type_of(const struct err *e)
+{
+    return e->kind == ERR_BUSY ? "busy" : "invalid_request";
+}
 json_t *http_openapi(struct http *h)
 {
     return h ? json_object() : NULL;
@@ -177,20 +182,64 @@ void answer_stream(struct request *r, int status, const char *mime, struct str p
     r->streaming = true;
 }
 
-size_t answer_stream_put(struct request *r, struct str bytes)
+void answer_stream_put(struct request *r, struct str bytes)
 {
-    struct err e;
-
     assert_true(r->streaming && !r->over);
-    assert_int_equal(buf_put(&r->stream, bytes, &e), 0);
+    assert_int_equal(buf_put(&r->stream, bytes), 0);
+    if (r->held || r->waits <= STREAM_HIGH)
+        return;
+    r->held = true;
+    r->on_hold(r->hold_arg, true);
+}
+
+bool answer_stream_put_some(struct request *r, struct str all, size_t *at)
+{
+    while (*at < all.n && !r->held) {
+        size_t n = all.n - *at < STREAM_HIGH ? all.n - *at : STREAM_HIGH;
+        answer_stream_put(r, (struct str){all.p + *at, n});
+        *at += n;
+    }
+    return *at == all.n;
+}
+
+void answer_stream_on_hold(struct request *r, hold_fn *fn, void *arg)
+{
+    r->on_hold = fn;
+    r->hold_arg = arg;
+}
+
+bool answer_stream_is_held(const struct request *r)
+{
+    return r->held;
+}
+
+size_t answer_stream_waits(const struct request *r)
+{
     return r->waits;
 }
 
-void answer_stream_on_low(struct request *r, size_t below, loop_fn *fn, void *arg)
+void answer_events(struct request *r, enum event_format format)
 {
-    assert_int_equal(below, WAITING_LOW);
-    r->on_low = fn;
-    r->low_arg = arg;
+    answer_stream(r, 200, "", STR(""));
+    r->lines = format == EVENTS_NDJSON;
+}
+
+void answer_event(struct request *r, const char *id, const char *name, struct str data)
+{
+    assert_null(id);
+    if (!r->lines)
+        assert_int_equal(buf_printf(&r->stream, "event: %s\ndata: ", name), 0);
+    assert_int_equal(buf_put(&r->stream, data), 0);
+    answer_stream_put(r, r->lines ? STR("\n") : STR("\n\n"));
+}
+
+/* The client has taken what waited. */
+static void drain(struct request *r)
+{
+    if (!r->held)
+        return;
+    r->held = false;
+    r->on_hold(r->hold_arg, false);
 }
 
 void answer_stream_end(struct request *r)
@@ -201,11 +250,9 @@ void answer_stream_end(struct request *r)
 
 static void forget(struct request *r)
 {
-    struct err e;
-
     assert_true(r->over);
     if (r->streaming) {
-        assert_int_equal(buf_put(&r->stream, (struct str){"", 1}, &e), 0);
+        assert_int_equal(buf_put(&r->stream, (struct str){"", 1}), 0);
         buf_done(&r->stream);
     }
     json_decref(r->answer);
@@ -214,57 +261,41 @@ static void forget(struct request *r)
 
 /* --- a service without sessions --- */
 
-struct job {
+struct execution {
     struct exec_watcher w;
     void *arg;
     struct exec_spec spec;
+    const struct approval_info *approval;
     bool left, held;
     unsigned holds;
 } job;
 
-struct job *service_execute(struct service *sv, const struct caller *c,
-                            const struct exec_spec *spec, const struct exec_watcher *w, void *arg)
+struct execution *service_execute(struct service *sv, const struct caller *c,
+                                  const struct exec_spec *spec, const struct exec_watcher *w,
+                                  void *arg)
 {
     (void)sv;
     (void)c;
-    job = (struct job){.w = *w, .arg = arg, .spec = *spec};
+    job = (struct execution){.w = *w, .arg = arg, .spec = *spec};
     return &job;
 }
-
-static struct {
-    bool asks;
-    approval_fn *fn;
-    void *arg;
-    struct approval_spec spec;
-} approval;
 
 const char *approval_state_name(int s)
 {
     return s == APPROVAL_PENDING ? "pending" : "used";
 }
 
-bool service_asks(struct service *sv)
+const struct approval_info *execution_approval(const struct execution *j)
 {
-    (void)sv;
-    return approval.asks;
+    return j->approval;
 }
 
-void service_approval_request(struct service *sv, const struct caller *c,
-                              const struct approval_spec *spec, approval_fn *fn, void *arg)
-{
-    (void)sv;
-    (void)c;
-    approval.spec = *spec;
-    approval.fn = fn;
-    approval.arg = arg;
-}
-
-void job_leave(struct job *j)
+void execution_leave(struct execution *j)
 {
     j->left = true;
 }
 
-void job_hold(struct job *j, bool hold)
+void execution_hold(struct execution *j, bool hold)
 {
     assert_true(j->held != hold);
     j->held = hold;
@@ -388,38 +419,18 @@ static void ask(struct request *r, const char *json)
 
 /* --- who must agree --- */
 
-static void begin_asked(struct request *r, const char *json)
+static void test_what_is_asked_about(void **state)
 {
-    approval.asks = true;
-    job = (struct job){0};
-    ask(r, json);
-    assert_null(job.arg);
-}
-
-static void end_asked(struct request *r)
-{
-    approval.asks = false;
-    forget(r);
-}
-
-static void test_nothing_runs_before_the_verdict(void **state)
-{
-    struct approval_info clear = {
-        .verdict = APPROVAL_CLEAR, .clearance = {"data", "apr_1"}
-    };
     struct request r;
 
     (void)state;
-    begin_asked(&r, "{\"code\": \"1\", \"language\": \"shell\"}");
-    assert_str(approval.spec.tool, "run_shell");
-    assert_str(approval.spec.session, "sess_1");
-    assert_ptr_equal(approval.spec.args, r.json);
-    approval.fn(approval.arg, &clear, NULL);
-    assert_non_null(job.arg);
-    assert_string_equal(job.spec.clearance->approval, "apr_1");
+    ask(&r, "{\"code\": \"1\", \"language\": \"shell\"}");
+    assert_str(job.spec.ask.tool, "run_shell");
+    assert_str(job.spec.session, "sess_1");
+    assert_ptr_equal(job.spec.ask.args, r.json);
     job.w.on_end(job.arg, &info, NULL);
     assert_int_equal(r.status, 200);
-    end_asked(&r);
+    forget(&r);
 }
 
 static void test_what_is_not_clear_is_refused(void **state)
@@ -430,33 +441,30 @@ static void test_what_is_not_clear_is_refused(void **state)
         {.verdict = APPROVAL_NO,                        .row = &asked},
         {.verdict = APPROVAL_NO},
     };
+    const struct err denied = {.kind = ERR_DENIED, .text = "a person must agree"};
 
     (void)state;
     for (size_t i = 0; i < COUNT(infos); i++) {
         struct request r;
-        begin_asked(&r, "{\"code\": \"1\"}");
-        approval.fn(approval.arg, &infos[i], NULL);
-        assert_null(job.arg);
+        ask(&r, "{\"code\": \"1\"}");
+        job.approval = &infos[i];
+        job.w.on_end(job.arg, NULL, &denied);
         assert_int_equal(r.status, 403);
-        end_asked(&r);
+        forget(&r);
     }
 }
 
 static void test_gone_while_it_is_asked_about(void **state)
 {
-    struct approval_info clear = {
-        .verdict = APPROVAL_CLEAR, .clearance = {"data", "apr_1"}
-    };
     struct request r;
 
     (void)state;
-    begin_asked(&r, "{\"code\": \"1\"}");
-    r.on_gone(r.gone_arg);
+    ask(&r, "{\"code\": \"1\"}");
     assert_false(r.over);
-    approval.fn(approval.arg, &clear, NULL);
-    assert_null(job.arg);
+    r.on_gone(r.gone_arg);
+    assert_true(job.left);
     assert_true(r.dropped);
-    end_asked(&r);
+    forget(&r);
 }
 
 static void say(struct str text)
@@ -468,9 +476,7 @@ static void say(struct str text)
 
 static const char *streamed(struct request *r)
 {
-    struct err e;
-
-    assert_int_equal(buf_put(&r->stream, (struct str){"", 1}, &e), 0);
+    assert_int_equal(buf_put(&r->stream, (struct str){"", 1}), 0);
     r->stream.n--;
     return r->stream.p;
 }
@@ -526,7 +532,7 @@ static void test_wrong_options(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct request r;
-        job = (struct job){0};
+        job = (struct execution){0};
         ask(&r, rows[i].json);
         assert_int_equal(r.status, 400);
         assert_string_equal(r.param, rows[i].param);
@@ -579,17 +585,17 @@ static void test_a_slow_reader_holds_the_code(void **state)
     (void)state;
     ask(&r, "{\"code\": \"1\", \"stream\": true}");
     job.w.on_queued(job.arg, &info);
-    r.waits = WAITING_HIGH;
+    r.waits = STREAM_HIGH;
     say(STR("x"));
     assert_false(job.held);
-    r.waits = WAITING_HIGH + 1;
+    r.waits = STREAM_HIGH + 1;
     say(STR("x"));
     assert_true(job.held);
     say(STR("x")); /* what was under way: still once */
     assert_int_equal(job.holds, 1);
-    r.on_low(r.low_arg);
+    drain(&r);
     assert_false(job.held);
-    r.on_low(r.low_arg);
+    drain(&r);
     say(STR("x"));
     assert_int_equal(job.holds, 2);
     job.w.on_end(job.arg, &info, NULL);
@@ -645,12 +651,12 @@ static void test_a_long_answer_is_made_by_a_worker(void **state)
     job.w.on_end(job.arg, &much, NULL);
     json_decref(much.events); /* the job is gone */
     assert_false(r.over);
-    r.waits = WAITING_HIGH + 1;
+    r.waits = STREAM_HIGH + 1;
     work();
     assert_int_equal(r.status, 200);
     for (int i = 0; !r.over && i < 9; i++) {
-        assert_true(r.stream.n <= (size_t)(i + 1) * WAITING_HIGH);
-        r.on_low(r.low_arg);
+        assert_true(r.stream.n <= (size_t)(i + 1) * STREAM_HIGH);
+        drain(&r);
     }
     assert_true(r.over);
     v = json_loadb(r.stream.p, r.stream.n, 0, NULL);
@@ -749,7 +755,7 @@ static void test_the_client_goes_after_the_end(void **state)
     job.w.on_queued(job.arg, &info);
     keep_fn = take_ptr(&r.keep_fn); /* the request does not end with the answer */
     job.w.on_end(job.arg, &info, NULL);
-    r.on_low(r.low_arg);
+    drain(&r);
     r.on_gone(r.gone_arg);
     assert_false(job.left || r.dropped);
     keep_fn(r.keep);
@@ -766,8 +772,7 @@ static void test_background(void **state)
     job.w.on_queued(job.arg, &info);
     assert_int_equal(r.status, 202);
     assert_true(r.over);
-    say(STR("x")); /* nobody is there any more */
-    job.w.on_end(job.arg, &info, NULL);
+    assert_true(job.left); /* it goes on by itself */
     forget(&r);
 }
 
@@ -875,11 +880,11 @@ static void test_export_waits_for_its_reader(void **state)
 
     (void)state;
     begin_export(&r);
-    r.waits = WAITING_HIGH + 1;
+    r.waits = STREAM_HIGH + 1;
     listed.fn(listed.arg, page, 3, false, NULL);
     assert_int_equal(lines(&r), 1);
     assert_int_equal(listed.calls, 1);
-    r.on_low(r.low_arg);
+    drain(&r);
     assert_int_equal(listed.calls, 2); /* the two that did not fit */
     assert_int_equal(listed.page.limit, 1);
     r.waits = 0;
@@ -903,11 +908,11 @@ static void test_a_long_record_goes_out_in_pieces(void **state)
     memset(code, 'x', 5 * MiB);
     large.code = code;
     begin_export(&r);
-    r.waits = WAITING_HIGH + 1;
+    r.waits = STREAM_HIGH + 1;
     listed.fn(listed.arg, &page, 1, false, NULL);
     for (; !r.over && pieces < 9; pieces++) {
-        assert_true(r.stream.n <= (pieces + 1) * WAITING_HIGH);
-        r.on_low(r.low_arg);
+        assert_true(r.stream.n <= (pieces + 1) * STREAM_HIGH);
+        drain(&r);
     }
     assert_true(r.over);
     assert_int_equal(lines(&r), 1);
@@ -949,7 +954,7 @@ static void test_the_reader_of_an_export_goes(void **state)
     assert_true(r.dropped);
     forget(&r);
     begin_export(&r);
-    r.waits = WAITING_HIGH + 1;
+    r.waits = STREAM_HIGH + 1;
     listed.fn(listed.arg, page, 1, true, NULL);
     r.on_gone(r.gone_arg); /* while nothing is under way */
     assert_true(r.dropped);
@@ -1013,12 +1018,12 @@ static void test_an_archive_is_made_step_by_step(void **state)
     begin_archive(&r);
     open_file(&two_files[0], STR("xyz"));
     assert_int_equal(r.stream.n, 512);
-    r.waits = WAITING_HIGH + 1;
+    r.waits = STREAM_HIGH + 1;
     work();
     assert_int_equal(r.stream.n, 1024);
     assert_string_equal(space.path, "a"); /* the next waits for the reader */
     r.waits = 0;
-    r.on_low(r.low_arg);
+    drain(&r);
     assert_string_equal(space.path, "b");
     open_file(&two_files[1], STR(""));
     assert_true(r.over && !r.dropped);
@@ -1124,7 +1129,7 @@ int main(void)
         cmocka_unit_test(test_the_reader_of_an_export_goes),
         cmocka_unit_test(test_wrong_filters),
         cmocka_unit_test(test_an_archive_is_made_step_by_step),
-        cmocka_unit_test(test_nothing_runs_before_the_verdict),
+        cmocka_unit_test(test_what_is_asked_about),
         cmocka_unit_test(test_what_is_not_clear_is_refused),
         cmocka_unit_test(test_gone_while_it_is_asked_about),
         cmocka_unit_test(test_a_file_that_has_gone_is_left_out),

@@ -14,9 +14,9 @@ const char *approval_state_name(int s)
     return s == APPROVAL_PENDING ? "pending" : "used";
 }
 
-int http_status_of(const struct err *e)
+const char *http_type_of(const struct err *e)
 {
-    return e->kind == ERR_BUSY ? 429 : e->kind == ERR_CALLER ? 400 : 500;
+    return e->kind == ERR_BUSY ? "busy" : e->kind == ERR_CALLER ? "invalid_request" : "internal";
 }
 
 /* Takes the value. */
@@ -35,8 +35,8 @@ static void test_small_values(void **state)
     json_t *v = json_array();
 
     (void)state;
-    json_array_append_new(v, render_time(0));
-    json_array_append_new(v, render_time(1769860800123));
+    json_array_append_new(v, time_json(0));
+    json_array_append_new(v, time_json(1769860800123));
     json_array_append_new(v, render_seconds(60000));
     json_array_append_new(v, render_seconds(1500));
     json_array_append_new(v, render_text(NULL));
@@ -163,8 +163,8 @@ static void test_output_is_joined(void **state)
     (void)state;
     buf_init(&both, 64);
     buf_init(&one, 64);
-    events_text(events, NULL, &both);
-    events_text(events, "stderr", &one);
+    events_output(events, IN(EVENT_STDOUT) | IN(EVENT_STDERR), &both);
+    events_output(events, IN(EVENT_STDERR), &one);
     assert_str(buf_str(&both), "a\0b");
     assert_str(buf_str(&one), "b");
     buf_done(&both);

@@ -1,0 +1,257 @@
+/*
+ * Workspace sync: the workspace of an awake session and its saved files stay the same. What
+ * has changed in the sandbox is saved before a client hears of it; a fresh sandbox gets the
+ * saved files. Changes found while code runs are saved at once and told when it ends.
+ */
+#include "service/service_int.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* --- changes --- */
+
+bool space_is_ours(const struct loaded *l, struct str path)
+{
+    return l->tasks && l->tasks->brings && l->tasks->brings(l->tasks, path);
+}
+
+void space_change(struct loaded *l, const struct event *ev)
+{
+    if (ev->kind != EVENT_FILE || !space_is_ours(l, ev->file.path))
+        changes_put(&l->changes, ev);
+}
+
+static void on_change(void *arg, const struct event *ev)
+{
+    space_change(arg, ev);
+}
+
+static bool is_running(const struct loaded *l)
+{
+    for (const struct execution *j = l->jobs; j; j = j->next)
+        if (j->state == JOB_STARTED)
+            return true;
+    return false;
+}
+
+int space_take(struct loaded *l, struct space *ret, struct err *e)
+{
+    if (l->state == SESSION_ENDED)
+        return err_set(e, ERR_MISSING, "the session has been deleted");
+    if (!l->session)
+        return err_set(e, ERR_HOST, "the sandbox is closed");
+    return workspace_dup(l->session, ret, e);
+}
+
+/* --- saving --- */
+
+/* The next look finds no change in them: they have been seen. */
+void space_return(struct loaded *l, struct changes *unsaved)
+{
+    if (loaded_is_awake(l) && changes_has_files(unsaved))
+        changes_return(&l->changes, unsaved);
+}
+
+struct syncing {
+    struct task task;
+    struct changes changes; /* owned */
+    struct space space;     /* owned */
+    struct look *look;      /* owned */
+    done_fn *fn;
+    void *arg;
+};
+
+static const struct step nothing_more[] = {{0}};
+
+/* Without a sandbox the saved files are all there is. */
+static int begin_look(struct task *t, struct err *e)
+{
+    struct syncing *s = OWNER(t, struct syncing, task);
+    struct loaded *l = t->loaded;
+
+    if (l->state == SESSION_ENDED)
+        return task_session_there(t, e);
+    s->look = l->session ? workspace_look(l->session) : NULL;
+    if (s->look)
+        return space_take(l, &s->space, e);
+    t->step = nothing_more;
+    return 0;
+}
+
+static int walk(struct task *t, struct err *e)
+{
+    struct syncing *s = OWNER(t, struct syncing, task);
+
+    (void)e;
+    look_walk(s->look, &s->space);
+    return 0;
+}
+
+static int end_look(struct task *t, struct err *e)
+{
+    struct syncing *s = OWNER(t, struct syncing, task);
+    struct loaded *l = t->loaded;
+
+    if (task_session_there(t, e) < 0)
+        return -1;
+    if (l->session)
+        workspace_tell(l->session, take_ptr(&s->look), on_change, l);
+    changes_seal(&l->changes);
+    if (is_running(l)) {
+        s->changes = changes_copy(&l->changes);
+    } else {
+        s->changes = l->changes;
+        l->changes = (struct changes){0};
+    }
+    if (!changes_has_files(&s->changes))
+        t->step = nothing_more;
+    return 0;
+}
+
+static int save(struct task *t, struct err *e)
+{
+    struct syncing *s = OWNER(t, struct syncing, task);
+
+    return changes_save(&s->changes, t->sv->store, &s->space, &t->loaded->env->config.limits, e);
+}
+
+static int write_saved(struct task *t, struct db *db, struct err *e)
+{
+    return changes_write(&OWNER(t, struct syncing, task)->changes, db, t->loaded->row.id, e);
+}
+
+static void on_synced(struct task *t, const struct err *failed)
+{
+    struct syncing *s = OWNER(t, struct syncing, task);
+
+    if (failed)
+        space_return(t->loaded, &s->changes);
+    else
+        feed_saved(t->loaded, &s->changes);
+    s->fn(s->arg, failed);
+    look_free(s->look);
+    space_close(&s->space);
+    changes_done(&s->changes);
+    free(s);
+}
+
+/* Also when nothing has changed it takes its turn: a save under way must be done first. */
+void space_sync(struct loaded *l, done_fn *fn, void *arg)
+{
+    static const struct step steps[] = {{.loop = begin_look},
+                                        {.work = walk},
+                                        {.loop = end_look},
+                                        {.work = save},
+                                        {.loop = task_session_there},
+                                        {.store = write_saved},
+                                        {0}};
+    struct syncing *s = mem_zalloc(sizeof(*s));
+
+    *s = (struct syncing){.space.dir = -1, .fn = fn, .arg = arg};
+    task_start(&s->task, l->sv, l, steps, on_synced);
+}
+
+/* --- putting back --- */
+
+struct restoring {
+    struct task task;
+    struct space_row *rows; /* owned */
+    size_t count, missing;
+    struct space space; /* owned */
+    struct look *look;  /* owned */
+    done_fn *fn;
+    void *arg;
+};
+
+static int read_rows(struct task *t, struct db *db, struct err *e)
+{
+    struct restoring *r = OWNER(t, struct restoring, task);
+
+    return db_space_list(db, t->loaded->row.id, &r->rows, &r->count, e) < 0 ? -1 : 0;
+}
+
+static int take_for_restoring(struct task *t, struct err *e)
+{
+    struct restoring *r = OWNER(t, struct restoring, task);
+
+    if (space_take(t->loaded, &r->space, e) < 0)
+        return -1;
+    r->look = workspace_look(t->loaded->session);
+    return 0;
+}
+
+/* A file that cannot be put back is no reason to keep the others from their owner. */
+static int put_back(struct task *t, struct err *e)
+{
+    struct restoring *r = OWNER(t, struct restoring, task);
+
+    (void)e;
+    for (size_t i = 0; i < r->count; i++) {
+        const struct space_row *row = &r->rows[i];
+        struct err lost = {0};
+        AUTO_CLOSE int fd = blob_open(t->sv->store, row->hash, &lost);
+        if (fd >= 0 &&
+            space_put(&r->space, str_of(row->path), fd, row->mode, row->mtime_ms, &lost) >= 0)
+            continue;
+        r->missing++;
+        log_warn("session %s: a file is not put back: %s", t->loaded->row.id, lost.text);
+    }
+    if (r->look)
+        look_walk(r->look, &r->space);
+    return 0;
+}
+
+static void ignore(void *arg, const struct event *ev)
+{
+    (void)arg;
+    (void)ev;
+}
+
+static void on_put_back(struct task *t, const struct err *failed)
+{
+    struct restoring *r = OWNER(t, struct restoring, task);
+    struct loaded *l = t->loaded;
+    char note[96];
+
+    if (!failed && l->session && r->look) /* no code has run: all of it is ours */
+        workspace_tell(l->session, take_ptr(&r->look), ignore, NULL);
+    if (r->missing) {
+        snprintf(note, sizeof(note), "%zu of %zu files could not be put back", r->missing,
+                 r->count);
+        free(l->note);
+        l->note = mem_strdup(note);
+    }
+    r->fn(r->arg, failed);
+    for (size_t i = 0; i < r->count; i++)
+        space_row_done(&r->rows[i]);
+    free(r->rows);
+    look_free(r->look);
+    space_close(&r->space);
+    free(r);
+}
+
+void space_restore(struct loaded *l, done_fn *fn, void *arg)
+{
+    static const struct step steps[] = {
+        {.store = read_rows}, {.loop = take_for_restoring}, {.work = put_back}, {0}};
+    struct restoring *r = mem_zalloc(sizeof(*r));
+
+    *r = (struct restoring){.space.dir = -1, .fn = fn, .arg = arg};
+    task_start(&r->task, l->sv, l, steps, on_put_back);
+}
+
+/* --- what a failed put means --- */
+
+int space_blame(struct err *e, const char *path)
+{
+    static const int in_the_way[] = {ENOTDIR, EISDIR, EEXIST, ENOTEMPTY,
+                                     ELOOP,   EXDEV,  EACCES, EPERM};
+
+    if (e->sys == ENOSPC || e->sys == EDQUOT || e->sys == EFBIG)
+        return err_set(e, ERR_LIMIT, "'%s' does not fit into the workspace", path);
+    for (size_t i = 0; i < COUNT(in_the_way); i++)
+        if (e->sys == in_the_way[i])
+            return err_set(e, ERR_CONFLICT, "'%s' cannot be written: something else is there",
+                           path);
+    return -1;
+}
