@@ -6,6 +6,9 @@ A suite's own exit status counts too: one that died before it could write its
 XML, or that ended badly with no failed test to show for it, is one failure
 more, so that nothing fails in silence. pytest's status 5 means that a -k
 expression chose none of its tests, which is nobody's failure.
+
+A test that failed and passed the second look (NAME.again.xml) counts as passed
+and is named below the sums.
 """
 
 import sys
@@ -15,42 +18,53 @@ from pathlib import Path
 NOTHING_CHOSEN = 5
 
 
-def count(xml):
-    """passed, failed, skipped of one JUnit file; None when it is not one."""
+def verdicts(xml):
+    """[(test, "passed", "failed" or "skipped")] of one JUnit file; None when it is not one."""
     try:
         cases = list(ET.parse(xml).iter("testcase"))
     except (OSError, ET.ParseError):
         return None
-    failed = sum(c.find("failure") is not None or c.find("error") is not None for c in cases)
-    skipped = sum(c.find("skipped") is not None for c in cases)
-    return len(cases) - failed - skipped, failed, skipped
+    return [(f"{c.get('classname')}::{c.get('name')}",
+             "failed" if c.find("failure") is not None or c.find("error") is not None
+             else "skipped" if c.find("skipped") is not None else "passed") for c in cases]
 
 
-def read_run(path):
+def read_run(path, unsteady):
     """[passed, failed, skipped, seconds] of one run and what else there is to say of it, by the file
-    with its status; None when no test was chosen."""
+    with its status; None when no test was chosen. Adds to the list of unsteady tests."""
     status = int(path.read_text())
     if status == NOTHING_CHOSEN:
         return None
-    counts, note = count(path.with_suffix(".xml")), ""
-    passed, failed, skipped = counts or (0, 0, 0)
-    if counts is None:
-        failed, note = 1, f"  {path.stem} ended with status {status} and no results"
-    elif status != 0 and failed == 0:
-        failed, note = 1, f"  {path.stem} ended with status {status}"
-    return [passed, failed, skipped, int(path.with_suffix(".seconds").read_text())], note
+    found, note = verdicts(path.with_suffix(".xml")), ""
+    bad = {name for name, verdict in found or () if verdict == "failed"}
+    second = verdicts(path.with_suffix(".again.xml")) or []
+    # A test that failed and whose teardown failed too has two rows: both must be well now.
+    steadied = {name for name, _ in second if all(v == "passed" for n, v in second if n == name)} & bad
+    unsteady += sorted(f"{path.stem} {name}" for name in steadied)
+    counts = [sum(v == wanted for n, v in found or () if n not in steadied)
+              for wanted in ("passed", "failed", "skipped")]
+    counts[0] += len(steadied)
+    if found is None:
+        counts[1], note = 1, f"  {path.stem} ended with status {status} and no results"
+    elif status != 0 and not bad:
+        counts[1], note = 1, f"  {path.stem} ended with status {status}"
+    return [*counts, int(path.with_suffix(".seconds").read_text())], note
 
 
 def main(folder):
-    suites, notes = {}, {}
+    suites, notes, unsteady = {}, {}, []
     for path in sorted(folder.glob("*.status"), key=lambda p: p.stat().st_mtime_ns):
         name = path.name.split(".")[0]
-        if run := read_run(path):
+        if path.stem.endswith(".again"):
+            continue
+        if run := read_run(path, unsteady):
             suites[name] = [a + b for a, b in zip(run[0], suites.get(name, [0] * 4))]
             notes[name] = notes.get(name, "") + run[1]
     print(f"{'suite':<16}{'passed':>8}{'failed':>8}{'skipped':>9}{'seconds':>9}")
     for name, (passed, failed, skipped, seconds) in suites.items():
         print(f"{name:<16}{passed:>8}{failed:>8}{skipped:>9}{seconds:>9}{notes[name]}")
+    for test in unsteady:
+        print(f"unsteady: {test} failed, and passed by itself")
     total_passed, total_failed = (sum(row[i] for row in suites.values()) for i in (0, 1))
     if total_passed + total_failed == 0:
         print("no test ran")
