@@ -85,6 +85,12 @@ int span_go_on(struct db *db, struct span *s, const char *made_when, const char 
 /* --- the parts --- */
 
 int sqlite_fail(sqlite3 *conn, struct err *e); /* what it says went wrong; -1 */
+/* One step of the schema. */
+struct schema_step {
+    const char *text;
+    const char *table, *instead; /* or NULL: where this table is there already, another text */
+};
 /* Brings the schema up to the last of the steps, each in a transaction of its own. */
-int sqlite_migrate(sqlite3 *conn, const char *const *steps, size_t count, struct err *e) MUST_CHECK;
+int sqlite_migrate(sqlite3 *conn, const struct schema_step *steps, size_t count,
+                   struct err *e) MUST_CHECK;
 int sqlite_to_this_version(sqlite3 *conn, struct err *e) MUST_CHECK;

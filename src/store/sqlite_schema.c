@@ -1,6 +1,7 @@
 /*
  * The schema, as the steps that made it. PRAGMA user_version counts how many a
- * database has taken. A step that has been released is never changed.
+ * database has taken. A step that has landed is never changed, and none is put
+ * before it: tests/serve/stores has a store of every schema that ever was.
  */
 #include "store/sqlite_int.h"
 
@@ -113,9 +114,17 @@ static const char items[] =
     "CREATE INDEX items_by_end ON items (expires_ms) WHERE expires_ms > 0;"
     "CREATE INDEX items_by_hash ON items (hash) WHERE hash <> '';";
 
-static const char *const steps[] = {first, second, third, fourth, items};
+/* For a while two kinds of version 4 were made: one with the loops, one with the items. A database
+ * that has the items already takes the loops as its fifth step. */
+static const struct schema_step steps[] = {
+    {first,  NULL,    NULL  },
+    {second, NULL,    NULL  },
+    {third,  NULL,    NULL  },
+    {fourth, NULL,    NULL  },
+    {items,  "items", fourth},
+};
 
-static int on_version(void *arg, int count, char **values, char **names)
+static int on_number(void *arg, int count, char **values, char **names)
 {
     int64_t *ret = arg;
 
@@ -128,14 +137,31 @@ static int on_version(void *arg, int count, char **values, char **names)
 
 static int version_of(sqlite3 *conn, int64_t *ret, struct err *e)
 {
-    if (sqlite3_exec(conn, "PRAGMA user_version", on_version, ret, NULL) != SQLITE_OK)
+    if (sqlite3_exec(conn, "PRAGMA user_version", on_number, ret, NULL) != SQLITE_OK)
         return sqlite_fail(conn, e);
     return 0;
 }
 
-/* Inside a transaction, so that of two processes that open an old database one takes the step. */
-static int take_step(sqlite3 *conn, const char *const *all, size_t count, struct err *e)
+/* What the step is for this database; NULL: it cannot be told. */
+static const char *text_of(sqlite3 *conn, const struct schema_step *step, struct err *e)
 {
+    char ask[128];
+    int64_t there = 0;
+
+    if (!step->table)
+        return step->text;
+    snprintf(ask, sizeof(ask), "SELECT count(*) FROM sqlite_schema WHERE name = '%s'", step->table);
+    if (sqlite3_exec(conn, ask, on_number, &there, NULL) != SQLITE_OK) {
+        sqlite_fail(conn, e);
+        return NULL;
+    }
+    return there ? step->instead : step->text;
+}
+
+/* Inside a transaction, so that of two processes that open an old database one takes the step. */
+static int take_step(sqlite3 *conn, const struct schema_step *all, size_t count, struct err *e)
+{
+    const char *text;
     char mark[64];
     int64_t now = 0;
 
@@ -148,8 +174,11 @@ static int take_step(sqlite3 *conn, const char *const *all, size_t count, struct
                        now, count);
     if ((size_t)now == count)
         return 0;
+    text = text_of(conn, &all[now], e);
+    if (!text)
+        return -1;
     snprintf(mark, sizeof(mark), "PRAGMA user_version = %" PRId64, now + 1);
-    if (sqlite3_exec(conn, all[now], NULL, NULL, NULL) != SQLITE_OK ||
+    if (sqlite3_exec(conn, text, NULL, NULL, NULL) != SQLITE_OK ||
         sqlite3_exec(conn, mark, NULL, NULL, NULL) != SQLITE_OK) {
         sqlite_fail(conn, e);
         return err_wrap(e, "bring the schema from version %" PRId64 " to %" PRId64, now, now + 1);
@@ -157,7 +186,7 @@ static int take_step(sqlite3 *conn, const char *const *all, size_t count, struct
     return 1;
 }
 
-int sqlite_migrate(sqlite3 *conn, const char *const *all, size_t count, struct err *e)
+int sqlite_migrate(sqlite3 *conn, const struct schema_step *all, size_t count, struct err *e)
 {
     int rc = 1;
 

@@ -27,10 +27,10 @@ static int64_t number(sqlite3 *conn, const char *text)
 
 /* --- versions --- */
 
-static const char *const story[] = {
-    "CREATE TABLE t (a INTEGER) STRICT; INSERT INTO t VALUES (1);",
-    "ALTER TABLE t ADD COLUMN b TEXT; UPDATE t SET b = 'two';",
-    "CREATE INDEX t_b ON t (b); INSERT INTO t VALUES (3, 'three');",
+static const struct schema_step story[] = {
+    {"CREATE TABLE t (a INTEGER) STRICT; INSERT INTO t VALUES (1);"},
+    {"ALTER TABLE t ADD COLUMN b TEXT; UPDATE t SET b = 'two';"},
+    {"CREATE INDEX t_b ON t (b); INSERT INTO t VALUES (3, 'three');"},
 };
 
 static int open_empty(void **state)
@@ -67,9 +67,9 @@ static void test_step_by_step(void **state)
 
 static void test_a_step_that_fails_undoes_itself(void **state)
 {
-    static const char *const broken[] = {
-        "CREATE TABLE t (a INTEGER) STRICT;",
-        "CREATE TABLE u (a INTEGER) STRICT; INSERT INTO t VALUES ('text');",
+    static const struct schema_step broken[] = {
+        {"CREATE TABLE t (a INTEGER) STRICT;"},
+        {"CREATE TABLE u (a INTEGER) STRICT; INSERT INTO t VALUES ('text');"},
     };
     sqlite3 *conn = *state;
     struct err e = {0};
