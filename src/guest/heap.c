@@ -40,7 +40,9 @@ void heap_plug(void)
  * stack and the thread block are left as they are), system calls without libc.
  */
 
-#define FILE_SIZE (1ul << 47)
+#define FILE_SIZE                                                                                  \
+    (1ul << 56)      /* past every address: x86 gives out 47 or 56 bits of it, ARM 48 or 52 */
+#define PIECE 4096ul /* divides every page size */
 
 static unsigned long frozen_bytes;
 
@@ -58,21 +60,25 @@ struct freezer {
 /* What is read back is compared in words: a libc function may be one of the pages. */
 static bool is_written(const struct freezer *z, unsigned long page)
 {
-    const uint64_t *memory = (const uint64_t *)page;
-    uint64_t copy[PAGE / 8];
+    uint64_t copy[PIECE / 8];
 
-    if (raw(SYS_pread64, z->file, (long)copy, PAGE, (long)page, 0, 0) != (long)PAGE)
-        return false;
-    for (size_t i = 0; i < PAGE / 8; i++)
-        if (copy[i] != memory[i])
+    for (unsigned long at = page; at < page + z->maps.page; at += PIECE) {
+        const uint64_t *memory = (const uint64_t *)at;
+        if (raw(SYS_pread64, z->file, (long)copy, PIECE, (long)at, 0, 0) != (long)PIECE)
             return false;
+        for (size_t i = 0; i < PIECE / 8; i++)
+            if (copy[i] != memory[i])
+                return false;
+    }
     return true;
 }
 
 static bool write_page(struct freezer *z, unsigned long page)
 {
-    z->bytes += PAGE;
-    return raw(SYS_pwrite64, z->file, (long)page, PAGE, (long)page, 0, 0) == (long)PAGE &&
+    long size = (long)z->maps.page;
+
+    z->bytes += z->maps.page;
+    return raw(SYS_pwrite64, z->file, (long)page, size, (long)page, 0, 0) == size &&
            is_written(z, page);
 }
 
@@ -82,7 +88,7 @@ static bool scan(struct freezer *z, const struct map *m, bool write, bool *ret_o
     uint64_t flags[PAGES_AT_ONCE];
 
     for (unsigned long at = m->from; at < m->to;) {
-        size_t left = (m->to - at) / PAGE;
+        size_t left = (m->to - at) / z->maps.page;
         size_t pages = left < PAGES_AT_ONCE ? left : PAGES_AT_ONCE;
         if (!maps_flags(&z->maps, at, flags, pages))
             return false;
@@ -90,10 +96,10 @@ static bool scan(struct freezer *z, const struct map *m, bool write, bool *ret_o
             *ret_own |= is_own(flags[i]);
             /* An absent page of a file mapping is the file's, not zero: take it too. */
             if (write && ((flags[i] & (PAGEMAP_IN | PAGEMAP_SWAP)) || !m->anonymous) &&
-                !write_page(z, at + i * PAGE))
+                !write_page(z, at + i * z->maps.page))
                 return false;
         }
-        at += pages * PAGE;
+        at += pages * z->maps.page;
     }
     return true;
 }

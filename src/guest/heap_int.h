@@ -4,7 +4,6 @@
 
 #include "guest/guest.h"
 
-#define PAGE            4096ul
 #define MAPS_MAX        2048
 #define MAPS_TEXT       (384 * KiB)
 #define PAGES_AT_ONCE   512
@@ -22,6 +21,7 @@ struct map {
 
 struct maps {
     int pagemap; /* owned */
+    size_t page; /* bytes of one: 4 KiB on x86, up to 64 KiB elsewhere */
     size_t count;
     struct map map[MAPS_MAX];
     char text[MAPS_TEXT];

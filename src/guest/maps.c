@@ -109,6 +109,7 @@ static bool read_text(struct maps *m)
 bool maps_read(struct maps *m)
 {
     m->count = 0;
+    m->page = (size_t)sysconf(_SC_PAGESIZE);
     m->pagemap =
         (int)raw(SYS_openat, AT_FDCWD, (long)"/proc/self/pagemap", O_RDONLY | O_CLOEXEC, 0, 0, 0);
     if (m->pagemap < 0 || !read_text(m)) {
@@ -199,7 +200,7 @@ void maps_done(struct maps *m)
 
 bool maps_flags(const struct maps *m, unsigned long at, uint64_t *ret, size_t pages)
 {
-    return raw(SYS_pread64, m->pagemap, (long)ret, (long)(pages * 8), (long)(at / PAGE * 8), 0,
+    return raw(SYS_pread64, m->pagemap, (long)ret, (long)(pages * 8), (long)(at / m->page * 8), 0,
                0) == (long)(pages * 8);
 }
 

@@ -62,17 +62,17 @@ static bool learn_map(struct learner *l, const struct map *m)
     uint64_t flags[PAGES_AT_ONCE];
 
     for (unsigned long at = m->from; at < m->to;) {
-        size_t left = (m->to - at) / PAGE;
+        size_t left = (m->to - at) / l->maps.page;
         size_t pages = left < PAGES_AT_ONCE ? left : PAGES_AT_ONCE;
         if (!maps_flags(&l->maps, at, flags, pages))
             return false;
         for (size_t i = 0; i < pages; i++) {
-            unsigned long page = at + i * PAGE;
+            unsigned long page = at + i * l->maps.page;
             uint32_t written = is_own(flags[i]) && m->image;
             if (!(flags[i] & PAGEMAP_IN))
                 continue;
             if (l->open.pages && l->open.written == written &&
-                l->open.from + l->open.pages * PAGE == page) {
+                l->open.from + l->open.pages * l->maps.page == page) {
                 l->open.pages++;
                 continue;
             }
@@ -80,7 +80,7 @@ static bool learn_map(struct learner *l, const struct map *m)
                 return false;
             l->open = (struct range){page, 1, written};
         }
-        at += pages * PAGE;
+        at += pages * l->maps.page;
     }
     return put_range(l);
 }
@@ -121,10 +121,12 @@ static bool is_readable(int fd)
 
 void pages_take(int until_readable)
 {
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
     while (next_range < range_count && !is_readable(until_readable)) {
         for (int i = 0; i < STEP && next_range < range_count; i++, next_range++) {
             const struct range *r = &ranges[next_range];
-            raw(SYS_madvise, (long)r->from, (long)(r->pages * PAGE),
+            raw(SYS_madvise, (long)r->from, (long)(r->pages * page),
                 r->written ? MADV_POPULATE_WRITE : MADV_POPULATE_READ, 0, 0, 0);
         }
     }
@@ -133,40 +135,40 @@ void pages_take(int until_readable)
 
 /* --- giving pages back --- */
 
-#define RUN_MAX 32
+#define RUN_BYTES (128 * KiB) /* on the stack; at least two pages of any size */
 
-static bool page_same(const char *a, const char *b)
+static bool page_same(const char *a, const char *b, size_t page)
 {
     const uint64_t *x = (const uint64_t *)a, *y = (const uint64_t *)b;
 
-    for (size_t i = 0; i < PAGE / sizeof(*x); i++)
+    for (size_t i = 0; i < page / sizeof(*x); i++)
         if (x[i] != y[i])
             return false;
     return true;
 }
 
-static void page_copy(char *to, const char *from)
+static void page_copy(char *to, const char *from, size_t page)
 {
     uint64_t *x = (uint64_t *)to;
     const uint64_t *y = (const uint64_t *)from;
 
-    for (size_t i = 0; i < PAGE / sizeof(*x); i++)
+    for (size_t i = 0; i < page / sizeof(*x); i++)
         x[i] = y[i];
 }
 
 /* Drops a run of pages, so that the image shows through, and puts back those that differ from it.
  * In between the heap is not what it should be: nobody may look but this function. */
-static void give_back_run(char *at, size_t pages)
+static void give_back_run(char *at, size_t pages, size_t page)
 {
-    char kept[RUN_MAX * PAGE];
+    char kept[RUN_BYTES];
 
     for (size_t i = 0; i < pages; i++)
-        page_copy(kept + i * PAGE, at + i * PAGE);
-    if (raw(SYS_madvise, (long)at, (long)(pages * PAGE), MADV_DONTNEED, 0, 0, 0) < 0)
+        page_copy(kept + i * page, at + i * page, page);
+    if (raw(SYS_madvise, (long)at, (long)(pages * page), MADV_DONTNEED, 0, 0, 0) < 0)
         return;
     for (size_t i = 0; i < pages; i++)
-        if (!page_same(kept + i * PAGE, at + i * PAGE))
-            page_copy(at + i * PAGE, kept + i * PAGE);
+        if (!page_same(kept + i * page, at + i * page, page))
+            page_copy(at + i * page, kept + i * page, page);
 }
 
 static void give_back_map(const struct maps *maps, const struct map *m)
@@ -174,19 +176,19 @@ static void give_back_map(const struct maps *maps, const struct map *m)
     uint64_t flags[PAGES_AT_ONCE];
 
     for (unsigned long at = m->from; at < m->to;) {
-        size_t left = (m->to - at) / PAGE;
+        size_t left = (m->to - at) / maps->page;
         size_t pages = left < PAGES_AT_ONCE ? left : PAGES_AT_ONCE;
         if (!maps_flags(maps, at, flags, pages))
             return;
         for (size_t i = 0; i < pages;) {
             size_t run = 0;
-            while (i + run < pages && run < RUN_MAX && is_own(flags[i + run]))
+            while (i + run < pages && (run + 1) * maps->page <= RUN_BYTES && is_own(flags[i + run]))
                 run++;
             if (run)
-                give_back_run((char *)at + i * PAGE, run);
+                give_back_run((char *)at + i * maps->page, run, maps->page);
             i += run ? run : 1;
         }
-        at += pages * PAGE;
+        at += pages * maps->page;
     }
 }
 

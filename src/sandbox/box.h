@@ -108,6 +108,9 @@ uint32_t uids_claim(int *ret_lock);
 
 /* Both programs as bytes owned by the caller. */
 int seccomp_compile(struct buf *ret_base, struct buf *ret_user, struct err *e) MUST_CHECK;
+/* The same for another machine, by the name that libseccomp has for it: SCMP_ARCH_AARCH64. */
+int seccomp_compile_for(uint32_t arch, struct buf *ret_base, struct buf *ret_user,
+                        struct err *e) MUST_CHECK;
 
 /* --- cgroups (host side) --- */
 

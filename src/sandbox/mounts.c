@@ -93,7 +93,7 @@ int mounts_verify(struct box *b, struct err *e)
     if (readlink("/proc/self", self, sizeof(self) - 1) < 0 || strcmp(self, "1") != 0)
         return err_set(e, ERR_HOST, "/proc is not that of the new pid namespace");
     if (statfs(BOX_WORKSPACE, &fs) < 0 || fs.f_type != TMPFS_MAGIC ||
-        (uint64_t)fs.f_blocks * (uint64_t)fs.f_bsize > b->plan->disk_bytes + 4096)
+        (uint64_t)fs.f_blocks * (uint64_t)fs.f_bsize > b->plan->disk_bytes + (uint64_t)fs.f_bsize)
         return err_set(e, ERR_HOST, "the workspace is not held to its size");
     return 0;
 }

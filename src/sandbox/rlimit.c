@@ -20,7 +20,7 @@ static uint64_t data_bytes(void)
 
     if (fd_read_file_at(AT_FDCWD, "/proc/self/statm", text, sizeof(text)) < 0)
         return 0;
-    return text_number_at(text, 5) * 4096;
+    return text_number_at(text, 5) * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
 static size_t rows_of(const struct box_plan *p, struct rlimit_row *ret)

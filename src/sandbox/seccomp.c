@@ -520,12 +520,17 @@ static int compile(scmp_filter_ctx ctx, int rc, struct buf *ret, struct err *e)
     return exported;
 }
 
-/* Another architecture's calls (32-bit, x32) are unknown calls. */
-static scmp_filter_ctx start(uint32_t otherwise)
+/* Another architecture's calls (32-bit, x32) are unknown calls. A context starts with this
+ * machine's architecture, and the rules of one are translated to whichever it has when they are
+ * added. */
+static scmp_filter_ctx start(uint32_t arch, uint32_t otherwise)
 {
     scmp_filter_ctx ctx = seccomp_init(otherwise);
 
-    if (ctx && seccomp_attr_set(ctx, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO(ENOSYS)) < 0) {
+    if (ctx && (seccomp_attr_set(ctx, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO(ENOSYS)) < 0 ||
+                (arch != seccomp_arch_native() &&
+                 (seccomp_arch_add(ctx, arch) < 0 ||
+                  seccomp_arch_remove(ctx, seccomp_arch_native()) < 0)))) {
         seccomp_release(ctx);
         return NULL;
     }
@@ -534,9 +539,9 @@ static scmp_filter_ctx start(uint32_t otherwise)
     return ctx;
 }
 
-int seccomp_compile(struct buf *ret_base, struct buf *ret_user, struct err *e)
+int seccomp_compile_for(uint32_t arch, struct buf *ret_base, struct buf *ret_user, struct err *e)
 {
-    scmp_filter_ctx ctx = start(SCMP_ACT_ERRNO(ENOSYS));
+    scmp_filter_ctx ctx = start(arch, SCMP_ACT_ERRNO(ENOSYS));
     int rc = ctx ? 0 : -ENOMEM;
 
     for (size_t i = 0; i < COUNT(allowed) && rc == 0; i++)
@@ -550,9 +555,14 @@ int seccomp_compile(struct buf *ret_base, struct buf *ret_user, struct err *e)
     if (compile(ctx, rc, ret_base, e) < 0)
         return -1;
 
-    ctx = start(SCMP_ACT_ALLOW);
+    ctx = start(arch, SCMP_ACT_ALLOW);
     rc = ctx ? 0 : -ENOMEM;
     if (rc == 0)
         rc = add_user(ctx);
     return compile(ctx, rc, ret_user, e);
+}
+
+int seccomp_compile(struct buf *ret_base, struct buf *ret_user, struct err *e)
+{
+    return seccomp_compile_for(seccomp_arch_native(), ret_base, ret_user, e);
 }
