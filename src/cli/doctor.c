@@ -1,8 +1,8 @@
 /*
  * retort doctor: what of the sandbox this machine gives, which Python there is,
  * and whether a cell runs. Nothing is concluded from a setting: the rows of
- * layers[] are tried, the interpreter is asked, and the last row is the program
- * itself, used once.
+ * layers[] are tried, the interpreter is asked, and the last rows are the program
+ * itself, used once: a cell, and the random numbers of two sessions.
  */
 #include "cli/doctor.h"
 
@@ -22,8 +22,9 @@ struct findings {
     struct buf missing;    /* names of layers of the floor */
     struct buf weaker;     /* names of other layers */
     char remedy[240];      /* for the first that is missing */
-    bool runs;             /* a cell ran */
-    char why_not[512];
+    bool has_numpy;
+    bool runs; /* a cell ran, and two sessions were apart */
+    char why_not[640];
 };
 
 /* --- layers --- */
@@ -152,6 +153,8 @@ static int parse_python(struct findings *f, char *answer, const char *python, st
     for (size_t i = 0; i < COUNT(packages); i++) {
         char *line = strtok_r(NULL, "\n", &save);
         report_package(f, &packages[i], line);
+        if (strcmp(packages[i].module, "numpy") == 0)
+            f->has_numpy = line && strcmp(line, ABSENT) != 0;
         json_object_set_new(found, packages[i].name,
                             line && strcmp(line, ABSENT) != 0 ? json_string(line) : json_null());
     }
@@ -196,40 +199,73 @@ static int try_smoke_test(const struct findings *f, struct smoke_test *t, struct
     if (probe_apart(run_smoke_test, t, sizeof(*t), SMOKE_TEST_MS, e) < 0)
         return -1;
     *e = t->failed;
-    return t->ran ? 0 : -1;
+    return t->ran && t->drew ? 0 : -1;
 }
 
-static void try_cell(struct findings *f, const char *python)
+static void report_cell(struct findings *f, const struct smoke_test *t, const struct err *e)
 {
-    struct smoke_test t = {.python = python};
     struct row row = {.section = "Trial", .name = "one cell", .floor = true};
     char detail[256];
-    struct err e = {0};
 
-    f->runs = try_smoke_test(f, &t, &e) == 0;
-    if (f->runs) {
+    if (t->ran) {
         snprintf(
             detail, sizeof(detail),
             "print(6*7) gave 42, %.0f ms after the start: interpreter %.0f ms, sandbox %.1f ms, "
             "cell %.1f ms",
-            t.answer_ms, t.interpreter_ms, t.create_ms, t.cell_ms);
+            t->answer_ms, t->interpreter_ms, t->create_ms, t->cell_ms);
         row.detail = detail;
         report_fact(f->report, "trial",
-                    json_pack("{s:f, s:f, s:f, s:f}", "answer_ms", t.answer_ms, "interpreter_ms",
-                              t.interpreter_ms, "create_ms", t.create_ms, "cell_ms", t.cell_ms));
+                    json_pack("{s:f, s:f, s:f, s:f}", "answer_ms", t->answer_ms, "interpreter_ms",
+                              t->interpreter_ms, "create_ms", t->create_ms, "cell_ms", t->cell_ms));
     } else {
         row.state = LAYER_MISSING;
-        row.detail = e.text;
+        row.detail = e->text;
         row.cost = "Nothing runs here.";
-        snprintf(f->why_not, sizeof(f->why_not), "%s", e.text);
+        snprintf(f->why_not, sizeof(f->why_not), "no cell runs: %s", e->text);
         report_fact(f->report, "trial", json_null());
     }
     report_row(f->report, &row);
 }
 
+/* Sessions are forks of one interpreter. What its generators hold must not be what they draw. */
+static void report_randomness(struct findings *f, const struct smoke_test *t, const struct err *e)
+{
+    struct row row = {.section = "Trial", .name = "randomness", .floor = true};
+    char detail[600];
+
+    if (t->ran && t->drew && !t->same[0]) {
+        snprintf(detail, sizeof(detail), "two sessions drew different numbers from %s", t->drawn);
+    } else {
+        row.state = LAYER_MISSING;
+        row.cost = "One session may guess the keys and tokens of another.";
+        if (!t->ran)
+            snprintf(detail, sizeof(detail), "not tried: no cell runs");
+        else if (!t->drew)
+            snprintf(detail, sizeof(detail), "not found out: %s", e->text);
+        else
+            snprintf(detail, sizeof(detail), "two sessions drew the same numbers from %s", t->same);
+        if (t->ran)
+            snprintf(f->why_not, sizeof(f->why_not), "sessions are not known to differ: %s",
+                     detail);
+    }
+    row.detail = detail;
+    report_row(f->report, &row);
+}
+
+static void try_cells(struct findings *f, const char *python)
+{
+    struct smoke_test t = {.python = python, .has_numpy = f->has_numpy};
+    struct err e = {0};
+
+    f->runs = try_smoke_test(f, &t, &e) == 0 && !t.same[0];
+    report_cell(f, &t, &e);
+    report_randomness(f, &t, &e);
+}
+
 /* --- the verdict --- */
 
-/* A cell that does not run is below the floor too: walls that were never put up hold nobody. */
+/* A cell that does not run is below the floor too: walls that were never put up hold nobody. And so
+ * are sessions that draw the same numbers: each knows the other's secrets. */
 static int conclude(struct findings *f)
 {
     char verdict[2 * KiB];
@@ -241,8 +277,8 @@ static int conclude(struct findings *f)
                  "missing: %.*s.%s%s",
                  (int)f->missing.n, f->missing.p, f->remedy[0] ? " Help: " : "", f->remedy);
     else if (!f->runs)
-        snprintf(verdict, sizeof(verdict),
-                 "the layers of the isolation floor are there, but no cell runs: %s", f->why_not);
+        snprintf(verdict, sizeof(verdict), "the layers of the isolation floor are there, but %s",
+                 f->why_not);
     else if (f->weaker.n > 0)
         snprintf(verdict, sizeof(verdict),
                  "fit to run strangers' code: the isolation floor (namespaces and seccomp) holds; "
@@ -265,7 +301,7 @@ int doctor_main(const struct settings *s)
     report_begin(&report, s->json);
     try_layers(&f);
     try_python(&f, s->pool.python);
-    try_cell(&f, s->pool.python);
+    try_cells(&f, s->pool.python);
     status = conclude(&f);
     buf_done(&f.missing);
     buf_done(&f.weaker);

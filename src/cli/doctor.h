@@ -1,4 +1,4 @@
-/* Private to doctor: doctor.c asks, smoke_test.c runs one cell, report.c shows. */
+/* Private to doctor: doctor.c asks, smoke_test.c runs cells, report.c shows. */
 #pragma once
 
 #include "cli/cli.h"
@@ -11,8 +11,12 @@
 struct smoke_test {
     const char *python;    /* borrowed; NULL: the default */
     const char *guest_dir; /* borrowed */
+    bool has_numpy;        /* its generator is then drawn from, too */
     bool ran;
-    struct err failed; /* when it did not */
+    bool drew;         /* after that: random numbers, in two sessions */
+    char drawn[128];   /* names of what they drew from */
+    struct err failed; /* when it did not run, or not draw */
+    char same[128];    /* those that gave both sessions the same numbers; empty: none */
     double interpreter_ms, create_ms, cell_ms;
     double answer_ms; /* from the start to the first answer */
 };

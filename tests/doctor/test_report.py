@@ -119,6 +119,14 @@ def test_a_cell_was_run(report):
     assert report["one cell"]["detail"].startswith("print(6*7) gave 42")
 
 
+def test_two_sessions_drew_numbers(report):
+    row = report["randomness"]
+    assert (row["state"], row["floor"], row["section"]) == ("ok", True, "Trial")
+    drawn = row["detail"].partition(" from ")[2].split(", ")
+    assert drawn[:6] == ["libc", "os.urandom", "random", "secrets", "uuid4", "OpenSSL"]
+    assert ("numpy" in drawn) == (installed("numpy") is not None)
+
+
 # --- as text ---
 
 def told(text):
@@ -209,6 +217,35 @@ def test_a_python_without_packages(bare_python):
         report["scikit-learn"]["detail"]
     assert "pip install ipython" in report["one cell"]["detail"]
     assert "no IPython" in report.verdict
+
+
+# A Python whose generators say the same in every fork, in all that they do or in one of them.
+EQUAL = {
+    "os.urandom": """
+import os
+os.urandom = lambda n: bytes(range(n))
+""",
+    "random": """
+import random
+random.getrandbits = random.Random(1).getrandbits
+""",
+}
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("name", EQUAL)
+def test_sessions_that_draw_the_same_are_below_the_floor(bare_python, name):
+    """The image of an interpreter could hold the state of a generator that forking does not renew."""
+    packages = next(bare_python.parent.parent.glob("lib/python3*/site-packages"))
+    packages.joinpath("equal_numbers.py").write_text(EQUAL[name])
+    packages.joinpath("a.pth").write_text("/usr/lib/python3/dist-packages\nimport equal_numbers\n")
+    report = doctor.run("--python", bare_python)
+    row = report["randomness"]
+    assert report["one cell"]["state"] == "ok", report
+    assert row["state"] == "missing" and row["cost"], report
+    assert name in row["detail"].partition(" the same numbers from ")[2].split(", ")
+    assert "libc" not in row["detail"]
+    assert report.exit == 1 and row["detail"] in report.verdict
 
 
 # --- manners ---
