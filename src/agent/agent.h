@@ -14,6 +14,8 @@
  *   {"id": "toolu_...", "tool", "owner", "status", "request", "context", "sandbox_id",
  *    "plan": ["..."], "logs": "...", "total_rounds", "files": [{"path", "name", "mime",
  *    "size", "image": bool}], "answer", "usage": {"input_tokens", "output_tokens", "calls"},
+ *    "untraced": null | {"no_run": bool, "files": ["..."], "numbers": ["..."]}: what of the
+ *    answer no execution made or printed;
  *    "error": null | {"code", "message"}, "question": null | {"prompt", "approval"?,
  *    "expires_ms"}, "created_ms", "started_ms", "ended_ms"}
  * status: pending, running, waiting_for_input; then completed, incomplete, failed or

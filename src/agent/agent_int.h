@@ -55,7 +55,7 @@ struct run_record {
     /* What callers see: agent.h. */
     json_t *id, *tool, *owner, *request, *context, *sandbox_id, *logs, *answer; /* texts */
     enum run_status status;
-    json_t *plan, *files, *error, *question;
+    json_t *plan, *files, *error, *question, *untraced;
     int64_t total_rounds, created_ms, started_ms, ended_ms;
     struct {
         int64_t input_tokens, output_tokens, calls;
@@ -91,7 +91,6 @@ struct run_record {
     bool compacted;         /* less of the history is sent */
     int64_t turns, retries, nonsense, nudges, malformed;
     bool said_no_run, said_failed, said_no_file, said_number; /* objections made once */
-    bool unproven;                                            /* the model insisted */
 
     /* Executions. */
     json_t *code, *execution;        /* texts: of the round; its id, once it is queued */
@@ -157,6 +156,8 @@ json_t *observe(const json_t *events, const json_t *outcome, uint64_t run, uint6
 json_t *observe_page(const json_t *events, uint64_t offset, uint64_t limit);
 /* Makes output readable for a model: carriage returns, escapes, long lines, binary. */
 void observe_clean(struct buf *ret, struct str text);
+/* Text for the logs: a line that begins as one of the logs' own is set off by a blank. */
+void observe_quote(struct buf *ret, struct str text);
 /* At most max bytes: the first five eighths and the last three, cut at line ends. note: a hint on
  * how to read the rest, such as " read_output run=3"; or NULL. */
 void observe_cut(struct buf *ret, struct str text, size_t max, const char *note);
@@ -188,6 +189,8 @@ size_t history_chars(const json_t *v);
 /* What the model must do first, in words for the model; owned; NULL: nothing. Each objection is
  * made once. */
 json_t *finish_objection(struct run_record *r, const json_t *act);
+/* Whether executions stand behind the answer. Fills in what cannot be traced to one. */
+bool finish_is_proven(struct run_record *r, const json_t *act);
 
 /* --- step.c: from one state to the next --- */
 

@@ -1,38 +1,56 @@
 /*
- * Checks a model's answer: code has run; the last execution went well, or the answer admits
- * that it failed; the files it names exist; its numbers were printed. Each objection is made
- * once. A model that insists has its way, and the record calls the answer incomplete.
+ * Checks a model's answer against what the executions did: code has run, the last execution
+ * went well, the files that the answer names exist, its numbers were printed. The words of the
+ * answer prove nothing. Each objection is made once. A model that insists has its way: what
+ * cannot be traced to an execution is named in the record, and an answer with no execution or
+ * no file behind it is incomplete.
  */
 #include "agent/agent_int.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <strings.h>
 
-#define NAMES_MAX   50
-#define NUMBERS_MAX 200
-#define WHY_MAX     KiB
+#define NAMES_MAX    50
+#define NUMBERS_MAX  200
+#define SEEN_MAX     20000
+#define UNTRACED_MAX 20
+#define WHY_MAX      KiB
 
 /* --- files --- */
 
-static bool has_name(const json_t *list, const char *key, struct str name)
+/* Whether text ends with the base name of path. The name may hold blanks. */
+static bool ends_with_base(struct str text, struct str path)
 {
+    struct str base = str_base(path, "/");
+
+    return base.n > 0 && base.n <= text.n &&
+           memcmp(text.p + text.n - base.n, base.p, base.n) == 0 &&
+           (base.n == text.n || !isalnum((unsigned char)text.p[text.n - base.n - 1]));
+}
+
+/* Whether text ends with the name of a file that this run made, was given, or found. */
+static bool is_there(const struct run_record *r, struct str text)
+{
+    const struct {
+        const json_t *list;
+        const char *key;
+    } places[] = {
+        {r->files,  "path"},
+        {r->inputs, "name"},
+        {r->known,  NULL  },
+    };
     const json_t *v;
     size_t i;
 
-    json_array_foreach(list, i, v) {
-        struct str path = key ? json_str(v, key) : json_text(v);
-        if (str_eq(str_base(path, "/"), str_base(name, "/")))
-            return true;
-    }
+    for (size_t p = 0; p < COUNT(places); p++)
+        json_array_foreach(places[p].list, i, v) {
+            if (ends_with_base(text, places[p].key ? json_str(v, places[p].key) : json_text(v)))
+                return true;
+        }
     return false;
-}
-
-/* Whether the file was made by this run, given to it, or there before. */
-static bool is_there(const struct run_record *r, struct str name)
-{
-    return has_name(r->files, "path", name) || has_name(r->inputs, "name", name) ||
-           has_name(r->known, NULL, name);
 }
 
 static bool is_name_char(char c)
@@ -68,27 +86,57 @@ static bool next_name(struct str *text, struct str *ret)
     return false;
 }
 
-static bool missing_file(const struct run_record *r, const json_t *act, struct str *ret)
+/* What an answer names, and whether it can be traced. */
+struct traces {
+    size_t found;    /* files and numbers that an execution made, printed or was given */
+    json_t *files;   /* owned: names that are not there */
+    json_t *numbers; /* owned: numbers that no execution printed */
+};
+
+static void add_once(json_t *list, json_t *text)
 {
-    struct str text = json_str(act, "answer");
+    const json_t *v;
+    size_t i;
+
+    json_array_foreach(list, i, v) {
+        if (json_equal(v, text)) {
+            json_decref(text);
+            return;
+        }
+    }
+    if (json_array_size(list) < UNTRACED_MAX)
+        json_array_append_new(list, text);
+    else
+        json_decref(text);
+}
+
+static void trace_files(struct traces *t, const struct run_record *r, const json_t *act)
+{
+    struct str answer = json_str(act, "answer"), rest = answer, name;
     const json_t *v;
     size_t i;
 
     json_array_foreach(json_object_get(act, "files"), i, v) {
-        *ret = json_text(v);
-        if (ret->n > 0 && i < NAMES_MAX && !is_there(r, *ret))
-            return true;
+        name = json_text(v);
+        if (name.n == 0 || i >= NAMES_MAX)
+            continue;
+        if (is_there(r, name))
+            t->found++;
+        else
+            add_once(t->files, text_value(name));
     }
-    for (i = 0; i < NAMES_MAX && next_name(&text, ret); i++)
-        if (!is_there(r, *ret))
-            return true;
-    return false;
+    for (i = 0; i < NAMES_MAX && next_name(&rest, &name); i++) {
+        if (is_there(r, (struct str){answer.p, (size_t)(name.p - answer.p) + name.n}))
+            t->found++;
+        else
+            add_once(t->files, text_value(name));
+    }
 }
 
 /* --- numbers --- */
 
-/* Finds the next number of at least two digits, without commas: 1,234.50 as 1234.50. */
-static bool next_number(struct str *text, char *ret, size_t size)
+/* Finds the next number of at least so many digits, without commas: 1,234.50 as 1234.50. */
+static bool next_number(struct str *text, size_t least, char *ret, size_t size)
 {
     while (text->n > 0) {
         size_t i = 0, n = 0, digits = 0;
@@ -113,45 +161,62 @@ static bool next_number(struct str *text, char *ret, size_t size)
                 for (i++; i < text->n && isdigit((unsigned char)text->p[i]);)
                     i++;
         *text = (struct str){text->p + (i ? i : 1), text->n - (i ? i : 1)};
-        if (digits >= 2 && !in_word)
+        if (digits >= least && !in_word)
             return true;
     }
     return false;
 }
 
-static bool is_seen(const struct run_record *r, const char *number)
+/* The numbers of the texts that an answer may draw on. */
+static size_t seen_numbers(const struct run_record *r, double *ret, size_t max)
 {
-    struct str seen[] = {json_text(r->seen_digits), json_text(r->request), json_text(r->context)};
+    struct str texts[] = {json_text(r->seen_digits), json_text(r->request), json_text(r->context)};
+    char number[64];
+    size_t n = 0;
 
-    for (size_t i = 0; i < COUNT(seen); i++)
-        if (seen[i].n && memmem(seen[i].p, seen[i].n, number, strlen(number)))
+    for (size_t i = 0; i < COUNT(texts); i++)
+        while (n < max && next_number(&texts[i], 1, number, sizeof(number)))
+            ret[n++] = strtod(number, NULL);
+    return n;
+}
+
+static bool is_printed(const struct run_record *r, const char *number)
+{
+    struct str texts[] = {json_text(r->seen_digits), json_text(r->request), json_text(r->context)};
+
+    for (size_t i = 0; i < COUNT(texts); i++)
+        if (texts[i].n && memmem(texts[i].p, texts[i].n, number, strlen(number)))
             return true;
     return false;
 }
 
-static bool unseen_number(const struct run_record *r, const json_t *act, char *ret, size_t size)
+/* Whether one of the seen numbers, or it as a percentage, rounds to this one. */
+static bool is_rounded(const double *seen, size_t count, const char *number)
+{
+    const char *point = strchr(number, '.');
+    double value = strtod(number, NULL), half = 0.5 * (1 + 1e-9); /* of its last digit */
+
+    for (size_t n = point ? strlen(point + 1) : 0; n > 0; n--)
+        half /= 10;
+    for (size_t i = 0; i < count; i++)
+        if (fabs(seen[i] - value) <= half || fabs(100 * seen[i] - value) <= half)
+            return true;
+    return false;
+}
+
+static void trace_numbers(struct traces *t, const struct run_record *r, const json_t *act)
 {
     struct str text = json_str(act, "answer");
+    AUTO_FREE double *seen = mem_zalloc(SEEN_MAX * sizeof(*seen));
+    size_t count = seen_numbers(r, seen, SEEN_MAX);
+    char number[64];
 
-    for (size_t i = 0; i < NUMBERS_MAX && next_number(&text, ret, size); i++)
-        if (!is_seen(r, ret))
-            return true;
-    return false;
-}
-
-/* --- failures --- */
-
-static bool owns_up(struct str answer)
-{
-    static const char *const words[] = {
-        "fail",       "error",    "could not", "couldn't",  "unable",     "cannot", "can't",
-        "incomplete", "not able", "did not",   "no answer", "impossible", "missing"};
-    AUTO_FREE char *text = mem_strndup(answer);
-
-    for (size_t i = 0; i < COUNT(words); i++)
-        if (strcasestr(text, words[i]))
-            return true;
-    return false;
+    for (size_t i = 0; i < NUMBERS_MAX && next_number(&text, 2, number, sizeof(number)); i++) {
+        if (is_printed(r, number) || is_rounded(seen, count, number))
+            t->found++;
+        else
+            add_once(t->numbers, json_string(number));
+    }
 }
 
 /* --- all of it --- */
@@ -164,36 +229,57 @@ static bool first_time(bool *said)
     return !before;
 }
 
+static struct traces trace(const struct run_record *r, const json_t *act)
+{
+    struct traces t = {.files = json_array(), .numbers = json_array()};
+
+    trace_files(&t, r, act);
+    trace_numbers(&t, r, act);
+    return t;
+}
+
+static void traces_done(struct traces *t)
+{
+    json_decref(t->files);
+    json_decref(t->numbers);
+}
+
 json_t *finish_objection(struct run_record *r, const json_t *act)
 {
-    struct str answer = json_str(act, "answer"), file;
-    char number[64], shown[NAME_SHOWN], why[WHY_MAX];
+    AUTO(traces_done) struct traces t = trace(r, act);
+    struct str file = json_text(json_array_get(t.files, 0));
+    char shown[NAME_SHOWN], why[WHY_MAX];
 
-    if (r->good_runs == 0 && !owns_up(answer)) {
-        if (first_time(&r->said_no_run))
-            return json_string("Nothing has run well yet, so nothing stands behind this answer. "
-                               "Compute it with code first, or say in the answer that it failed.");
-        r->unproven = true;
-    } else if (r->last_failed && !owns_up(answer)) {
-        if (first_time(&r->said_failed))
-            return json_string(
-                "The last run failed. Correct it, or say in the answer what failed.");
-        r->unproven = true;
-    }
-    if (missing_file(r, act, &file)) {
+    if (r->good_runs == 0 && first_time(&r->said_no_run))
+        return json_string("Nothing has run well yet, so nothing stands behind this answer. "
+                           "Compute it with code first. If that is impossible, finish again and "
+                           "say why.");
+    if (r->good_runs > 0 && r->last_failed && first_time(&r->said_failed))
+        return json_string("The last run failed. Correct it; or finish again with what earlier "
+                           "runs printed, and say what failed.");
+    if (file.n > 0 && first_time(&r->said_no_file)) {
         name_show(shown, file);
         snprintf(why, sizeof(why),
                  "There is no file %s. Make it, or correct the name, or leave it out.", shown);
-        if (first_time(&r->said_no_file))
-            return json_string(why);
-        r->unproven = true;
+        return json_string(why);
     }
-    if (unseen_number(r, act, number, sizeof(number)) && first_time(&r->said_number)) {
+    if (json_array_size(t.numbers) > 0 && first_time(&r->said_number)) {
         snprintf(why, sizeof(why),
                  "No run has printed %s. Check the numbers of the answer against what was printed; "
                  "if they are right, finish again.",
-                 number);
+                 json_string_value(json_array_get(t.numbers, 0)));
         return json_string(why);
     }
     return NULL;
+}
+
+bool finish_is_proven(struct run_record *r, const json_t *act)
+{
+    AUTO(traces_done) struct traces t = trace(r, act);
+    bool proven = r->good_runs > 0 && json_array_size(t.files) == 0 &&
+                  (!r->last_failed || (t.found > 0 && json_array_size(t.numbers) == 0));
+
+    json_put(&r->untraced, json_pack("{s:b, s:O, s:O}", "no_run", r->good_runs == 0, "files",
+                                     t.files, "numbers", t.numbers));
+    return proven;
 }

@@ -19,6 +19,7 @@
 #define ERROR_PART  2500
 #define FRAMES_PART 12
 #define FILES_PART  20
+#define LOG_PART    (16 * KiB) /* of the output of one execution in the logs */
 
 /* --- cleaning --- */
 
@@ -393,22 +394,51 @@ static void put_gap(struct buf *b)
     buf_put(b, b->p[b->n - 1] == '\n' ? STR("\n") : STR("\n\n"));
 }
 
+void observe_quote(struct buf *ret, struct str text)
+{
+    static const char *const words[] = {
+        "--- Round ", "GENERATED CODE:", "STDOUT:", "STDERR:", "ERROR:", "STATUS: ", "INFO: "};
+
+    while (text.n > 0) {
+        size_t n = str_line(text);
+
+        for (size_t i = 0; i < COUNT(words); i++)
+            if (n >= strlen(words[i]) && memcmp(text.p, words[i], strlen(words[i])) == 0)
+                buf_put(ret, STR(" "));
+        n = n < text.n ? n + 1 : n;
+        buf_put(ret, (struct str){text.p, n});
+        text = str_from(text, n);
+    }
+}
+
+/* A part of the logs: at most max bytes, and no line of it reads as one of ours. */
+static void put_part(struct buf *b, const struct buf *text, size_t max)
+{
+    AUTO(buf_done) struct buf part = BUF(TEXT_ROOM);
+
+    observe_cut(&part, buf_str(text), max, " the execution's record has all of it");
+    observe_quote(b, buf_str(&part));
+}
+
 static void put_log(struct buf *b, const struct observation *s)
 {
+    AUTO(buf_done) struct buf error = BUF(TEXT_ROOM);
+
     buf_put(b, STR("STDOUT:\n"));
-    observe_cut(b, buf_str(&s->out), OBSERVATION_MAX, NULL);
-    observe_cut(b, buf_str(&s->result), RESULT_PART, NULL);
+    put_part(b, &s->out, LOG_PART);
+    put_part(b, &s->result, LOG_PART);
     put_gap(b);
     if (s->errs.n > 0) {
         buf_put(b, STR("STDERR:\n"));
-        observe_cut(b, buf_str(&s->errs), STDERR_PART, NULL);
+        put_part(b, &s->errs, LOG_PART);
         put_gap(b);
     }
     if (s->error.n > 0 || !is(s, "ok")) {
         buf_put(b, STR("ERROR:\n"));
         if (!is(s, "error"))
             put_status(b, s);
-        put_end(b, buf_str(&s->error), ERROR_PART);
+        put_end(&error, buf_str(&s->error), ERROR_PART);
+        observe_quote(b, buf_str(&error));
         put_gap(b);
     }
     buf_printf(b, "STATUS: Execution %s\n", is(s, "ok") ? "successful" : "failed");

@@ -282,8 +282,10 @@ void prompt_advice(struct buf *ret, const struct run_record *r, const json_t *se
         buf_printf(ret, " The last line it printed: %.*s", (int)last.n, last.p);
     if (json_on(seen, "lost"))
         buf_printf(
-            ret, " All variables and imports are gone; the files are still there. Nothing was run "
-                 "again for you: make what you need anew.");
+            ret,
+            " All variables and imports are gone. Files of earlier runs are still there; those "
+            "that this run wrote may be missing, so look before you use one. Nothing was run "
+            "again for you: make what you need anew.");
     if (json_on(seen, "empty") && json_is(seen, "status", "ok"))
         buf_printf(ret, "Nothing was printed. Print what you need to see.");
 }

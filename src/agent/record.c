@@ -71,7 +71,7 @@ static const struct field {
               KEPT(seen_digits),  KEPT(page),          KEPT(code),        KEPT(execution),
               KEPT(lasting),      KEPT(busy),          KEPT(round_open),  KEPT(unbegun),
               KEPT(stop),         KEPT(plots),         KEPT(logs_full),   KEPT(final_why),
-              KEPT(unproven),     KEPT(said_no_run),   KEPT(said_failed), KEPT(said_no_file),
+              SHOWN(untraced),    KEPT(said_no_run),   KEPT(said_failed), KEPT(said_no_file),
               KEPT(said_number)};
 
 /* Index of v among names; the last for any other value. */

@@ -104,7 +104,7 @@ static void finish(struct stepping *s, const json_t *act)
         return answer(s, objection, true);
     json_put(&s->r->answer, json_incref(json_object_get(act, "answer")));
     step_phase(s, "final", STR("the answer"), NULL);
-    step_end(s, s->r->unproven ? RUN_INCOMPLETE : RUN_COMPLETED);
+    step_end(s, finish_is_proven(s->r, act) ? RUN_COMPLETED : RUN_INCOMPLETE);
 }
 
 static void change_plan(struct stepping *s, const json_t *act)
@@ -203,19 +203,23 @@ void on_code_reply(struct stepping *s)
     json_decref(act);
 }
 
-/* Any text is taken as the answer: no other will come. */
+/* Any text is taken as the answer: no other will come. It is checked like any other. */
 void on_final_reply(struct stepping *s)
 {
-    json_t *act = reply_read(json_object_get(s->ev, "parts"), false), *answer;
-    bool done = s->r->all_done && !s->r->last_failed && s->r->nudges > NUDGES_MAX;
+    json_t *act = reply_read(json_object_get(s->ev, "parts"), false), *text;
+    bool done = s->r->all_done && !s->r->last_failed && s->r->nudges > NUDGES_MAX, usable;
 
-    answer = json_is(act, "act", "finish") ? json_object_get(act, "answer")
-                                           : json_object_get(act, "text");
-    if (json_string_length(answer) > ANSWER_MAX || json_string_length(answer) == 0)
+    text = json_is(act, "act", "finish") ? json_object_get(act, "answer")
+                                         : json_object_get(act, "text");
+    usable = json_string_length(text) > 0 && json_string_length(text) <= ANSWER_MAX;
+    if (usable) {
+        json_object_set(act, "answer", text);
+        json_put(&s->r->answer, json_incref(text));
+        done = finish_is_proven(s->r, act) && done;
+    } else {
         json_put(&s->r->answer,
                  prompt_summary(s->r, "the model has given no answer that can be used"));
-    else
-        json_put(&s->r->answer, json_incref(answer));
+    }
     json_decref(act);
     step_end(s, done ? RUN_COMPLETED : RUN_INCOMPLETE);
 }

@@ -25,11 +25,13 @@ void step_run(struct stepping *s, const json_t *act)
 {
     struct str code = json_str(act, "code"), title = step_text(s);
     int64_t round = ++s->r->total_rounds;
-    AUTO(buf_done) struct buf b = BUF(CODE_MAX + KiB);
+    AUTO(buf_done) struct buf b = BUF(2 * CODE_MAX); /* each line may get a blank */
 
     s->r->malformed = 0;
-    buf_printf(&b, "--- Round %lld/%lld: %.*s ---\nGENERATED CODE:\n%.*s\n", (long long)round,
-               (long long)s->r->rounds, (int)title.n, title.p, (int)code.n, code.p);
+    buf_printf(&b, "--- Round %lld/%lld: %.*s ---\nGENERATED CODE:\n", (long long)round,
+               (long long)s->r->rounds, (int)title.n, title.p);
+    observe_quote(&b, code);
+    buf_put(&b, STR("\n"));
     step_log(s, buf_str(&b));
     s->r->round_open = true;
     json_put(&s->r->code, text_value(code));
@@ -144,15 +146,18 @@ static uint64_t hash_of(uint64_t h, struct str s)
     return h;
 }
 
-/* How often this code has had this result. */
-static int64_t times_seen(struct stepping *s, struct str what)
+/* How often this code has had this result. What a failure says differs from run to run (numbers of
+ * cells, times, addresses), so of a failure only its kind counts. */
+static int64_t times_seen(struct stepping *s, const json_t *seen)
 {
+    uint64_t h = hash_of(14695981039346656037u, json_text(s->r->code));
+    bool good = json_is(seen, "status", "ok");
     char key[24];
     int64_t times;
 
-    snprintf(
-        key, sizeof(key), "%016llx",
-        (unsigned long long)hash_of(hash_of(14695981039346656037u, json_text(s->r->code)), what));
+    h = hash_of(h, json_str(seen, good ? "log" : "status"));
+    h = good ? h : hash_of(h, json_str(seen, "kind"));
+    snprintf(key, sizeof(key), "%016llx", (unsigned long long)h);
     times = json_num(s->r->seen, key) + 1;
     json_put_num(s->r->seen, key, times);
     return times;
@@ -274,7 +279,7 @@ void on_ran(struct stepping *s)
     const json_t *seen = json_object_get(s->ev, "seen");
     bool good = json_is(seen, "status", "ok");
     struct str text = json_str(seen, "text"), last = json_str(seen, "last");
-    int64_t times = times_seen(s, text);
+    int64_t times = times_seen(s, seen);
     json_t *line;
 
     json_array_append_new(s->r->runs, s->r->execution ? json_incref(s->r->execution) : json_null());

@@ -84,8 +84,13 @@ struct service *service_of(const struct settings *s, struct loop *l, struct engi
 struct agent *agent_of(const struct settings *s, struct loop *l, struct service *sv,
                        struct store *st, struct models *models)
 {
-    const struct agent_config config = {
-        .loop = l, .service = sv, .store = st, .models = models, .record_ms = s->serve.record_ms};
+    const struct agent_config config = {.loop = l,
+                                        .service = sv,
+                                        .store = st,
+                                        .models = models,
+                                        .budget = s->agent.budget,
+                                        .tenant_loops = s->agent.tenant_loops,
+                                        .record_ms = s->serve.record_ms};
 
     return agent_new(&config);
 }

@@ -368,8 +368,8 @@ static struct model_call *endpoint_ask(struct model *m, const struct model_ask *
 {
     struct endpoint *ep = (struct endpoint *)m;
     struct endpoint_call *a = mem_zalloc(sizeof(*a));
-    uint64_t wanted_ms = ask->wall_ms ? ask->wall_ms : ep->wall_ms;
-    uint64_t wall_ms = wanted_ms < INT32_MAX ? wanted_ms : INT32_MAX;
+    uint64_t least_ms = ask->wall_ms && ask->wall_ms < ep->wall_ms ? ask->wall_ms : ep->wall_ms;
+    uint64_t wall_ms = least_ms < INT32_MAX ? least_ms : INT32_MAX;
 
     *a = (struct endpoint_call){
         .call.model = m,

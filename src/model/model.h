@@ -47,7 +47,7 @@ struct model_ask {
     bool one_at_a_time;  /* at most one call in a reply, if the endpoint knows that option */
     const json_t *stop;  /* array of strings, or NULL */
     uint64_t max_tokens; /* 0: the model's setting */
-    uint64_t wall_ms;    /* 0: the model's setting */
+    uint64_t wall_ms;    /* at most the model's setting; 0: that */
     struct str name;     /* of the model, for an endpoint with several; empty: its own */
     size_t turn;         /* number of earlier replies in this conversation, for scripts */
 };

@@ -351,6 +351,13 @@ def test_u31_messages_at_once_are_all_kept(house, ubik):
     kept = ubik.get(path + "/messages").expect(200).json["items"]
     assert len(kept) == 2 * statuses.count(202)
     assert ubik.post(path + "/messages", {"content": simple("print(7)")}).status == 202
+    total = len(kept) + 2
+    pages = [ubik.get(f"{path}/messages?limit=2&page={n}").expect(200).json for n in range(1, total // 2 + 2)]
+    assert [p["has_more"] for p in pages] == [True] * (total // 2 - 1) + [False, False]
+    assert all(p["total"] == total and p["limit"] == 2 for p in pages)
+    assert [m["id"] for p in pages for m in p["items"]][:len(kept)] == [m["id"] for m in kept]
+    assert [len(p["items"]) for p in pages] == [2] * (total // 2) + [0]
+    assert ubik.get(path + "/messages?limit=0").status == 422
 
 
 def test_u31_stop(ubik):

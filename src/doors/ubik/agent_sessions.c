@@ -16,7 +16,8 @@ struct agent_session {
     int64_t created_ms;
     void (*then)(struct agent_session *s);
     json_t *list; /* owned: inputs of a submission, or messages to show; or NULL */
-    size_t at;
+    struct pages pages;
+    size_t at;    /* the message to show next */
     json_t *busy; /* borrowed: ubik.busy_sessions while this session is in it; or NULL */
 };
 
@@ -347,25 +348,27 @@ static void on_told(void *arg, const struct tool_execution *x, const struct err 
 
 static void tell_on(struct agent_session *s)
 {
-    const json_t *m = json_array_get(messages(s), s->at);
-    json_t *content = json_object_get(m, "content");
+    for (;;) {
+        const json_t *m =
+            json_array_size(s->list) < s->pages.limit ? json_array_get(messages(s), s->at) : NULL;
+        json_t *content = json_object_get(m, "content");
 
-    while (content) {
+        if (!m)
+            return pages_answer(s->r, &s->pages, json_incref(s->list),
+                                json_array_size(messages(s)));
+        if (!content)
+            return tool_execution_find(&s->user, json_view(json_object_get(m, "task")), on_told, s);
         add_told(s, json_incref(content), "completed");
-        m = json_array_get(messages(s), s->at);
-        content = json_object_get(m, "content");
     }
-    if (!m)
-        answer_json(s->r, 200,
-                    json_pack("{s:O, s:I}", "items", s->list, "total",
-                              (json_int_t)json_array_size(s->list)));
-    else
-        tool_execution_find(&s->user, json_view(json_object_get(m, "task")), on_told, s);
 }
 
 static void tell(struct agent_session *s)
 {
+    if (!pages_read(s->r, &s->pages))
+        return;
     s->list = json_array();
+    s->at = s->pages.page - 1 > SESSION_MESSAGES_MAX ? SESSION_MESSAGES_MAX
+                                                     : (s->pages.page - 1) * s->pages.limit;
     tell_on(s);
 }
 

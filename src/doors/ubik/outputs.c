@@ -117,7 +117,7 @@ json_t *outputs_of(const struct tool_execution *x, const char *base)
 {
     const char *tool = json_string_value(json_object_get(x->body, "tool"));
     struct str sandbox = json_view(json_object_get(x->body, "sandbox"));
-    json_t *ready = json_object_get(x->body, "outputs"), *error, *v;
+    json_t *ready = json_object_get(x->body, "outputs"), *untraced, *error, *v;
 
     if (ready)
         return json_deep_copy(ready);
@@ -132,6 +132,9 @@ json_t *outputs_of(const struct tool_execution *x, const char *base)
         "execution_id", x->id, "answer", or_else(json_object_get(x->record, "answer"), json_null()),
         "status", or_else(json_object_get(x->record, "status"), json_string("failed")), "usage",
         or_else(json_object_get(x->record, "usage"), json_object()));
+    untraced = json_object_get(x->record, "untraced");
+    if (json_is_object(untraced))
+        json_object_set(v, "untraced", untraced);
     error = error_of(x);
     if (error)
         json_object_set_new(v, "error", error);
