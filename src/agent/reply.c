@@ -7,6 +7,7 @@
  * clear; else the model is asked again, at no cost of a round.
  */
 #include "agent/agent_int.h"
+#include "base/json.h"
 #include "lenient/lenient.h"
 
 #include <stdio.h>
@@ -199,7 +200,7 @@ static const struct action *action_find(struct str name)
 static json_t *args_of(struct str raw, unsigned depth)
 {
     struct str s = str_trim(raw);
-    json_t *v = json_loadb(s.n ? s.p : "", s.n, JSON_DECODE_ANY, NULL), *inner = NULL;
+    json_t *v = json_load_limited(s, JSON_DECODE_ANY), *inner = NULL;
     size_t n;
 
     if (!v)

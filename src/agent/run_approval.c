@@ -3,6 +3,7 @@
  * model. The user, an approver or the service's clock settles an approval, whichever is first.
  */
 #include "agent/agent_run.h"
+#include "base/json.h"
 #include "lenient/lenient.h"
 
 #include <stdlib.h>
@@ -94,7 +95,7 @@ static bool yes_or_no(struct str text, bool *ret_yes)
 /* Reads {"approve": bool, "reason"} or a word such as yes. False: neither. */
 static bool read_answer(struct str text, bool *ret_yes, char **ret_reason)
 {
-    json_t *v = json_loadb(text.n ? text.p : "", text.n, 0, NULL);
+    json_t *v = json_load_limited(text, 0);
     const json_t *approve = json_object_get(v, "approve");
     struct str reason = json_str(v, "reason");
     bool known;

@@ -166,6 +166,11 @@ char *url_encode(char *to, struct str s);
 /* Length of the character at the start of s (not empty), or 0 when it is not UTF-8. */
 size_t utf8_char(struct str s);
 
+/* Looks through a text that may be JSON before it is parsed: whether it stays within so many levels
+ * and values. */
+enum json_size { JSON_FITS, JSON_TOO_DEEP, JSON_TOO_MANY };
+enum json_size json_measure(struct str text, unsigned depth_max, size_t values_max);
+
 /* --- time --- */
 
 int64_t time_mono_us(void);

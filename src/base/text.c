@@ -132,3 +132,33 @@ char *url_encode(char *to, struct str s)
     *to = '\0';
     return to;
 }
+
+/* Brackets, commas and colons are counted outside of strings: none of them is without a value, so a
+ * text has at most one more than that. What a parser would refuse anyway may be refused here
+ * first. */
+enum json_size json_measure(struct str s, unsigned depth_max, size_t values_max)
+{
+    bool quoted = false;
+    unsigned depth = 0;
+    size_t values = 1;
+
+    for (size_t i = 0; i < s.n; i++) {
+        char c = s.p[i];
+        if (quoted && c == '\\') {
+            i++;
+        } else if (c == '"') {
+            quoted = !quoted;
+        } else if (!quoted && (c == '{' || c == '[')) {
+            values++;
+            if (++depth > depth_max)
+                return JSON_TOO_DEEP;
+        } else if (!quoted && (c == '}' || c == ']')) {
+            depth -= depth > 0;
+        } else if (!quoted && (c == ',' || c == ':')) {
+            values++;
+        }
+        if (values > values_max)
+            return JSON_TOO_MANY;
+    }
+    return JSON_FITS;
+}

@@ -1,4 +1,5 @@
 /* JSON5 (json5.org) parser: one pass over the text, no state beyond a cursor. */
+#include "base/json.h"
 #include "lenient/lenient.h"
 
 #include <math.h>
@@ -10,6 +11,7 @@
 struct json5_cursor {
     const char *p, *end;
     unsigned depth;
+    size_t values; /* so far */
 };
 
 static json_t *read_value(struct json5_cursor *c);
@@ -338,7 +340,7 @@ static json_t *read_value(struct json5_cursor *c)
 {
     json_t *v;
 
-    if (!skip(c) || c->p == c->end || c->depth == JSON5_DEPTH)
+    if (!skip(c) || c->p == c->end || c->depth == JSON5_DEPTH || ++c->values > JSON_VALUES_MAX)
         return NULL;
     c->depth++;
     if (*c->p == '{')
@@ -357,7 +359,7 @@ static json_t *read_value(struct json5_cursor *c)
 
 json_t *json5_read_first(struct str text, size_t *ret_n)
 {
-    struct json5_cursor c = {text.p, text.p + text.n, 0};
+    struct json5_cursor c = {text.p, text.p + text.n, 0, 0};
     json_t *v = text.n > 0 ? read_value(&c) : NULL;
 
     *ret_n = v ? (size_t)(c.p - text.p) : 0;
@@ -368,7 +370,7 @@ json_t *json5_read(struct str text)
 {
     size_t n;
     json_t *v = json5_read_first(text, &n);
-    struct json5_cursor rest = {text.p + n, text.p + text.n, 0};
+    struct json5_cursor rest = {text.p + n, text.p + text.n, 0, 0};
 
     if (v && skip(&rest) && rest.p == rest.end)
         return v;

@@ -35,8 +35,8 @@ static inline size_t str_line(struct str s)
 #define JSON5_DEPTH 32 /* levels of nesting */
 
 /* Parses text that holds one value, with blanks and comments around it. Owned by the caller; NULL
- * when text is not JSON5 or nests deeper than JSON5_DEPTH. The last of two equal keys wins;
- * Infinity and NaN become null. */
+ * when text is not JSON5, nests deeper than JSON5_DEPTH or holds more than JSON_VALUES_MAX values.
+ * The last of two equal keys wins; Infinity and NaN become null. */
 json_t *json5_read(struct str text);
 /* Parses the value at the beginning of text; *ret_n is the number of bytes it takes. */
 json_t *json5_read_first(struct str text, size_t *ret_n);

@@ -1,4 +1,5 @@
 /* A reply that is still arriving: each piece has a number on the wire and becomes one part. */
+#include "base/json.h"
 #include "model/model_int.h"
 
 #include <stdio.h>
@@ -234,7 +235,7 @@ static json_t *own_id(void)
 static json_t *call_part(const struct draft_piece *p)
 {
     struct str text = buf_str(&p->text);
-    json_t *args = str_trim(text).n == 0 ? json_object() : json_loadb(text.p, text.n, 0, NULL);
+    json_t *args = str_trim(text).n == 0 ? json_object() : json_load_limited(text, 0);
     json_t *part = json_pack("{s:s, s:o, s:s}", "type", "call", "id",
                              p->id ? json_string(p->id) : own_id(), "name", p->name ? p->name : "");
 

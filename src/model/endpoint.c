@@ -9,6 +9,7 @@
  * with a brace, an event never does. on_text() may cancel the call while its bytes are being
  * read: cancelling then only marks the call, and the reader frees it.
  */
+#include "base/json.h"
 #include "model/model_int.h"
 
 #include "loop/loop.h"
@@ -117,7 +118,7 @@ static int on_event(void *arg, struct str data)
         a->draft.ended = a->events;
         return -1;
     }
-    event = json_loadb(data.p, data.n, JSON_ALLOW_NUL, NULL);
+    event = json_load_limited(data, JSON_ALLOW_NUL);
     a->nonsense = !json_is_object(event) || a->endpoint->adapter->event(&a->draft, event) < 0;
     a->events = true;
     json_decref(event);
@@ -195,7 +196,7 @@ static void judge_error(struct endpoint_call *a, int status, uint64_t retry_ms,
 
 static void read_whole(struct endpoint_call *a)
 {
-    json_t *body = json_loadb(a->bytes.p, a->bytes.n, JSON_ALLOW_NUL, NULL);
+    json_t *body = json_load_limited(buf_str(&a->bytes), JSON_ALLOW_NUL);
 
     a->reading = true;
     a->nonsense = !json_is_object(body) || a->endpoint->adapter->whole(&a->draft, body) < 0;

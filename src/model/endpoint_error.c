@@ -1,4 +1,5 @@
 /* Reads and classifies the errors of endpoints. */
+#include "base/json.h"
 #include "model/model_int.h"
 
 #include <stdio.h>
@@ -98,7 +99,7 @@ void endpoint_error_of_json(struct endpoint_error *p, const json_t *error)
 
 void endpoint_error_of_body(struct endpoint_error *p, struct str body)
 {
-    json_t *error = json_loadb(body.p, body.n, JSON_ALLOW_NUL, NULL);
+    json_t *error = json_load_limited(body, JSON_ALLOW_NUL);
 
     if (json_is_object(error)) {
         endpoint_error_of_json(p, error);

@@ -3,6 +3,7 @@
  * (guest/py/retort_guest/profile_anthropic.py) and waits for files with the answers. Meanwhile its
  * clock stands still and its tool call is parked.
  */
+#include "base/json.h"
 #include "doors/anthropic/tool_call_int.h"
 
 #include <stdio.h>
@@ -110,7 +111,7 @@ static void take_call(struct tool_call *c, const json_t *shown)
     if (!is_ident(ident) || !name || !list_has(c->callable, "name", name) || !text.p ||
         c->client_call_count == CLIENT_CALLS_MAX)
         return; /* not what profile_anthropic.py would write */
-    input = json_loadb(text.p, text.n, 0, NULL);
+    input = json_load_limited(text, 0);
     if (!json_is_object(input)) { /* Python writes NaN and half characters, too */
         json_decref(input);
         return put_answer(c, ident, "invalid",
@@ -134,7 +135,7 @@ void tool_call_on_event(struct tool_call *c, const struct event *ev)
     if (ev->kind != EVENT_DISPLAY || ev->bundle.count == 0 ||
         !str_is(ev->bundle.part[0].mime, CALLS_MIME) || ev->bundle.part[0].data.n > CALLS_BYTES)
         return;
-    shown = json_loadb(ev->bundle.part[0].data.p, ev->bundle.part[0].data.n, 0, NULL);
+    shown = json_load_limited(ev->bundle.part[0].data, 0);
     json_array_foreach(json_object_get(shown, "calls"), i, one)
         take_call(c, one);
     json_decref(shown);

@@ -19,7 +19,7 @@ static void parse(void *arg)
     struct str bytes = request_body(m->request);
     json_t *body = NULL;
 
-    if (json_read_any(bytes, &body, &m->failed) < 0 ||
+    if (request_value(m->request, &body, &m->failed) < 0 ||
         request_params_read(&m->params, body, &m->failed) < 0)
         return;
     m->thread = json_object_get(body, "thread") && !json_is_null(json_object_get(body, "thread"));
@@ -88,7 +88,7 @@ static void count(void *arg)
     struct messages_request *m = arg;
     json_t *body = NULL;
 
-    if (json_read_any(request_body(m->request), &body, &m->failed) < 0)
+    if (request_value(m->request, &body, &m->failed) < 0)
         return;
     if (json_array_size(json_object_get(body, "messages")) == 0)
         err_set(&m->failed, ERR_CALLER, "messages: at least one message is required");

@@ -151,7 +151,7 @@ void op_mcp_post(struct azure_request *v)
                    "this pool takes no keys in x-ms-apikey: use Authorization: Bearer KEY");
         return;
     }
-    if (json_read_any(request_body(v->r), &message, &e) < 0) {
+    if (request_value(v->r, &message, &e) < 0) {
         refuse(v, 400, NULL, RPC_PARSE, e.text);
         return;
     }

@@ -156,14 +156,13 @@ static void find_pool(struct azure_request *v)
 
 static bool take_body(struct azure_request *v)
 {
-    struct str text = request_body(v->r);
     struct err e;
 
-    if (text.n == 0) {
+    if (request_body(v->r).n == 0) {
         v->body = json_object();
         return true;
     }
-    if (json_read_any(text, &v->body, &e) < 0) {
+    if (request_value(v->r, &v->body, &e) < 0) {
         azure_invalid(v, "body", "%s", e.text);
         return false;
     }

@@ -11,9 +11,14 @@
 
 #define RATE_MS_PER_KB 2000 /* a body slower than this is no upload but a grip on a connection */
 
+#define PARSE_NOW (64 * KiB) /* a longer one is parsed on a worker: 16 MB take 0.2 s */
+
 struct http_body {
     enum body_kind kind; /* never BODY_EITHER, BODY_ANY or BODY_TEXT */
     struct buf json;
+    bool parsed;   /* value or failed: what came of it */
+    json_t *value; /* owned, or NULL */
+    struct err failed;
     struct multipart *form;  /* owned, or NULL */
     struct uploads *uploads; /* owned, or NULL */
 };
@@ -164,14 +169,40 @@ void body_piece(struct request *r, struct str piece)
         uploads_pace(b->uploads);
 }
 
-/* --- all of it --- */
+/* --- JSON --- */
 
-static int parse(struct request *r, struct err *e)
+/* On any thread: touches nothing but the body. */
+static void parse(void *arg)
 {
-    struct str text = buf_str(&r->body->json);
+    struct http_body *b = ((struct request *)arg)->body;
 
-    if (text.n > 0)
-        return json_read(text, &r->json, e);
+    if (json_read_any(buf_str(&b->json), &b->value, &b->failed) < 0)
+        b->value = NULL;
+    b->parsed = true;
+}
+
+int request_value(struct request *r, json_t **ret, struct err *e)
+{
+    struct http_body *b = r->body;
+
+    if (!b->parsed)
+        parse(r);
+    *ret = json_incref(b->value);
+    if (b->value)
+        return 0;
+    *e = b->failed;
+    return -1;
+}
+
+static int read_object(struct request *r, struct err *e)
+{
+    if (r->body->json.n > 0) {
+        if (request_value(r, &r->json, e) < 0)
+            return -1;
+        json_decref(take_ptr(&r->body->value)); /* it has no other reader */
+        return json_is_object(r->json) ? 0
+                                       : err_set(e, ERR_CALLER, "the body must be a JSON object");
+    }
     if (fields_require(r->route->body))
         return err_set(e, ERR_CALLER, "a JSON body is needed");
     r->json = json_object();
@@ -183,8 +214,8 @@ static bool read_json(struct request *r)
     char param[PARAM_TEXT] = "";
     struct err e;
 
-    if (parse(r, &e) < 0) {
-        answer_fail(r, 400, "invalid_request", NULL, "%s", e.text);
+    if (read_object(r, &e) < 0) {
+        answer_fail(r, http_status_of(&e), http_type_of(&e), NULL, "%s", e.text);
         return false;
     }
     buf_done(&r->body->json);
@@ -194,6 +225,8 @@ static bool read_json(struct request *r)
     }
     return true;
 }
+
+/* --- all of it --- */
 
 static void hand_over(struct request *r)
 {
@@ -209,7 +242,7 @@ static void on_written(struct request *r, const struct err *failed)
         hand_over(r);
 }
 
-void body_end(struct request *r)
+static void take_body(struct request *r)
 {
     struct http_body *b = r->body;
     struct err e;
@@ -226,6 +259,24 @@ void body_end(struct request *r)
         hand_over(r);
 }
 
+static void on_parsed(void *arg)
+{
+    struct request *r = arg;
+
+    if (r->mhd) /* else the client has gone */
+        take_body(r);
+    r->pins--;
+    request_settle(r);
+}
+
+void body_end(struct request *r)
+{
+    if (r->body->json.n <= PARSE_NOW)
+        return take_body(r);
+    r->pins++;
+    loop_work(r->http->loop, parse, on_parsed, r);
+}
+
 struct str request_body(struct request *r)
 {
     return buf_str(&r->body->json);
@@ -235,7 +286,10 @@ void body_free(struct request *r)
 {
     if (!r->body)
         return;
+    if (r->body_seen > TRIM_ABOVE)
+        http_trim(r->http);
     buf_done(&r->body->json);
+    json_decref(r->body->value);
     multipart_free(r->body->form);
     uploads_free(r->body->uploads);
     free(r->body);

@@ -2,6 +2,7 @@
  * JSON from strangers, and queries: read strictly, then held against the tables. What
  * passes has the types, the ranges and the members a handler was promised.
  */
+#include "base/json.h"
 #include "doors/http/http_int.h"
 
 #include <inttypes.h>
@@ -37,35 +38,16 @@ bool fields_require(const struct field *f)
 
 /* --- reading --- */
 
-/* Jansson recurses up to 2,048 levels deep; nothing here has a use for more than a few. Brackets
- * are counted outside of strings, so what it would refuse anyway may be refused here first. */
-static bool is_deep(struct str s)
-{
-    bool quoted = false;
-    unsigned depth = 0;
-
-    for (size_t i = 0; i < s.n; i++) {
-        char c = s.p[i];
-        if (quoted && c == '\\')
-            i++;
-        else if (c == '"')
-            quoted = !quoted;
-        else if (!quoted && (c == '{' || c == '['))
-            depth++;
-        else if (!quoted && (c == '}' || c == ']') && depth > 0)
-            depth--;
-        if (depth > JSON_DEPTH)
-            return true;
-    }
-    return false;
-}
-
 int json_read_any(struct str text, json_t **ret, struct err *e)
 {
+    enum json_size size = json_measure(text, JSON_DEPTH_MAX, JSON_VALUES_MAX);
     json_error_t why;
 
-    if (is_deep(text))
-        return err_set(e, ERR_CALLER, "the JSON is nested more than %d levels deep", JSON_DEPTH);
+    if (size == JSON_TOO_DEEP)
+        return err_set(e, ERR_CALLER, "the JSON is nested more than %d levels deep",
+                       JSON_DEPTH_MAX);
+    if (size == JSON_TOO_MANY)
+        return err_set(e, ERR_LIMIT, "the JSON holds more than %d values", JSON_VALUES_MAX);
     *ret = json_loadb(text.p ? text.p : "", text.n, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &why);
     if (!*ret) {
         char *near = strstr(why.text, " near "); /* it quotes the client */

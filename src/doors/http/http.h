@@ -174,6 +174,9 @@ struct str request_query_next(struct request *r, const char *name, size_t *at);
 struct str request_secret(struct request *r);
 json_t *request_json(struct request *r);    /* BODY_JSON: never NULL */
 struct str request_body(struct request *r); /* BODY_BYTES */
+/* BODY_BYTES as JSON, as json_read_any() reads it; a long one has been parsed by a worker already.
+ * The caller owns *ret. */
+int request_value(struct request *r, json_t **ret, struct err *e) MUST_CHECK;
 /* "https://host", as the client reached us; "" without a Host header. */
 const char *request_base_url(struct request *r);
 /* Over a Unix socket: whose process the client is, as the host calls the user. False: it cannot be
@@ -254,7 +257,8 @@ void event_write(struct buf *b, const char *id, const char *name, struct str dat
 
 /* --- for doors that speak something else inside --- */
 
-/* Strict: no duplicate members, no NUL, at most 64 levels. Any value; owned by the caller. */
+/* Strict: no duplicate members, no NUL, limits of base/json.h. Any value; owned by the caller.
+ * ERR_LIMIT: more values than one text may hold. */
 int json_read_any(struct str text, json_t **ret, struct err *e) MUST_CHECK;
 /* Against a table without references to schemas; param gets the path of what is wrong. */
 #define FIELD_PATH_MAX 128 /* "files[0].path" */

@@ -17,9 +17,9 @@ struct MHD_Response;
 #define QUERY_MAX         128 /* a list of a hundred ids, and more */
 #define PARAMS_MAX        4   /* in one route's path */
 #define METHOD_MAX        16
-#define JSON_DEPTH        64
 #define JSON_BODY_MAX     (1 * MiB) /* unless the route says otherwise */
 #define IGNORED_BODY_MAX  (64 * KiB)
+#define TRIM_ABOVE        (256 * KiB) /* after a longer body free memory goes back to the system */
 #define FORM_PARTS_MAX    100
 #define FORM_TEXT_MAX     (64 * KiB)  /* of one text field */
 #define FORM_HEAD_MAX     (4 * KiB)   /* of one part */
@@ -121,6 +121,8 @@ struct http {
     struct straggler *stragglers;    /* owned */
     size_t straggler_count;
     struct timer *tick;
+    struct timer *trim;
+    bool trim_due;
     size_t requests; /* alive: each holds us */
     size_t in_hand;  /* with a whole head, and not answered to the end */
     struct http_counts counts;
@@ -128,6 +130,8 @@ struct http {
     bool freed;   /* the last request frees the rest */
 };
 
+/* Gives what has been freed back to the system, soon. */
+void http_trim(struct http *h);
 /* Frees what is left when the last request has gone. */
 void http_release(struct http *h);
 

@@ -2,10 +2,12 @@
 #include "doors/http/http_int.h"
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdlib.h>
 
 #define PEM_MAX (1 * MiB)
+#define TRIM_MS 500 /* after a large request, so that a row of them pays once */
 
 static char *read_pem(const char *path, struct err *e)
 {
@@ -17,6 +19,39 @@ static char *read_pem(const char *path, struct err *e)
     free(text);
     return NULL;
 }
+
+/* --- memory --- */
+
+/* The many small pieces of a large body leave the heap with holes, which glibc keeps. Walking
+ * through them takes milliseconds: a worker does it. */
+static void trim(void *arg)
+{
+    (void)arg;
+    malloc_trim(0);
+}
+
+static void on_trimmed(void *arg)
+{
+    (void)arg;
+}
+
+static void on_trim(void *arg)
+{
+    struct http *h = arg;
+
+    h->trim_due = false;
+    loop_work(h->loop, trim, on_trimmed, NULL);
+}
+
+void http_trim(struct http *h)
+{
+    if (h->freed || h->trim_due)
+        return;
+    h->trim_due = true;
+    timer_set(h->trim, TRIM_MS);
+}
+
+/* --- the server --- */
 
 struct http *http_new(struct loop *l, const struct http_config *config, struct err *e)
 {
@@ -31,6 +66,7 @@ struct http *http_new(struct loop *l, const struct http_config *config, struct e
     if (!h->config.header_ms)
         h->config.header_ms = 10000;
     h->tick = clock_new(h);
+    h->trim = timer_new(l, on_trim, h);
     signal(SIGPIPE, SIG_IGN); /* files are sent by sendfile(), which knows no MSG_NOSIGNAL */
     if (!config->tls_cert)
         return h;
@@ -109,6 +145,7 @@ void http_free(struct http *h)
     }
     linger_free(h);
     timer_free(h->tick);
+    timer_free(h->trim);
     h->requests--;
     http_release(h);
 }

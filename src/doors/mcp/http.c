@@ -10,8 +10,7 @@
 
 #include <stdlib.h>
 
-#define LARGE_BODY (256 * KiB) /* is parsed by a worker */
-#define LATE_MS    2000        /* without an answer: proxies want to see something, clients an id */
+#define LATE_MS 2000 /* without an answer: proxies want to see something, clients an id */
 
 /* --- refusals --- */
 
@@ -435,14 +434,6 @@ static void take_batch(struct request *r, const json_t *messages)
 
 /* --- a body --- */
 
-struct body_reading {
-    struct request *request; /* held */
-    struct mcp *mcp;         /* held */
-    json_t *message;
-    struct err e;
-    int rc;
-};
-
 static void take_message(struct request *r, const json_t *message)
 {
     enum message_kind kind;
@@ -461,43 +452,17 @@ static void take_message(struct request *r, const json_t *message)
         take_other(r, message, kind == MESSAGE_RESPONSE);
 }
 
-static void read_body(void *arg)
-{
-    struct body_reading *g = arg;
-
-    g->rc = json_read_any(request_body(g->request), &g->message, &g->e);
-}
-
-static void on_read(void *arg)
-{
-    struct body_reading *g = arg;
-    struct mcp *m = g->mcp;
-
-    if (m->freed)
-        request_drop(g->request);
-    else if (g->rc < 0)
-        refuse(g->request, 400, NULL, RPC_PARSE, g->e.text);
-    else
-        take_message(g->request, g->message);
-    json_decref(g->message);
-    free(g);
-    m->call_count--;
-    mcp_release(m);
-}
-
 static void handle_post(struct request *r)
 {
-    struct mcp *m = request_ctx(r);
-    struct body_reading *g = mem_zalloc(sizeof(*g));
+    json_t *message;
+    struct err e;
 
-    *g = (struct body_reading){.request = r, .mcp = m};
-    m->call_count++;
-    if (request_body(r).n > LARGE_BODY) {
-        loop_work(m->config.loop, read_body, on_read, g);
-    } else {
-        read_body(g);
-        on_read(g);
+    if (request_value(r, &message, &e) < 0) {
+        refuse(r, 400, NULL, RPC_PARSE, e.text);
+        return;
     }
+    take_message(r, message);
+    json_decref(message);
 }
 
 /* --- GET and DELETE --- */

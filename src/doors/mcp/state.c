@@ -6,6 +6,7 @@
  * accepted for ten minutes, and once. Used states are remembered in limited memory: when that is
  * full, the oldest is forgotten, and no state of that age or older is accepted any more.
  */
+#include "base/json.h"
 #include "doors/mcp/mcp_int.h"
 
 #include <gnutls/crypto.h>
@@ -143,7 +144,7 @@ static bool use(struct states *s, const char *nonce, int64_t ends)
 /* What is signed by us has the shape we gave it. */
 static int take(struct call *c, struct str payload, json_t **ret, struct err *e)
 {
-    json_t *whole = json_loadb(payload.p, payload.n, JSON_ALLOW_NUL, NULL);
+    json_t *whole = json_load_limited(payload, JSON_ALLOW_NUL);
     const char *nonce = json_string_value(json_object_get(whole, "nonce"));
     int64_t ends = json_integer_value(json_object_get(whole, "ends"));
     int rc = 0;

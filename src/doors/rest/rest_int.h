@@ -10,7 +10,7 @@
 /* --- numbers: each is also in the OpenAPI document --- */
 
 #define CODE_MAX         EXEC_CODE_MAX
-#define BODY_EXECUTE_MAX (20 * MiB) /* JSON is read in one piece on the loop; more is uploaded */
+#define BODY_EXECUTE_MAX (20 * MiB) /* JSON is read in one piece; more is uploaded */
 #define METADATA_MAX     (16 * KiB)
 #define NAME_MAX_BYTES   255
 #define ARCHIVE_PIECE    (256 * KiB)

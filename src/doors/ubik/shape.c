@@ -146,12 +146,11 @@ static json_t *known_members(const struct field *fields, const json_t *v)
 
 json_t *body_object(struct request *r, const struct field *fields)
 {
-    struct str text = request_body(r);
     char param[FIELD_PATH_MAX] = "";
-    json_t *v = NULL, *known;
+    json_t *v = request_body(r).n == 0 ? json_object() : NULL, *known;
     struct err e;
 
-    if (json_read_any(text.n ? text : STR("{}"), &v, &e) < 0 || !json_is_object(v)) {
+    if ((!v && request_value(r, &v, &e) < 0) || !json_is_object(v)) {
         json_decref(v);
         invalid(r, "body", "", false, v ? "Input should be an object" : e.text);
         return NULL;

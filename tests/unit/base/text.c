@@ -87,12 +87,39 @@ static void test_replaced(void **state)
     buf_done(&b);
 }
 
+static void test_json_sizes(void **state)
+{
+    static const struct {
+        const char *text;
+        enum json_size size; /* at most three levels and six values */
+    } rows[] = {
+        {"",                       JSON_FITS    },
+        {"1",                      JSON_FITS    },
+        {"[[[1]]]",                JSON_FITS    },
+        {"[[[[1]]]]",              JSON_TOO_DEEP},
+        {"[1,2,3,4,5]",            JSON_FITS    },
+        {"[1,2,3,4,5,6]",          JSON_TOO_MANY},
+        {"{\"a\":1,\"b\":2}",      JSON_FITS    },
+        {"{\"a\":{},\"b\":{}}",    JSON_TOO_MANY},
+        {"[],[],[]",               JSON_FITS    },
+        {"[],[],[],[]",            JSON_TOO_MANY},
+        {"\"[[[[,,,,,,,:\"",       JSON_FITS    }, /* a string */
+        {"\"\\\"[[[[,,,,,,,:\"",   JSON_FITS    }, /* with a quote in it */
+        {"\"\\\\\",1,1,1,1,1,1,1", JSON_TOO_MANY}, /* with a backslash before its end */
+        {"]]]]]]]]]",              JSON_FITS    }, /* a parser refuses it */
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++)
+        assert_int_equal(json_measure(str_of(rows[i].text), 3, 6), rows[i].size);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names),    cmocka_unit_test(test_long_names_are_cut),
         cmocka_unit_test(test_sizes),    cmocka_unit_test(test_torn),
-        cmocka_unit_test(test_replaced),
+        cmocka_unit_test(test_replaced), cmocka_unit_test(test_json_sizes),
     };
 
     return RUN(tests);

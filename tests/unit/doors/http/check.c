@@ -1,3 +1,4 @@
+#include "base/json.h"
 #include "doors/http/http_int.h"
 
 #include "unit.h"
@@ -88,11 +89,11 @@ static void test_unreadable(void **state)
 
 static void test_depth(void **state)
 {
-    char open[JSON_DEPTH + 1] = "", shut[JSON_DEPTH + 1] = "", text[3 * JSON_DEPTH];
+    char open[JSON_DEPTH_MAX + 1] = "", shut[JSON_DEPTH_MAX + 1] = "", text[3 * JSON_DEPTH_MAX];
 
     (void)state;
-    memset(open, '[', JSON_DEPTH - 1);
-    memset(shut, ']', JSON_DEPTH - 1);
+    memset(open, '[', JSON_DEPTH_MAX - 1);
+    memset(shut, ']', JSON_DEPTH_MAX - 1);
     snprintf(text, sizeof(text), "{\"any\":%s%s}", open, shut);
     assert_string_equal(wrong(text), "");
     snprintf(text, sizeof(text), "{\"any\":[%s%s]}", open, shut);
