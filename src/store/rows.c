@@ -13,11 +13,13 @@
     }
 
 static const struct column key_columns[] = {
-    COLUMN(FIXED, key_row, id),      COLUMN(TEXT, key_row, tenant),
-    COLUMN(TEXT, key_row, name),     COLUMN(FIXED, key_row, hint),
-    COLUMN(HASH, key_row, hash),     COLUMN(UINT, key_row, admin),
-    COLUMN(UINT, key_row, approver), COLUMN(INT, key_row, created_ms),
-    COLUMN(INT, key_row, used_ms),   COLUMN(INT, key_row, revoked_ms),
+    COLUMN(FIXED, key_row, id),       COLUMN(TEXT, key_row, tenant),
+    COLUMN(TEXT, key_row, name),      COLUMN(FIXED, key_row, hint),
+    COLUMN(HASH, key_row, hash),      COLUMN(UINT, key_row, admin),
+    COLUMN(UINT, key_row, approver),  COLUMN(INT, key_row, created_ms),
+    COLUMN(INT, key_row, used_ms),    COLUMN(INT, key_row, revoked_ms),
+    COLUMN(TEXT, key_row, pools),     COLUMN(TEXT, key_row, doors),
+    COLUMN(UINT, key_row, read_only), COLUMN(INT, key_row, expires_ms),
 };
 const struct row_type key_type = TYPE(key_columns, key_row);
 
@@ -57,7 +59,7 @@ static const struct column file_columns[] = {
     COLUMN(TEXT, file_row, name),         COLUMN(TEXT, file_row, mime),
     COLUMN(FIXED, file_row, hash),        COLUMN(UINT, file_row, size),
     COLUMN(INT, file_row, created_ms),    COLUMN(INT, file_row, expires_ms),
-    COLUMN(UINT, file_row, downloadable),
+    COLUMN(UINT, file_row, downloadable), COLUMN(TEXT, file_row, pools),
 };
 const struct row_type file_type = TYPE(file_columns, file_row);
 
@@ -97,7 +99,7 @@ static const struct column item_columns[] = {
     COLUMN(TEXT, item_row, parent),    COLUMN(FIXED, item_row, hash),
     COLUMN(UINT, item_row, size),      COLUMN(INT, item_row, created_ms),
     COLUMN(INT, item_row, updated_ms), COLUMN(INT, item_row, expires_ms),
-    COLUMN(TEXT, item_row, body),
+    COLUMN(TEXT, item_row, body),      COLUMN(TEXT, item_row, pools),
 };
 const struct row_type item_type = TYPE(item_columns, item_row);
 
@@ -105,7 +107,8 @@ static const struct column loop_columns[] = {
     COLUMN(FIXED, loop_row, id),       COLUMN(TEXT, loop_row, tenant),
     COLUMN(TEXT, loop_row, owner),     COLUMN(TEXT, loop_row, status),
     COLUMN(INT, loop_row, created_ms), COLUMN(INT, loop_row, ended_ms),
-    COLUMN(TEXT, loop_row, record),    COLUMN(TEXT, loop_row, events),
+    COLUMN(TEXT, loop_row, pool),      COLUMN(TEXT, loop_row, record),
+    COLUMN(TEXT, loop_row, events),
 };
 const struct row_type loop_type = TYPE(loop_columns, loop_row);
 

@@ -95,14 +95,17 @@ int db_approval_list(struct db *db, const char *tenant, int state, struct page p
     if (span_go_on(db, &s, MADE_WHEN("approvals"), tenant, page, false, e) < 0)
         return -1;
     if (state < 0)
-        *ret = sql_all(db, SELECT IN_SPAN " AND tenant = ?5" NEWEST_FIRST " LIMIT ?6",
-                       ARGS(SPAN_ARGS(s), TEXT(tenant), NUMBER(page.limit)), &approval_type,
-                       ret_count, e);
+        *ret = sql_all(
+            db, SELECT IN_SPAN " AND tenant = ?5 AND " OF_POOLS("?7") NEWEST_FIRST " LIMIT ?6",
+            ARGS(SPAN_ARGS(s), TEXT(tenant), NUMBER(page.limit), TEXT(page.pools)), &approval_type,
+            ret_count, e);
     else
-        *ret =
-            sql_all(db, SELECT IN_SPAN " AND tenant = ?5 AND state = ?7" NEWEST_FIRST " LIMIT ?6",
-                    ARGS(SPAN_ARGS(s), TEXT(tenant), NUMBER(page.limit), NUMBER(state)),
-                    &approval_type, ret_count, e);
+        *ret = sql_all(
+            db,
+            SELECT IN_SPAN " AND tenant = ?5 AND state = ?7 AND " OF_POOLS("?8") NEWEST_FIRST
+            " LIMIT ?6",
+            ARGS(SPAN_ARGS(s), TEXT(tenant), NUMBER(page.limit), NUMBER(state), TEXT(page.pools)),
+            &approval_type, ret_count, e);
     return *ret ? 0 : -1;
 }
 

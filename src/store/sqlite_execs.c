@@ -36,7 +36,7 @@ int db_exec_get(struct db *db, const char *tenant, const char *id, struct exec_r
 
 /* One statement for each way to ask, as each has its index. With a session that one's is the
  * narrowest, and the unary plus keeps SQLite from taking the tenant's. */
-static void write_ask(char *ret, size_t size, const struct exec_filter *f, bool whole)
+static void write_ask(char *ret, size_t size, const struct exec_filter *f, bool pools, bool whole)
 {
     static const char *const which[2][2] = {
         {"",                 " AND session = ?7"                 },
@@ -44,10 +44,10 @@ static void write_ask(char *ret, size_t size, const struct exec_filter *f, bool 
     };
     const char *order = f->oldest_first ? "ASC" : "DESC";
     int n = snprintf(ret, size,
-                     "SELECT %s FROM execs WHERE " IN_SPAN "%s"
+                     "SELECT %s FROM execs WHERE " IN_SPAN "%s%s"
                      " ORDER BY created_ms %s, id %s LIMIT ?5",
                      whole ? COLUMNS : SHORT_COLUMNS, which[f->tenant != NULL][f->session != NULL],
-                     order, order);
+                     pools ? " AND " OF_POOLS("?8") : "", order, order);
 
     assert(n > 0 && (size_t)n < size);
 }
@@ -56,8 +56,8 @@ int db_exec_list(struct db *db, const struct exec_filter *f, struct page page, b
                  struct exec_row **ret, size_t *ret_count, struct err *e)
 {
     struct span s = SPAN_ALL;
-    char text[512];
-    size_t count = f->session ? 7 : f->tenant ? 6 : 5;
+    char text[768];
+    size_t count = page.pools ? 8 : f->session ? 7 : f->tenant ? 6 : 5;
 
     *ret = NULL;
     if (f->since_ms)
@@ -66,8 +66,9 @@ int db_exec_list(struct db *db, const struct exec_filter *f, struct page page, b
         s.below_ms = f->until_ms;
     if (span_go_on(db, &s, MADE_WHEN("execs"), f->tenant, page, f->oldest_first, e) < 0)
         return -1;
-    write_ask(text, sizeof(text), f, whole);
-    const struct arg args[] = {SPAN_ARGS(s), NUMBER(page.limit), TEXT(f->tenant), TEXT(f->session)};
+    write_ask(text, sizeof(text), f, page.pools, whole);
+    const struct arg args[] = {SPAN_ARGS(s), NUMBER(page.limit), TEXT(f->tenant), TEXT(f->session),
+                               TEXT(page.pools)};
     *ret = sql_all(db, text, args, count, &exec_type, ret_count, e);
     return *ret ? 0 : -1;
 }

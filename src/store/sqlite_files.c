@@ -1,12 +1,12 @@
 /* Files: uploaded once, used in many sessions. */
 #include "store/sqlite_int.h"
 
-#define COLUMNS "id, tenant, name, mime, hash, size, created_ms, expires_ms, downloadable"
+#define COLUMNS "id, tenant, name, mime, hash, size, created_ms, expires_ms, downloadable, pools"
 #define SELECT  "SELECT " COLUMNS " FROM files WHERE "
 
 int db_file_put(struct db *db, const struct file_row *r, struct err *e)
 {
-    int rc = sql_put(db, "INSERT INTO files (" COLUMNS ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    int rc = sql_put(db, "INSERT INTO files (" COLUMNS ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                      &file_type, r, NULL, 0, e);
 
     return rc < 0 ? -1 : 0;
@@ -19,7 +19,9 @@ int db_file_get(struct db *db, const char *tenant, const char *id, struct file_r
                    ret, e);
 }
 
-#define LISTED       SELECT IN_SPAN " AND tenant = ?5 AND (expires_ms = 0 OR expires_ms > ?6)"
+#define LISTED                                                                                     \
+    SELECT IN_SPAN " AND tenant = ?5 AND (expires_ms = 0 OR expires_ms > ?6)"                      \
+                   " AND (?8 IS NULL OR pools = ?8)"
 #define OLDEST_FIRST " ORDER BY created_ms, id"
 
 static void turn_round(struct file_row *rows, size_t count)
@@ -39,10 +41,10 @@ int db_file_list(struct db *db, const char *tenant, int64_t now_ms, struct page 
     *ret = NULL;
     if (span_go_on(db, &s, MADE_WHEN("files"), tenant, page, page.newer, e) < 0)
         return -1;
-    *ret =
-        sql_all(db, page.newer ? LISTED OLDEST_FIRST " LIMIT ?7" : LISTED NEWEST_FIRST " LIMIT ?7",
-                ARGS(SPAN_ARGS(s), TEXT(tenant), NUMBER(now_ms), NUMBER(page.limit)), &file_type,
-                ret_count, e);
+    *ret = sql_all(
+        db, page.newer ? LISTED OLDEST_FIRST " LIMIT ?7" : LISTED NEWEST_FIRST " LIMIT ?7",
+        ARGS(SPAN_ARGS(s), TEXT(tenant), NUMBER(now_ms), NUMBER(page.limit), TEXT(page.pools)),
+        &file_type, ret_count, e);
     if (*ret && page.newer)
         turn_round(*ret, *ret_count);
     return *ret ? 0 : -1;

@@ -74,8 +74,10 @@ struct span {
 #define SPAN_ALL ((struct span){-1, "", INT64_MAX, ""})
 #define SPAN_ARGS(s)                                                                               \
     NUMBER((s).above_ms), TEXT((s).above_id), NUMBER((s).below_ms), TEXT((s).below_id)
-#define IN_SPAN       "(created_ms, id) > (?1, ?2) AND (created_ms, id) < (?3, ?4)"
-#define NEWEST_FIRST  " ORDER BY created_ms DESC, id DESC"
+#define IN_SPAN      "(created_ms, id) > (?1, ?2) AND (created_ms, id) < (?3, ?4)"
+#define NEWEST_FIRST " ORDER BY created_ms DESC, id DESC"
+/* Of one of the comma-separated pools in the argument; of any when that is NULL. */
+#define OF_POOLS(arg) "(" arg " IS NULL OR instr(',' || " arg " || ',', ',' || pool || ',') > 0)"
 #define MADE_WHEN(of) "SELECT created_ms FROM " of " WHERE id = ?1 AND (?2 IS NULL OR tenant = ?2)"
 
 /* Leaves of the span what comes after page.after. made_when: MADE_WHEN() of the table. */

@@ -2,17 +2,17 @@
 #include "store/sqlite_int.h"
 
 #define COLUMNS                                                                                    \
-    "id, tenant, kind, owner, parent, hash, size, created_ms, updated_ms, expires_ms, body"
+    "id, tenant, kind, owner, parent, hash, size, created_ms, updated_ms, expires_ms, body, pools"
 #define SELECT "SELECT " COLUMNS " FROM items WHERE "
 /* How wide an owner's view is stands in ?3: 0 anybody's, 1 their own, 2 nobody's, too. */
 #define SEEN                                                                                       \
     "tenant = ?1 AND kind = ?2 AND (?3 = 0 OR owner = ?4 OR (?3 = 2 AND owner = ''))"              \
-    " AND (?5 IS NULL OR parent = ?5)"
+    " AND (?5 IS NULL OR parent = ?5) AND (?6 IS NULL OR pools = ?6)"
 
 int db_item_put(struct db *db, const struct item_row *r, struct err *e)
 {
     int rc = sql_put(db,
-                     "INSERT INTO items (" COLUMNS ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+                     "INSERT INTO items (" COLUMNS ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
                      " ON CONFLICT (tenant, kind, id) DO UPDATE SET parent = excluded.parent,"
                      " hash = excluded.hash, size = excluded.size,"
                      " updated_ms = excluded.updated_ms, expires_ms = excluded.expires_ms,"
@@ -35,14 +35,14 @@ int db_item_list(struct db *db, const struct item_filter *f, struct item_row **r
     int64_t total = 0;
 
     *ret = NULL;
-    if (sql_one(
-            db, "SELECT count(*) FROM items WHERE " SEEN,
-            ARGS(TEXT(f->tenant), TEXT(f->kind), NUMBER(f->view), TEXT(f->owner), TEXT(f->parent)),
-            &number_type, &total, e) < 0)
+    if (sql_one(db, "SELECT count(*) FROM items WHERE " SEEN,
+                ARGS(TEXT(f->tenant), TEXT(f->kind), NUMBER(f->view), TEXT(f->owner),
+                     TEXT(f->parent), TEXT(f->pools)),
+                &number_type, &total, e) < 0)
         return -1;
-    *ret = sql_all(db, SELECT SEEN NEWEST_FIRST " LIMIT ?6 OFFSET ?7",
+    *ret = sql_all(db, SELECT SEEN NEWEST_FIRST " LIMIT ?7 OFFSET ?8",
                    ARGS(TEXT(f->tenant), TEXT(f->kind), NUMBER(f->view), TEXT(f->owner),
-                        TEXT(f->parent), NUMBER(f->limit), NUMBER(f->offset)),
+                        TEXT(f->parent), TEXT(f->pools), NUMBER(f->limit), NUMBER(f->offset)),
                    &item_type, ret_count, e);
     *ret_total = (uint64_t)total;
     return *ret ? 0 : -1;

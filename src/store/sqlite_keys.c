@@ -1,12 +1,15 @@
 /* Keys. They are few, and what is done to one is on the disk before it counts as done. */
 #include "store/sqlite_int.h"
 
-#define COLUMNS "id, tenant, name, hint, hash, admin, approver, created_ms, used_ms, revoked_ms"
+#define COLUMNS                                                                                    \
+    "id, tenant, name, hint, hash, admin, approver, created_ms, used_ms, revoked_ms, pools, "      \
+    "doors, read_only, expires_ms"
 
 int db_key_put(struct db *db, const struct key_row *r, struct err *e)
 {
-    int rc = sql_put(db, "INSERT INTO keys (" COLUMNS ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                     &key_type, r, NULL, 0, e);
+    int rc = sql_put(
+        db, "INSERT INTO keys (" COLUMNS ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        &key_type, r, NULL, 0, e);
 
     sqlite_of(db)->must_sync = true;
     return rc < 0 ? -1 : 0;

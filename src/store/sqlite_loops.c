@@ -1,16 +1,16 @@
 /* Runs of the agent: each is one document, written whole at every step. */
 #include "store/sqlite_int.h"
 
-#define LISTED  "id, tenant, owner, status, created_ms, ended_ms, record"
+#define LISTED  "id, tenant, owner, status, created_ms, ended_ms, pool, record"
 #define COLUMNS LISTED ", events"
 
 int db_loop_put(struct db *db, const struct loop_row *r, struct err *e)
 {
     int rc = sql_put(db,
-                     "INSERT INTO loops (" COLUMNS ") VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+                     "INSERT INTO loops (" COLUMNS ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
                      " ON CONFLICT (id) DO UPDATE SET status = excluded.status,"
                      " ended_ms = excluded.ended_ms, record = excluded.record,"
-                     " events = excluded.events",
+                     " events = excluded.events, pool = excluded.pool",
                      &loop_type, r, NULL, 0, e);
 
     return rc < 0 ? -1 : 0;
@@ -33,14 +33,16 @@ int db_loop_list(struct db *db, const char *tenant, const char *owner, struct pa
         return -1;
     *ret = owner ? sql_all(db,
                            "SELECT " LISTED " FROM loops WHERE " IN_SPAN
-                           " AND tenant = ?5 AND owner = ?6" NEWEST_FIRST " LIMIT ?7",
-                           ARGS(SPAN_ARGS(s), TEXT(tenant), TEXT(owner), NUMBER(page.limit)),
+                           " AND tenant = ?5 AND owner = ?6 AND " OF_POOLS("?8") NEWEST_FIRST
+                           " LIMIT ?7",
+                           ARGS(SPAN_ARGS(s), TEXT(tenant), TEXT(owner), NUMBER(page.limit),
+                                TEXT(page.pools)),
                            &loop_type, ret_count, e)
                  : sql_all(db,
                            "SELECT " LISTED " FROM loops WHERE " IN_SPAN
-                           " AND tenant = ?5" NEWEST_FIRST " LIMIT ?6",
-                           ARGS(SPAN_ARGS(s), TEXT(tenant), NUMBER(page.limit)), &loop_type,
-                           ret_count, e);
+                           " AND tenant = ?5 AND " OF_POOLS("?7") NEWEST_FIRST " LIMIT ?6",
+                           ARGS(SPAN_ARGS(s), TEXT(tenant), NUMBER(page.limit), TEXT(page.pools)),
+                           &loop_type, ret_count, e);
     return *ret ? 0 : -1;
 }
 

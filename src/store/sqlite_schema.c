@@ -114,6 +114,18 @@ static const char items[] =
     "CREATE INDEX items_by_end ON items (expires_ms) WHERE expires_ms > 0;"
     "CREATE INDEX items_by_hash ON items (hash) WHERE hash <> '';";
 
+/* What keys are limited to. The keys that were handed out with a pool open its MCP server alone. */
+static const char scopes[] = "ALTER TABLE keys ADD COLUMN pools TEXT;"
+                             "ALTER TABLE keys ADD COLUMN doors TEXT;"
+                             "ALTER TABLE keys ADD COLUMN read_only INTEGER NOT NULL DEFAULT 0;"
+                             "ALTER TABLE keys ADD COLUMN expires_ms INTEGER NOT NULL DEFAULT 0;"
+                             "UPDATE keys SET doors = 'azure/mcp',"
+                             "  pools = (SELECT pool FROM pool_keys WHERE pool_keys.key = keys.id)"
+                             "  WHERE id IN (SELECT key FROM pool_keys);"
+                             "ALTER TABLE files ADD COLUMN pools TEXT;"
+                             "ALTER TABLE items ADD COLUMN pools TEXT;"
+                             "ALTER TABLE loops ADD COLUMN pool TEXT;";
+
 /* For a while two kinds of version 4 were made: one with the loops, one with the items. A database
  * that has the items already takes the loops as its fifth step. */
 static const struct schema_step steps[] = {
@@ -122,6 +134,7 @@ static const struct schema_step steps[] = {
     {third,  NULL,    NULL  },
     {fourth, NULL,    NULL  },
     {items,  "items", fourth},
+    {scopes, NULL,    NULL  },
 };
 
 static int on_number(void *arg, int count, char **values, char **names)

@@ -48,14 +48,13 @@ int db_session_list(struct db *db, const char *tenant, struct page page, struct 
     *ret = NULL;
     if (span_go_on(db, &s, MADE_WHEN("sessions"), tenant, page, false, e) < 0)
         return -1;
-    *ret =
-        sql_all(db,
-                SELECT IN_SPAN " AND tenant = ?5 AND (?7 IS NULL OR pool = ?7)"
-                               " AND (?8 IS NULL OR substr(name, 1, length(?8)) = ?8)" NEWEST_FIRST
-                               " LIMIT ?6 OFFSET ?9",
-                ARGS(SPAN_ARGS(s), TEXT(tenant), NUMBER(page.limit), TEXT(page.pool),
-                     TEXT(page.name_prefix), NUMBER(page.skip)),
-                &session_type, ret_count, e);
+    *ret = sql_all(db,
+                   SELECT IN_SPAN " AND tenant = ?5 AND (?7 IS NULL OR pool = ?7)"
+                                  " AND (?8 IS NULL OR substr(name, 1, length(?8)) = ?8)"
+                                  " AND " OF_POOLS("?10") NEWEST_FIRST " LIMIT ?6 OFFSET ?9",
+                   ARGS(SPAN_ARGS(s), TEXT(tenant), NUMBER(page.limit), TEXT(page.pool),
+                        TEXT(page.name_prefix), NUMBER(page.skip), TEXT(page.pools)),
+                   &session_type, ret_count, e);
     return *ret ? 0 : -1;
 }
 

@@ -65,6 +65,11 @@ struct key_row {
     bool admin;                              /* may manage keys and see every tenant's audit log */
     bool approver;                           /* may decide approvals of its tenant */
     int64_t created_ms, used_ms, revoked_ms; /* 0: never */
+    /* What it is limited to. */
+    char *pools;        /* owned: names, comma-separated, in order; or NULL: any pool */
+    char *doors;        /* owned: the same of doors and their parts ("azure/mcp"); or NULL: any */
+    bool read_only;     /* it changes nothing and runs nothing */
+    int64_t expires_ms; /* 0: never */
 };
 void key_row_done(struct key_row *r);
 
@@ -107,6 +112,8 @@ struct page {
     size_t limit;
     int64_t after_ms; /* its created_ms where that is known, else 0: then it need not be there */
     bool newer;       /* of files alone: what is newer than it, and next to it; newest first, too */
+    const char *pools; /* comma-separated: what is of one of these pools, or NULL: any. Of files:
+                          what was made by a key of exactly these pools */
     /* Of sessions alone. */
     const char *pool; /* of this pool; NULL: of any */
     const char
@@ -303,10 +310,11 @@ struct loop_row {
     int64_t created_ms, ended_ms; /* ended_ms 0: it goes on */
     char *record;                 /* owned: a JSON object of the agent's */
     char *events;                 /* owned: a JSON array of the same */
+    char *pool;                   /* owned, or NULL: the pool it works in, once that is known */
 };
 void loop_row_done(struct loop_row *r);
 
-/* Or replaces what may change: status, ended_ms, record and events. */
+/* Or replaces what may change: status, ended_ms, record, events and pool. */
 int db_loop_put(struct db *db, const struct loop_row *r, struct err *e) MUST_CHECK;
 int db_loop_get(struct db *db, const char *tenant, const char *id, struct loop_row *ret,
                 struct err *e) MUST_CHECK; /* 1, 0, -1 */
@@ -331,6 +339,7 @@ struct file_row {
     int64_t created_ms;
     int64_t expires_ms; /* 0: never */
     bool downloadable;  /* made by code; uploads need not be */
+    char *pools; /* owned, or NULL: of the key that made it, which was limited to these pools */
 };
 void file_row_done(struct file_row *r);
 
@@ -362,6 +371,7 @@ struct item_row {
     int64_t created_ms, updated_ms;
     int64_t expires_ms; /* 0: never */
     char *body;         /* owned: JSON of the door's */
+    char *pools; /* owned, or NULL: of the key that made it, which was limited to these pools */
 };
 void item_row_done(struct item_row *r);
 
@@ -371,10 +381,11 @@ struct item_filter {
     enum item_view view;
     const char *owner;  /* whose view it is */
     const char *parent; /* NULL: any */
+    const char *pools;  /* made by a key of exactly these pools; NULL: by any key */
     uint64_t offset, limit;
 };
 
-/* Or replaces; id, tenant, kind, owner and created_ms stay. */
+/* Or replaces; id, tenant, kind, owner, pools and created_ms stay. */
 int db_item_put(struct db *db, const struct item_row *r, struct err *e) MUST_CHECK;
 int db_item_get(struct db *db, const char *tenant, const char *kind, const char *id,
                 struct item_row *ret, struct err *e) MUST_CHECK; /* 1, 0, -1 */

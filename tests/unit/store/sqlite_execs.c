@@ -243,6 +243,29 @@ static void test_forget(void **state)
     assert_string_equal(list(s, (struct exec_filter){0}, ALL), "5 ");
 }
 
+static void test_of_pools(void **state)
+{
+    struct shop *s = *state;
+    struct exec_row r = exec_of("exec_6", "t", "sess_a", 40);
+
+    fill(s);
+    set(&r.pool, "a_b");
+    assert_ok(s, db_exec_put(s->db, &r, &s->e));
+    exec_row_done(&r);
+    assert_string_equal(list(s, (struct exec_filter){0}, (struct page){.limit = 9, .pools = "a_b"}),
+                        "6 ");
+    assert_string_equal(list(s, (struct exec_filter){.tenant = "t", .session = "sess_a"},
+                             (struct page){.limit = 9, .pools = "default,x"}),
+                        "5 4 1 ");
+    assert_string_equal(list(s, (struct exec_filter){.tenant = "t"},
+                             (struct page){.limit = 9, .pools = "a,b,axb,default,a_b"}),
+                        "6 5 4 2 1 ");
+    assert_string_equal(list(s, (struct exec_filter){0}, (struct page){.limit = 9, .pools = "axb"}),
+                        "");
+    assert_string_equal(list(s, (struct exec_filter){0}, (struct page){.limit = 9, .pools = ""}),
+                        "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -253,6 +276,7 @@ int main(void)
         IN_SHOP(test_whole),
         IN_SHOP(test_all_lost),
         IN_SHOP(test_forget),
+        IN_SHOP(test_of_pools),
     };
 
     return RUN(tests);

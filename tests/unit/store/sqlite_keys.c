@@ -30,6 +30,10 @@ static void test_what_is_put_is_listed(void **state)
     struct key_row r, *rows;
 
     key_make(&r, secret, "acme", "it's \"ci\"", true);
+    r.pools = mem_strdup("a,b");
+    r.doors = mem_strdup("azure/mcp");
+    r.read_only = true;
+    r.expires_ms = 77;
     assert_ok(s, db_key_put(s->db, &r, &s->e));
     shop_reopen(s);
     rows = list_keys(s, 1);
@@ -39,12 +43,30 @@ static void test_what_is_put_is_listed(void **state)
     assert_string_equal(rows[0].hint, r.hint);
     assert_memory_equal(rows[0].hash, r.hash, sizeof(r.hash));
     assert_true(rows[0].admin);
+    assert_string_equal(rows[0].pools, "a,b");
+    assert_string_equal(rows[0].doors, "azure/mcp");
+    assert_true(rows[0].read_only);
+    assert_int_equal(rows[0].expires_ms, 77);
     assert_int_equal(rows[0].created_ms, r.created_ms);
     assert_int_equal(rows[0].used_ms, 0);
     assert_int_equal(rows[0].revoked_ms, 0);
     rows_free(&key_type, rows, 1);
     assert_refused(s, db_key_put(s->db, &r, &s->e), ERR_CONFLICT);
     key_row_done(&r);
+}
+
+static void test_a_key_without_limits(void **state)
+{
+    struct shop *s = *state;
+    struct key_row *rows;
+
+    put_key(s, "key_1", "acme", 1);
+    rows = list_keys(s, 1);
+    assert_null(rows[0].pools);
+    assert_null(rows[0].doors);
+    assert_false(rows[0].read_only);
+    assert_int_equal(rows[0].expires_ms, 0);
+    rows_free(&key_type, rows, 1);
 }
 
 static void test_the_secret_is_nowhere(void **state)
@@ -109,11 +131,9 @@ static void test_none(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        IN_SHOP(test_what_is_put_is_listed),
-        IN_SHOP(test_the_secret_is_nowhere),
-        IN_SHOP(test_oldest_first),
-        IN_SHOP(test_used_and_revoked),
-        IN_SHOP(test_none),
+        IN_SHOP(test_what_is_put_is_listed), IN_SHOP(test_a_key_without_limits),
+        IN_SHOP(test_the_secret_is_nowhere), IN_SHOP(test_oldest_first),
+        IN_SHOP(test_used_and_revoked),      IN_SHOP(test_none),
     };
 
     return RUN(tests);

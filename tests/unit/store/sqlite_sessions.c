@@ -202,6 +202,8 @@ static void test_lists_of_a_pool_or_a_prefix(void **state)
     r.pool = mem_strdup("other");
     assert_ok(s, db_session_put(s->db, &r, &s->e));
     assert_string_equal(page_of(s, "t", (struct page){.limit = 9, .pool = "other"}), "sess_d ");
+    assert_string_equal(page_of(s, "t", (struct page){.limit = 9, .pools = "x,other"}), "sess_d ");
+    assert_string_equal(page_of(s, "t", (struct page){.limit = 9, .pools = "the"}), "");
     assert_string_equal(page_of(s, "t", (struct page){.limit = 9, .name_prefix = ""}),
                         "sess_d sess_c sess_b ");
     assert_string_equal(page_of(s, "t", (struct page){.limit = 9, .name_prefix = "box_"}),
