@@ -9,18 +9,18 @@
 static const char *const headings[GROUP__COUNT] = {
     [GROUP_WORK] = "What to run",
     [GROUP_FILES] = "Files",
-    [GROUP_KEY] = "A new key",
+    [GROUP_KEY] = "The new key",
     [GROUP_SERVER] = "Server",
-    [GROUP_ACCESS] = "Who may come in",
-    [GROUP_HOUSE] = "What is kept, and how much",
+    [GROUP_ACCESS] = "Access",
+    [GROUP_HOUSE] = "Storage and quotas",
     [GROUP_POOL] = "Pools",
     [GROUP_LIMITS] = "Limits",
-    [GROUP_QWEN] = "The door for Qwen-Agent",
-    [GROUP_UBIK] = "The door for Ubik",
-    [GROUP_PRISME] = "The door for Prisme.ai",
-    [GROUP_ANTHROPIC] = "The door for Anthropic's SDKs",
-    [GROUP_MODEL] = "Models, for what is asked in plain words",
-    [GROUP_AGENT] = "The loop behind requests in plain words",
+    [GROUP_QWEN] = "Qwen-Agent",
+    [GROUP_UBIK] = "Ubik",
+    [GROUP_PRISME] = "Prisme.ai",
+    [GROUP_ANTHROPIC] = "Anthropic's SDKs",
+    [GROUP_MODEL] = "Language models",
+    [GROUP_AGENT] = "Agent: requests in plain words",
     [GROUP_OTHER] = "Other",
 };
 
@@ -50,7 +50,7 @@ static void put_wrapped(struct buf *b, const char *flag, const char *text)
 
 static void put_option(struct buf *b, const struct option *o, const struct settings *defaults)
 {
-    char flag[64], value[128], text[400];
+    char flag[64], value[128], choices[128] = "", text[600];
     int n;
 
     n = o->letter ? snprintf(flag, sizeof(flag), "-%c, ", o->letter)
@@ -58,7 +58,14 @@ static void put_option(struct buf *b, const struct option *o, const struct setti
     snprintf(flag + n, sizeof(flag) - (size_t)n, "--%s%s%s", o->name, o->metavar ? " " : "",
              o->metavar ? o->metavar : "");
     option_show_default(o, defaults, value, sizeof(value));
-    snprintf(text, sizeof(text), "%s%s%s%s", o->text, *value ? " [" : "", value, *value ? "]" : "");
+    for (const char *p = o->choices, *sep = " One of "; p && *p; sep = ", ") {
+        size_t used = strlen(choices), len = strcspn(p, "|");
+        snprintf(choices + used, sizeof(choices) - used, "%s%.*s%s", sep, (int)len, p,
+                 p[len] ? "" : ".");
+        p += len + (p[len] == '|');
+    }
+    snprintf(text, sizeof(text), "%s%s%s%s%s", o->text, choices, *value ? " [" : "", value,
+             *value ? "]" : "");
     put_wrapped(b, flag, text);
 }
 

@@ -95,3 +95,10 @@ def test_lines_fit_a_wide_terminal():
 def test_version():
     meson = (Path(retort.REPO) / "meson.build").read_text()
     assert shown("--version") == f"retort {re.search(r'version: .([0-9.]+)', meson)[1]}\n"
+
+
+def test_help_lists_the_values_of_a_choice():
+    text = " ".join(shown("serve", "--help").split())
+    for values in ("error, warn, info, debug.", "text, json.", "none, allow-list.",
+                   "auto, ask_first, always_ask, ask_external.", "client, either, approver."):
+        assert "One of " + values in text
