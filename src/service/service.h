@@ -95,7 +95,8 @@ struct caller {
     char request[ID_MAX]; /* "req_...": in every answer and log line */
     const char *door;     /* static: "rest", ... */
     bool admin;
-    bool approver; /* may decide approvals of the tenant; an admin may */
+    bool approver;    /* may decide approvals of the tenant; an admin may */
+    int64_t until_ms; /* when what let it in expires; 0: never */
 };
 
 /* Whether any key has been created: from then on none may be left out. */

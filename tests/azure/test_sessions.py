@@ -9,8 +9,12 @@ from support.server import Server
 CODE = {"properties": {"code": "1"}}
 
 
-def test_a2_any_request_makes_the_session(pool):
-    assert pool.get("files", NEW).expect(200).headers["x-ms-new-allocation"] == "true"
+def test_a2_a_get_makes_no_session(pool):
+    """Any page can have a browser send one: see guard.c."""
+    assert pool.get("files", NEW).expect(200).json["value"] == []
+    pool.get("files/x.txt/content", NEW).expect(404)
+    pool.get("session", NEW).expect(404)
+    assert pool.post("code/execute", CODE).expect(200).headers["x-ms-new-allocation"] == "true"
     assert pool.get("session", NEW).expect(200).json["identifier"] == pool.identifier
 
 
@@ -88,11 +92,15 @@ def follow(pool, link):
     return pool.client.get(link[at:])
 
 
+def make(pool, name):
+    pool.client.post("/v1/sessions", {"name": name, "pool": "default"}).expect(201)
+
+
 def test_a2_4_list_sessions_in_pages():
     made = [f"session-{n:03}" for n in range(205)]
     with Server("--max-sessions", "300", "--ready", "0", "--idle-timeout", "3600") as server, Pool(server) as pool:
         for name in made:
-            pool.get("files", NEW, identifier=name).expect(200)
+            make(pool, name)
         found, page = [], pool.get("listSessions", NEW, identifier=None).expect(200).json
         while True:
             found += [s["identifier"] for s in page["sessions"]]
@@ -101,7 +109,7 @@ def test_a2_4_list_sessions_in_pages():
             assert len(page["sessions"]) == 100
             assert page["nextLink"].startswith(f"http://localhost:{server.port}{pool.prefix}/listSessions?")
             # What comes or goes meanwhile moves nothing, not even the row a page ended with.
-            pool.get("files", NEW, identifier=f"late-{len(found)}").expect(200)
+            make(pool, f"late-{len(found)}")
             pool.delete("session", NEW, identifier=found[-1]).expect(204)
             page = follow(pool, page["nextLink"]).expect(200).json
         assert found == made[::-1]

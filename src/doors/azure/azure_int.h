@@ -185,6 +185,8 @@ bool operations_get(struct operations *o, const char *tenant, struct str id,
 
 void op_files_list(struct azure_request *v);
 void op_files_list_old(struct azure_request *v);
+/* Whether an operation lists files. */
+bool op_is_list(void (*run)(struct azure_request *v));
 void op_files_upload(struct azure_request *v);
 void op_files_upload_old(struct azure_request *v);
 void op_file_download(struct azure_request *v);

@@ -106,6 +106,8 @@ static void on_list_old(void *arg, const struct space_file *files, size_t count,
 
 void op_files_list_old(struct azure_request *v)
 {
+    if (!*v->session)
+        return on_list_old(v, NULL, 0, NULL);
     service_space_list(azure_service(v), azure_caller(v), str_of(v->session), on_list_old, v);
 }
 
@@ -152,8 +154,16 @@ static void on_list(void *arg, const struct space_file *files, size_t count,
 
 void op_files_list(struct azure_request *v)
 {
-    service_space_list(azure_service(v), azure_caller(v), str_of(v->session),
-                       azure_is_old(v) ? on_list_old : on_list, v);
+    space_fn *shown = azure_is_old(v) ? on_list_old : on_list;
+
+    if (!*v->session)
+        return shown(v, NULL, 0, NULL);
+    service_space_list(azure_service(v), azure_caller(v), str_of(v->session), shown, v);
+}
+
+bool op_is_list(void (*run)(struct azure_request *v))
+{
+    return run == op_files_list || run == op_files_list_old;
 }
 
 /* --- upload --- */

@@ -213,7 +213,7 @@ static void serve(struct request *r, enum http_method method, bool arm)
         if (!allowed(v, op))
             return;
         if (op->needs & (NEEDS_SESSION | NEEDS_KNOWN))
-            session_reach(v, op->needs & NEEDS_SESSION);
+            session_reach(v, (op->needs & NEEDS_SESSION) && method == HTTP_POST);
         else
             op->run(v);
     } else if (other) {

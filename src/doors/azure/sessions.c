@@ -34,6 +34,10 @@ static void on_reached(void *arg, const struct session_info *info, const struct 
 {
     struct azure_request *v = arg;
 
+    if (failed && failed->kind == ERR_MISSING && op_is_list(v->then)) {
+        v->then(v); /* of a session that nobody has used yet: an empty list */
+        return;
+    }
     if (failed) {
         azure_fail_err(v, failed, "NoSessionFoundError");
         return;
@@ -46,6 +50,7 @@ static void on_reached(void *arg, const struct session_info *info, const struct 
     v->then(v);
 }
 
+/* make: only for a POST. A GET makes nothing: a page of another site can have a browser send it. */
 void session_reach(struct azure_request *v, bool make)
 {
     const struct session_spec spec = {.pool = str_of(v->pool_name), .name = azure_identifier(v)};

@@ -131,6 +131,41 @@ static bool host_is_valid(struct str host)
     return true;
 }
 
+/* A proxy on this machine makes every stranger come from loopback. What one says of where a request
+ * came from is never believed; that it says so tells that it came from elsewhere. */
+static bool is_forwarded(const struct request *r)
+{
+    static const char *const names[] = {
+        "forwarded", "via", "x-real-ip", "x-client-ip", "cf-connecting-ip", "true-client-ip"};
+    static const struct str family = STR("x-forwarded-");
+
+    for (size_t i = 0; i < r->header_count; i++) {
+        struct str name = r->headers[i].name;
+        for (size_t k = 0; k < COUNT(names); k++)
+            if (str_same(name, names[k]))
+                return true;
+        if (name.n > family.n && str_same((struct str){name.p, family.n}, family.p))
+            return true;
+    }
+    return false;
+}
+
+static bool is_local(const struct request *r)
+{
+    return r->conn->listener->local && !is_forwarded(r);
+}
+
+/* Whether no key is needed while there is none: from this machine; or the operator has named the
+ * Host that a proxy lets in. */
+static bool needs_no_key(struct request *r)
+{
+    const char *hosts = r->http->hosts;
+    struct str host = request_header(r, "host");
+
+    return is_local(r) ||
+           (r->conn->listener->local && (listed(hosts, host) || listed(hosts, host_name(host))));
+}
+
 bool guard_host(struct request *r)
 {
     struct http *h = r->http;
@@ -168,10 +203,21 @@ static bool same_origin(struct request *r, struct str origin)
     return false;
 }
 
+/* An image, a script or a frame of another site. Its request has no Origin, and where no key is
+ * needed nothing else tells it from the user's own. */
+static bool is_from_a_page(struct request *r)
+{
+    return !service_has_keys(r->http->config.service) &&
+           str_same(request_header(r, "sec-fetch-site"), "cross-site") &&
+           !str_same(request_header(r, "sec-fetch-dest"), "document");
+}
+
 bool guard_origin(struct request *r)
 {
     struct str origin = request_header(r, "origin");
 
+    if (!origin.p && is_from_a_page(r))
+        return REFUSE(r, 403, "forbidden", "pages of other sites may not use this service");
     if (!origin.p || same_origin(r, origin) || listed(r->http->origins, origin))
         return true;
     return REFUSE(r, 403, "forbidden",
@@ -207,12 +253,22 @@ struct str request_secret(struct request *r)
     return key.n > 0 || !(r->route->flags & ROUTE_QUERY_KEY) ? key : query_secret(r);
 }
 
+/* Whether what let a request in still does. A trusted source has no key; its connection goes when
+ * the server does. */
+bool guard_stands(struct request *r)
+{
+    const struct caller *c = &r->caller;
+
+    if (c->until_ms && c->until_ms <= time_now_ms())
+        return false;
+    return !r->keyed || service_key_stands(r->http->config.service, c->tenant, c->key);
+}
+
 /* The one place where a request gets its tenant. */
 bool guard_key(struct request *r)
 {
     struct caller caller = {0};
-    bool local = r->conn->listener->local;
-    bool open = (r->route->flags & ROUTE_OPEN) || (local && (r->route->flags & ROUTE_LOCAL));
+    bool open = (r->route->flags & ROUTE_OPEN) || ((r->route->flags & ROUTE_LOCAL) && is_local(r));
 
     int known =
         open || !r->door->identify ? 0 : r->door->identify(r, r->door->identify_arg, &caller);
@@ -220,7 +276,7 @@ bool guard_key(struct request *r)
     if (known < 0)
         return false;
     if (!open && !known &&
-        !service_authorise(r->http->config.service, request_secret(r), local, &caller)) {
+        !service_authorise(r->http->config.service, request_secret(r), needs_no_key(r), &caller)) {
         answer_header(r, "www-authenticate", r->door->challenge ? r->door->challenge : "Bearer");
         return REFUSE(r, 401, "unauthorized",
                       "a valid key is needed: Authorization: Bearer KEY, or x-api-key: KEY");
@@ -230,5 +286,6 @@ bool guard_key(struct request *r)
     memcpy(caller.request, r->caller.request, sizeof(caller.request));
     caller.door = r->door->name;
     r->caller = caller;
+    r->keyed = !open && (!known || *caller.key);
     return true;
 }

@@ -76,7 +76,7 @@ enum route_flags {
     ROUTE_OPEN = 1,       /* no key needed: /health */
     ROUTE_ADMIN = 2,      /* an admin's key */
     ROUTE_HIDDEN = 4,     /* not in the OpenAPI document */
-    ROUTE_LOCAL = 8,      /* no key needed over a local listener */
+    ROUTE_LOCAL = 8,      /* no key needed from this machine, and not through a proxy */
     ROUTE_QUERY = 16,     /* the handler looks at the query by itself: nothing in it is refused */
     ROUTE_QUERY_KEY = 32, /* a key may be in the query, as api_key or token: for readers of event
                              streams, which in a browser can send no headers */

@@ -201,6 +201,7 @@ struct request {
     bool whole;    /* it has been read to its end */
     bool chunked;
     bool head_only; /* HEAD */
+    bool keyed;     /* the caller is known by a key, or by none as long as none is needed */
     unsigned pins;
     struct caller caller;
     const struct door *door;
@@ -249,6 +250,8 @@ bool guard_head(struct request *r);
 bool guard_host(struct request *r);
 bool guard_origin(struct request *r);
 bool guard_key(struct request *r);
+/* Not answered: whether the key, or the token, that let it in is still good. */
+bool guard_stands(struct request *r);
 /* The Origin to name in the answer, or p NULL. */
 struct str guard_cors(struct request *r);
 
@@ -296,3 +299,5 @@ void stream_gone(struct request *r);
 void stream_tell_low(struct request *r);
 /* Ends it so that the client can tell it is not whole. */
 void stream_cut(struct request *r);
+/* The same for one whose handler still writes: it is told that the client has gone. */
+void stream_revoke(struct request *r);

@@ -63,6 +63,10 @@ static void on_tick(void *arg)
     for (struct http_conn *c = h->conns; c; c = c->next)
         if (c->deadline_us && (c->deadline_us < now || has_left(c)))
             hang_up(c);
+        else if (c->request && c->request->stage == STAGE_STREAM && !guard_stands(c->request)) {
+            stream_revoke(c->request);
+            hang_up(c); /* also where the client takes no byte */
+        }
     for (struct http_listener *li = h->listeners; li; li = li->next)
         run(li);
     if (h->conns)

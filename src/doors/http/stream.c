@@ -226,6 +226,16 @@ void stream_cut(struct request *r)
     finish(r);
 }
 
+void stream_revoke(struct request *r)
+{
+    if (r->stream->cut)
+        return;
+    log_info("%s: its key is no longer good: the stream ends", r->caller.request);
+    r->stream->cut = true;
+    if (r->suspended)
+        request_resume(r);
+}
+
 /* --- events --- */
 
 void answer_events(struct request *r, enum event_format format)

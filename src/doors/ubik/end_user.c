@@ -39,6 +39,7 @@ int ubik_identify(struct request *r, void *ubik, struct caller *ret)
                        sizeof(ret->tenant)) &&
            str_to_cstr(json_view(json_object_get(claims, "key")), ret->key, sizeof(ret->key)) &&
            service_key_stands(request_service(r), ret->tenant, ret->key);
+    ret->until_ms = json_integer_value(json_object_get(claims, "exp")) * 1000;
     json_decref(claims);
     if (good)
         return 1;

@@ -25,6 +25,12 @@ static struct {
 
 /* --- a service --- */
 
+bool service_key_stands(struct service *sv, const char *tenant, const char *id)
+{
+    (void)sv, (void)tenant, (void)id;
+    return true;
+}
+
 bool service_has_keys(struct service *sv)
 {
     (void)sv;
