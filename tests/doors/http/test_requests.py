@@ -52,6 +52,23 @@ def test_byte_by_byte(server):
     assert client.read().json == {"body": {"text": "a"}}
 
 
+@pytest.mark.parametrize("before, after", [(b"", b""), (b" ", b" "), (b"\t ", b" \t"), (b" ", b"   ")])
+def test_blanks_around_a_value(server, before, after):
+    """They are no part of it (RFC 9110, 5.5), but for a length, where the old library has none."""
+    def line(name, value):
+        return name + b":" + before + value + after + b"\r\n"
+
+    answer = server.raw(b"GET /headers HTTP/1.1\r\n" + line(b"Host", b"localhost")
+                        + line(b"X-Empty", b"") + line(b"User-Agent", b"me") + b"\r\n").read()
+    assert (answer.status, answer.json["agent"]) == (200, "me"), answer.body
+    body = b'{"text":"a"}'
+    answer = server.raw(b"POST /echo HTTP/1.1\r\n" + line(b"Host", b"localhost")
+                        + line(b"Content-Type", b"application/json")
+                        + (line(b"Content-Length", b"12") if STRICT else b"Content-Length: 12\r\n")
+                        + b"\r\n" + body).read()
+    assert (answer.status, answer.json) == (200, {"body": {"text": "a"}}), answer.body
+
+
 @pytest.mark.parametrize("head", [
     b"GET /tiny HTTP/1.1\nHost: localhost\n\n",
     b"GET /tiny HTTP/1.1\r\nHost: localhost\n\r\n",
