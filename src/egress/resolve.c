@@ -48,7 +48,10 @@ static void look_up(void *arg)
                              .ai_flags = AI_ADDRCONFIG | AI_NUMERICSERV};
     struct addrinfo *list = NULL;
 
-    if (getaddrinfo(r->name, r->port, &hints, &list) != 0)
+    work_wait_begin();
+    int rc = getaddrinfo(r->name, r->port, &hints, &list);
+    work_wait_end();
+    if (rc != 0)
         return;
     for (struct addrinfo *a = list; a && r->found.count < RESOLVE_MAX; a = a->ai_next)
         if (a->ai_addrlen <= sizeof(r->found.address[0]))

@@ -17,6 +17,7 @@ struct loop;
 struct engine;
 struct pool;
 struct session;
+struct whose;
 struct exec;
 
 /* --- limits: one row each in limits.c (name, unit, default, range, text) --- */
@@ -196,6 +197,8 @@ void session_close(struct session *s);
 /* Told once, from the loop, when the sandbox has ended by itself, after the outcomes of what ran in
  * it. Not told after session_close(). */
 void session_on_lost(struct session *s, void (*fn)(void *arg, const char *why), void *arg);
+/* Whose turn it takes to look through its files. */
+void session_works_for(struct session *s, struct whose whose);
 /* Ends the interpreter; the next execution has a new one, and the same files. What runs, dies. */
 void session_restart(struct session *s);
 /* The listener of a sandbox whose pool has a proxy: the caller's to close. -1: taken, or none. */

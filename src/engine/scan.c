@@ -13,6 +13,7 @@
 struct scan {
     struct exec *x; /* borrowed; NULL when it is gone */
     struct loop *loop;
+    struct whose whose;
     struct space space; /* owned */
     struct look *look;  /* owned */
     int tries;
@@ -45,7 +46,7 @@ static void on_walked(void *arg)
     if (x && look_is_old(n->look, t) && ++n->tries < TRIES) {
         look_free(n->look);
         n->look = look_new(t);
-        return loop_work(n->loop, walk, on_walked, n);
+        return loop_work_for(n->loop, n->whose, walk, on_walked, n);
     }
     if (x) {
         x->scan = NULL;
@@ -73,9 +74,10 @@ void exec_scan(struct exec *x)
         return tell(x, k);
     }
     n = mem_zalloc(sizeof(*n));
-    *n = (struct scan){.x = x, .loop = pool_engine(s->pool)->loop, .space = space, .look = k};
+    *n = (struct scan){
+        .x = x, .loop = pool_engine(s->pool)->loop, .whose = s->whose, .space = space, .look = k};
     x->scan = n;
-    loop_work(n->loop, walk, on_walked, n);
+    loop_work_for(n->loop, n->whose, walk, on_walked, n);
 }
 
 void exec_unscan(struct exec *x)

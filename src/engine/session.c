@@ -414,6 +414,11 @@ void session_close(struct session *s)
         dispose(s);
 }
 
+void session_works_for(struct session *s, struct whose whose)
+{
+    s->whose = whose;
+}
+
 void session_on_lost(struct session *s, void (*fn)(void *arg, const char *why), void *arg)
 {
     s->on_lost = fn;

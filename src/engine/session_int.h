@@ -62,6 +62,7 @@ struct session {
     struct pool *pool;     /* borrowed */
     struct guest *guest;   /* owned */
     struct tree *tree;     /* owned */
+    struct whose whose;    /* of work for it */
     struct exec *cells;    /* owned: first is running unless the kernel is starting */
     struct exec *commands; /* owned */
     uint64_t cell_no;

@@ -107,6 +107,7 @@ static bool walk(struct name_list *l, size_t effort, int dir, char *path, size_t
     for (struct dirent *entry; room && (entry = readdir(d));) {
         struct stat st;
         size_t n = strlen(entry->d_name);
+        work_yield();
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
             strncmp(entry->d_name, UPLOAD_PREFIX, sizeof(UPLOAD_PREFIX) - 1) == 0 ||
             len + n + 2 > SPACE_NAME_MAX)

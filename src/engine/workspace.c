@@ -78,6 +78,7 @@ static int copy_run(int from, int to, off_t at, off_t end, struct err *e)
         return err_sys(e, "write");
     while (at < end) {
         size_t most = end - at < (off_t)COPY_SIZE ? (size_t)(end - at) : COPY_SIZE;
+        work_yield();
         ssize_t n = pread(from, bytes, most, at);
         if (n < 0 && errno == EINTR)
             continue;

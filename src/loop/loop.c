@@ -1,10 +1,10 @@
 /*
- * libuv has the timers, signals and workers. Descriptors are in an epoll set of our own, which
+ * libuv has the timers and signals. Descriptors are in an epoll set of our own, which
  * libuv watches: libuv ends the process when the kernel refuses one more watch, and how many a
  * user may have can be used up by others of the same user. A watch that the kernel refuses is
  * looked after by a timer until there is room.
  */
-#include "loop/loop.h"
+#include "loop/loop_int.h"
 
 #include <poll.h>
 #include <stdlib.h>
@@ -32,7 +32,8 @@ struct loop {
     uv_mutex_t lock;  /* of the two below */
     struct later *posted;
     struct later **posted_end;
-    int epoll; /* owned */
+    struct workers *workers; /* owned */
+    int epoll;               /* owned */
     uv_poll_t ready;
     uv_timer_t slow;       /* active while a watch is slow */
     struct watch *watches; /* owned */
@@ -138,6 +139,7 @@ struct loop *loop_new(void)
     l->idle.data = l->async.data = l;
     l->later_end = &l->later;
     l->posted_end = &l->posted;
+    l->workers = workers_new(l);
     return l;
 }
 
@@ -169,6 +171,9 @@ void loop_free(struct loop *l)
         on_idle(&l->idle);
         on_posted(&l->async);
     }
+    while (workers_wait(l->workers)) /* what is told may ask for more */
+        on_posted(&l->async);
+    workers_free(l->workers);
     while (l->watches)
         watch_free(l->watches);
     uv_walk(&l->uv, close_handle, l);
@@ -214,36 +219,9 @@ void loop_post(struct loop *l, loop_fn *fn, void *arg)
     must(uv_async_send(&l->async));
 }
 
-/* --- blocking work --- */
-
-struct worker_call {
-    uv_work_t uv;
-    loop_fn *work, *done;
-    void *arg;
-};
-
-static void on_work(uv_work_t *uv)
+struct workers *loop_workers(struct loop *l)
 {
-    struct worker_call *w = uv->data;
-
-    w->work(w->arg);
-}
-
-static void on_worked(uv_work_t *uv, int status)
-{
-    struct worker_call *w = uv->data;
-
-    (void)status; /* nothing here is ever cancelled */
-    w->done(w->arg);
-    free(w);
-}
-
-void loop_work(struct loop *l, loop_fn *work, loop_fn *done, void *arg)
-{
-    struct worker_call *w = mem_zalloc(sizeof(*w));
-
-    *w = (struct worker_call){.uv.data = w, .work = work, .done = done, .arg = arg};
-    must(uv_queue_work(&l->uv, &w->uv, on_work, on_worked));
+    return l->workers;
 }
 
 /* --- fds --- */

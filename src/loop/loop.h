@@ -1,7 +1,8 @@
 /*
- * loop: the one event loop of a process: readiness of fds, timers, signals.
+ * loop: the one event loop of a process: readiness of fds, timers, signals; and threads for
+ * work that blocks, which share their time fairly.
  *
- * Touches: libuv. Never touches: what the fds mean.
+ * Touches: libuv, threads. Never touches: what the fds mean.
  *
  * loop_new(), then watch fds and set timers from callbacks; loop_run() returns
  * when loop_stop() was called. A watch or timer may be freed from its own
@@ -42,9 +43,23 @@ void loop_later(struct loop *l, loop_fn *fn, void *arg);
 
 void loop_on_signal(struct loop *l, int signum, loop_signal_fn *fn, void *arg);
 
-/* Runs work() on a thread of a small pool, then done() from the loop. What work() touches is
- * nobody else's until then. */
+/* Whose work it is: every group has an equal part of the workers' time, and within it every
+ * member. All zero: the program's own. */
+struct whose {
+    uint64_t group, member;
+};
+struct whose whose_of(const char *group, const char *member);
+
+/* Runs work() on a thread of a small pool when it is its turn, then done() from the loop. What
+ * work() touches is nobody else's until then. */
+void loop_work_for(struct loop *l, struct whose whose, loop_fn *work, loop_fn *done, void *arg);
 void loop_work(struct loop *l, loop_fn *work, loop_fn *done, void *arg);
+/* For work() that takes long, every few hundred microseconds: others may have their turn here.
+ * Nothing happens on another thread. No lock may be held. */
+void work_yield(void);
+/* Around a wait for a disk or a network: others work meanwhile. Keeps errno. */
+void work_wait_begin(void);
+void work_wait_end(void);
 /* Runs fn once from the loop. The one call that another thread may make. */
 void loop_post(struct loop *l, loop_fn *fn, void *arg);
 /* Calls fn once when the peer of a socket has gone, or will send no more. */

@@ -96,6 +96,7 @@ void changes_return(struct changes *to, struct changes *from)
         free(take_ptr(&from->at[i].problem));
         from->at[i].saved = false;
     }
+    from->written = 0;
     changes_seal(from);
     for (size_t i = 0; i < to->n; i++) {
         struct event ev = change_event(&to->at[i]);
@@ -170,6 +171,7 @@ int changes_save(struct changes *c, struct store *st, const struct space *sp,
 
     for (size_t i = 0; i < c->n; i++) {
         struct change *one = &c->at[i];
+        work_yield();
         if (one->is_note || one->change == FILE_DELETED)
             continue;
         if (!one->too_large && save_one(one, st, sp, max < left ? max : left, e) < 0) {
@@ -187,10 +189,17 @@ int changes_save(struct changes *c, struct store *st, const struct space *sp,
     return 0;
 }
 
-int changes_write(const struct changes *c, struct db *db, const char *session, struct err *e)
+/* What was written counts only once it is committed; but if it is not, all of it is returned. */
+int changes_write(struct changes *c, struct task *t, struct db *db, const char *session,
+                  struct err *e)
 {
-    for (size_t i = 0; i < c->n; i++) {
+    for (size_t i = c->written; i < c->n; i++) {
         const struct change *one = &c->at[i];
+        c->written = i;
+        if (i % 16 == 15 && bite_is_over(t)) {
+            t->again = true;
+            return 0;
+        }
         struct space_row row = {
             .path = one->path, .size = one->size, .mode = one->mode, .mtime_ms = one->mtime_ms};
         if (one->is_note)
@@ -203,6 +212,7 @@ int changes_write(const struct changes *c, struct db *db, const char *session, s
             db_space_drop(db, session, str_of(one->path), e) < 0)
             return -1;
     }
+    c->written = c->n;
     return 0;
 }
 

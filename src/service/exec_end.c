@@ -1,6 +1,7 @@
 /*
- * How an execution ends: the files it changed are saved, its record is written with
- * them in one transaction, and only then does its watcher hear of both. Without files
+ * How an execution ends: the files it changed are saved, its record is written in one
+ * transaction with them, or with the last of them when they are many, and only then does its
+ * watcher hear of both. Without files
  * and with little output there is no worker in between.
  */
 #include "service/service_int.h"
@@ -74,7 +75,8 @@ static int close_record(struct task *t, struct err *e)
         j->row.events = dump(j->transcript.events);
     if (!j->row.events || strlen(j->row.events) > EVENTS_INLINE)
         t->step = packing;
-    return look_at_session(t, e);
+    (void)e;
+    return 0;
 }
 
 static int keep_blob(struct execution *j, const char *text, struct err *e)
@@ -139,13 +141,12 @@ static int write_end(struct task *t, struct db *db, struct err *e)
 {
     struct execution *j = OWNER(t, struct execution, ended);
 
+    if (!j->orphan && !j->unsaved.kind &&
+        (changes_write(&j->changes, t, db, j->row.session, e) < 0 || t->again))
+        return t->again ? 0 : -1;
     if (db_exec_put(db, &j->row, e) < 0)
         return -1;
-    if (j->orphan)
-        return 0;
-    if (!j->unsaved.kind && changes_write(&j->changes, db, j->row.session, e) < 0)
-        return -1;
-    return db_session_put(db, &j->session, e);
+    return j->orphan ? 0 : db_session_put(db, &j->session, e);
 }
 
 /* --- the end --- */
@@ -256,12 +257,11 @@ static void on_recorded(struct task *t, const struct err *failed)
 
 void job_end(struct execution *j)
 {
-    static const struct step plain[] = {{.loop = close_record}, {.store = write_end}, {0}};
-    static const struct step saving[] = {{.loop = take_space},
-                                         {.work = save_files},
-                                         {.loop = close_record},
-                                         {.store = write_end},
-                                         {0}};
+    static const struct step plain[] = {
+        {.loop = close_record}, {.loop = look_at_session}, {.store = write_end}, {0}};
+    static const struct step saving[] = {{.loop = take_space},   {.work = save_files},
+                                         {.loop = close_record}, {.loop = look_at_session},
+                                         {.store = write_end},   {0}};
     bool has_files = changes_has_files(&j->changes);
 
     j->state = JOB_ENDING;

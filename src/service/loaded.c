@@ -108,6 +108,7 @@ struct loaded *loaded_enter(struct service *sv, struct environment *env, struct 
 
     *l = (struct loaded){.sv = sv, .env = env, .row = *row, .state = state, .refs = 1};
     *row = (struct session_row){0};
+    l->whose = whose_of(l->row.tenant, l->row.id);
     environment_hold(env);
     l->kept = state == SESSION_ASLEEP;
     l->is_new = !l->kept;

@@ -169,6 +169,7 @@ struct service *service_new(struct loop *l, struct engine *en, struct store *st,
     *sv = (struct service){.loop = l, .store = st, .config = *config};
     sv->config.pools = sv->config.environments = NULL;
     sv->reads_end = &sv->reads_waiting;
+    sv->bites_end = &sv->bites_waiting;
     sv->config.fetch_allow = NULL;
     json_object_seed(0); /* before there is more than one thread that makes objects */
     if (start(sv, en, config, e) == 0)

@@ -18,6 +18,8 @@
 #define SESSION_NAME_MAX 256
 #define METADATA_MAX     (16 * KiB)
 #define EVENTS_INLINE    (32 * KiB) /* longer ones are a blob */
+#define BITE_US          4000       /* of the store's time, for a step that takes it bit by bit */
+#define BITES_MAX        2          /* such steps in the store's queue at a time */
 #define READS_MAX        8          /* lists and whole records read at a time */
 #define FRESH_MS         5          /* an execution this short is written once */
 #define HELD_MAX         (1 * GiB)  /* in memory for all executions: code, files, what they say */
@@ -52,7 +54,11 @@ void **table_all(const struct table *t);
 
 /* --- task: steps one after the other, each where it may be done --- */
 
-/* One of the three. -1 ends the task. */
+/*
+ * One of the three. -1 ends the task. A step of the store that has much to do sets t->again when
+ * bite_is_over(), and goes on in another transaction, after others have had theirs; the step
+ * before it is one on the loop and looks anew, each time, whether it still may.
+ */
 struct step {
     int (*work)(struct task *t, struct err *e);                 /* on a worker */
     int (*store)(struct task *t, struct db *db, struct err *e); /* in a transaction */
@@ -65,8 +71,12 @@ typedef void task_fn(struct task *t, const struct err *failed);
 struct task {
     struct service *sv;    /* borrowed */
     struct loaded *loaded; /* held: in whose queue, or NULL */
+    struct whose whose;    /* of its work; the session's where it has one */
     bool is_read;          /* one of sv->reads */
-    struct task *next;
+    bool is_bite;          /* one of sv->bites */
+    bool again;            /* set by a step of the store: this was not all */
+    int64_t bite_us;       /* when its step of the store began */
+    struct task *next, *bite_next;
     const struct step *step; /* the next one; an empty row is the end */
     task_fn *done;           /* last, from the loop; frees what it is embedded in */
     /* Whether this path in the workspace is its own doing and no change to tell. Or NULL. */
@@ -81,6 +91,9 @@ void task_start(struct task *t, struct service *sv, struct loaded *l, const stru
 /* The same without a session, for what takes much memory until done has been called: READS_MAX at a
  * time, the others wait with nothing in their hands. */
 void task_start_read(struct task *t, struct service *sv, const struct step *steps, task_fn *done);
+bool bite_is_over(const struct task *t);
+/* A step that does nothing. */
+int task_go_on(struct task *t, struct err *e);
 /* A step for tasks of a session: its rows must not come back after they were deleted. */
 int task_session_there(struct task *t, struct err *e);
 
@@ -144,6 +157,8 @@ struct service {
     uint64_t held;     /* bytes in memory for all jobs */
     size_t reads;      /* tasks that read much */
     struct task *reads_waiting, **reads_end;
+    size_t bites; /* steps of the store that are not the first of their kind */
+    struct task *bites_waiting, **bites_end;
     bool store_failed;    /* the last record could not be written */
     change_fn *on_change; /* or NULL */
     void *on_change_arg;
@@ -258,7 +273,8 @@ struct change {
 struct changes {
     struct change *at; /* owned */
     size_t n, cap;
-    size_t old; /* those from before the last look, sorted: a path may come again */
+    size_t written; /* by changes_write() so far */
+    size_t old;     /* those from before the last look, sorted: a path may come again */
 };
 
 void changes_done(struct changes *c);
@@ -272,7 +288,8 @@ bool changes_has_files(const struct changes *c);
 /* Reads each file of the workspace into a blob. On a worker. */
 int changes_save(struct changes *c, struct store *st, const struct space *sp,
                  const struct limits *limits, struct err *e) MUST_CHECK;
-int changes_write(const struct changes *c, struct db *db, const char *session,
+/* A step of the store: sets t->again when some are left. */
+int changes_write(struct changes *c, struct task *t, struct db *db, const char *session,
                   struct err *e) MUST_CHECK;
 /* The event a change is told by; and, when true, the one that follows it. */
 struct event change_event(const struct change *c);
@@ -285,8 +302,9 @@ enum sleep_why { SLEEP_IDLE, SLEEP_LIFETIME, SLEEP_ONCE, SLEEP_LOST, SLEEP_CLOSI
 struct loaded {
     struct service *sv;      /* borrowed */
     struct environment *env; /* borrowed */
-    struct session_row row;  /* row.state is what a reader of the database should see */
-    json_t *vars;            /* owned, or NULL: environment variables of every execution */
+    struct whose whose;
+    struct session_row row; /* row.state is what a reader of the database should see */
+    json_t *vars;           /* owned, or NULL: environment variables of every execution */
     enum session_state state;
     unsigned refs;
     struct session *session; /* owned: while awake */
@@ -359,6 +377,10 @@ void loaded_fail_start(struct loaded *l, const struct err *why);
 /* Looks for changes, saves them, then fn from the loop. Jobs that run still tell them at their end.
  */
 void space_sync(struct loaded *l, done_fn *fn, void *arg);
+/* A step of the store: adds the rows after those that are there, and sets t->again when there are
+ * more. */
+int space_rows_read(struct task *t, struct db *db, const char *session, struct space_row **rows,
+                    size_t *count, struct err *e) MUST_CHECK;
 /* Puts the saved files into a fresh sandbox. */
 void space_restore(struct loaded *l, done_fn *fn, void *arg);
 /* For space_sync() and executions: a file has changed, or a note about files. */

@@ -9,8 +9,9 @@
 
 #include <stdlib.h>
 
-#define AGAIN_MS   30000 /* saving failed: later */
-#define NEXT_MAX_S 60
+#define AGAIN_MS     30000 /* saving failed: later */
+#define NEXT_MAX_S   60
+#define ROWS_AT_ONCE 200 /* deleted */
 
 /* --- limits on awake sessions --- */
 
@@ -138,6 +139,7 @@ static void take_sandbox(struct loaded *l, struct session *s)
     l->session = s;
     l->gone = false;
     session_on_lost(s, on_lost, l);
+    session_works_for(s, l->whose);
     listener = l->env->policy ? session_take_listener(s) : -1;
     if (listener >= 0)
         l->egress = egress_open(l->sv->loop, l->env->policy, listener, on_egress, l->row.id);
@@ -318,15 +320,26 @@ void loaded_sleep(struct loaded *l, enum sleep_why why)
 struct deletion {
     struct task task;
     struct loaded *loaded; /* held */
+    bool buried;           /* in the store, and some of its files are there */
     done_fn *done;
     void *arg;
 };
 
 static int delete_rows(struct task *t, struct db *db, struct err *e)
 {
-    struct loaded *l = OWNER(t, struct deletion, task)->loaded;
+    struct deletion *n = OWNER(t, struct deletion, task);
+    const struct session_row *row = &n->loaded->row;
+    const char *tenant = n->buried ? "" : row->tenant;
 
-    return db_session_delete(db, l->row.tenant, l->row.id, e) < 0 ? -1 : 0;
+    for (int rows = ROWS_AT_ONCE; rows == ROWS_AT_ONCE && !bite_is_over(t);) {
+        rows = db_space_drop_some(db, row->id, ROWS_AT_ONCE, e);
+        if (rows < 0)
+            return -1;
+        if (rows < ROWS_AT_ONCE)
+            return db_session_delete(db, tenant, row->id, e) < 0 ? -1 : 0;
+    }
+    t->again = n->buried = true;
+    return db_session_bury(db, tenant, row->id, e) < 0 ? -1 : 0;
 }
 
 static void on_deleted(struct task *t, const struct err *failed)
@@ -345,7 +358,7 @@ static void on_deleted(struct task *t, const struct err *failed)
 
 void loaded_end(struct loaded *l, done_fn *done, void *arg)
 {
-    static const struct step steps[] = {{.store = delete_rows}, {0}};
+    static const struct step steps[] = {{.loop = task_go_on}, {.store = delete_rows}, {0}};
     struct deletion *n = mem_zalloc(sizeof(*n));
     struct err e;
 

@@ -132,7 +132,7 @@ static int read_list(struct task *t, struct db *db, struct err *e)
 {
     struct space_op *op = OWNER(t, struct space_op, task);
 
-    return db_space_list(db, op->loaded->row.id, &op->rows, &op->count, e) < 0 ? -1 : 0;
+    return space_rows_read(t, db, op->loaded->row.id, &op->rows, &op->count, e);
 }
 
 static int read_one(struct task *t, struct db *db, struct err *e)
@@ -172,13 +172,14 @@ static int read_bytes(struct task *t, struct err *e)
 
 static void on_synced(void *arg, const struct err *failed)
 {
-    static const struct step list[] = {{.store = read_list}, {0}};
+    static const struct step list[] = {{.loop = task_go_on}, {.store = read_list}, {0}};
     static const struct step one[] = {{.store = read_one}, {.work = open_blob}, {0}};
     static const struct step bytes[] = {{.store = read_one}, {.work = read_bytes}, {0}};
     struct space_op *op = arg;
 
     if (failed)
         return op_end(op, failed);
+    op->task.whose = op->loaded->whose;
     if (op->on_open)
         task_start(&op->task, op->sv, NULL, one, on_ended);
     else

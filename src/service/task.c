@@ -20,16 +20,66 @@ static int do_store(struct db *db, void *arg, struct err *e)
 {
     struct task *t = arg;
 
+    t->again = false;
+    t->bite_us = time_mono_us();
     return current(t)->store(t, db, e);
+}
+
+bool bite_is_over(const struct task *t)
+{
+    return time_mono_us() - t->bite_us > BITE_US;
+}
+
+/* Tasks with much to write take turns, so that those with little find a short queue. */
+static void next_bite(struct service *sv)
+{
+    struct task *t = sv->bites_waiting;
+
+    if (!t || sv->bites == BITES_MAX)
+        return;
+    sv->bites_waiting = t->bite_next;
+    if (!t->bite_next)
+        sv->bites_end = &sv->bites_waiting;
+    sv->bites++;
+    t->is_bite = true;
+    go_on(t);
+}
+
+static bool bite_end(struct task *t)
+{
+    bool was_bite = t->is_bite;
+
+    t->sv->bites -= was_bite;
+    t->is_bite = false;
+    return was_bite;
+}
+
+static void wait_for_bite(struct task *t)
+{
+    struct service *sv = t->sv;
+
+    t->step -= 2;
+    assert(t->step->loop);
+    t->bite_next = NULL;
+    *sv->bites_end = t;
+    sv->bites_end = &t->bite_next;
+    next_bite(sv);
 }
 
 static void on_stored(void *arg, const struct err *failed)
 {
     struct task *t = arg;
+    struct service *sv = t->sv;
+    bool was_bite = bite_end(t);
 
     if (failed)
         t->err = *failed;
-    go_on(t);
+    if (t->again && !failed)
+        wait_for_bite(t);
+    else
+        go_on(t);
+    if (was_bite)
+        next_bite(sv);
 }
 
 static struct task *next_read(struct service *sv)
@@ -53,7 +103,7 @@ static struct task *finish(struct task *t)
     struct loaded *l = t->loaded;
     struct task *next = NULL;
     struct err err = t->err;
-    bool is_read = t->is_read;
+    bool is_read = t->is_read, was_bite = bite_end(t);
 
     if (l) {
         assert(l->tasks == t);
@@ -66,6 +116,8 @@ static struct task *finish(struct task *t)
         loaded_drop(l);
     }
     sv->pending--;
+    if (was_bite) /* its step on the loop has ended it */
+        next_bite(sv);
     return is_read ? next_read(sv) : next;
 }
 
@@ -77,7 +129,7 @@ static bool advance(struct task *t)
         if (s->work || s->store || s->loop)
             t->step++;
         if (s->work) {
-            loop_work(t->sv->loop, do_work, go_on, t);
+            loop_work_for(t->sv->loop, t->whose, do_work, go_on, t);
             return false;
         }
         if (s->store) {
@@ -105,11 +157,13 @@ static void fill(struct task *t, struct service *sv, struct loaded *l, const str
 {
     t->sv = sv;
     t->loaded = l;
+    if (l)
+        t->whose = l->whose;
     t->step = steps;
     t->done = done;
     t->err = (struct err){0};
     t->next = NULL;
-    t->is_read = false;
+    t->is_read = t->again = t->is_bite = false;
     sv->pending++;
 }
 
@@ -141,6 +195,13 @@ void task_start(struct task *t, struct service *sv, struct loaded *l, const stru
         return;
     l->at_work = true;
     go_on(t);
+}
+
+int task_go_on(struct task *t, struct err *e)
+{
+    (void)t;
+    (void)e;
+    return 0;
 }
 
 int task_session_there(struct task *t, struct err *e)

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define ROWS_AT_ONCE 500
+
 /* --- changes --- */
 
 bool space_is_ours(const struct loaded *l, struct str path)
@@ -117,7 +119,7 @@ static int save(struct task *t, struct err *e)
 
 static int write_saved(struct task *t, struct db *db, struct err *e)
 {
-    return changes_write(&OWNER(t, struct syncing, task)->changes, db, t->loaded->row.id, e);
+    return changes_write(&OWNER(t, struct syncing, task)->changes, t, db, t->loaded->row.id, e);
 }
 
 static void on_synced(struct task *t, const struct err *failed)
@@ -153,6 +155,25 @@ void space_sync(struct loaded *l, done_fn *fn, void *arg)
 
 /* --- putting back --- */
 
+int space_rows_read(struct task *t, struct db *db, const char *session, struct space_row **rows,
+                    size_t *count, struct err *e)
+{
+    for (size_t n = ROWS_AT_ONCE; n == ROWS_AT_ONCE;) {
+        struct str after = *count ? str_of((*rows)[*count - 1].path) : (struct str){0};
+        AUTO_FREE struct space_row *more = NULL;
+        if (*count && bite_is_over(t)) {
+            t->again = true;
+            return 0;
+        }
+        if (db_space_next(db, session, after, ROWS_AT_ONCE, &more, &n, e) < 0)
+            return -1;
+        *rows = mem_realloc(*rows, (*count + n + 1) * sizeof(**rows));
+        memcpy(*rows + *count, more, n * sizeof(**rows));
+        *count += n;
+    }
+    return 0;
+}
+
 struct restoring {
     struct task task;
     struct space_row *rows; /* owned */
@@ -167,7 +188,7 @@ static int read_rows(struct task *t, struct db *db, struct err *e)
 {
     struct restoring *r = OWNER(t, struct restoring, task);
 
-    return db_space_list(db, t->loaded->row.id, &r->rows, &r->count, e) < 0 ? -1 : 0;
+    return space_rows_read(t, db, t->loaded->row.id, &r->rows, &r->count, e);
 }
 
 static int take_for_restoring(struct task *t, struct err *e)
@@ -189,6 +210,7 @@ static int put_back(struct task *t, struct err *e)
     for (size_t i = 0; i < r->count; i++) {
         const struct space_row *row = &r->rows[i];
         struct err lost = {0};
+        work_yield();
         AUTO_CLOSE int fd = blob_open(t->sv->store, row->hash, &lost);
         if (fd >= 0 &&
             space_put(&r->space, str_of(row->path), fd, row->mode, row->mtime_ms, &lost) >= 0)
@@ -232,8 +254,11 @@ static void on_put_back(struct task *t, const struct err *failed)
 
 void space_restore(struct loaded *l, done_fn *fn, void *arg)
 {
-    static const struct step steps[] = {
-        {.store = read_rows}, {.loop = take_for_restoring}, {.work = put_back}, {0}};
+    static const struct step steps[] = {{.loop = task_go_on},
+                                        {.store = read_rows},
+                                        {.loop = take_for_restoring},
+                                        {.work = put_back},
+                                        {0}};
     struct restoring *r = mem_zalloc(sizeof(*r));
 
     *r = (struct restoring){.space.dir = -1, .fn = fn, .arg = arg};

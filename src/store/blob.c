@@ -9,6 +9,7 @@
  * transaction is committed, so no row can come back to a blob that is gone, and
  * each is looked at once more under the lock that naming takes.
  */
+#include "loop/loop.h"
 #include "store/store_int.h"
 
 #include <dirent.h>
@@ -197,6 +198,7 @@ static int write_hole(struct blob *b, uint64_t n, struct err *e)
     for (size_t part; n > 0; n -= part) {
         part = n < sizeof(zeros) ? (size_t)n : sizeof(zeros);
         gnutls_hash(b->hash, zeros, part);
+        work_yield();
     }
     return 0;
 }
@@ -207,6 +209,7 @@ static int write_run(struct blob *b, int fd, off_t at, off_t to, struct err *e)
 
     while (at < to) {
         size_t most = to - at < (off_t)COPY_SIZE ? (size_t)(to - at) : COPY_SIZE;
+        work_yield();
         ssize_t n = pread(fd, bytes, most, at);
         if (n < 0 && errno == EINTR)
             continue;
@@ -285,13 +288,24 @@ static int name_or_touch(struct blob *b, int shard, const char *name, bool *ret_
     return give_name(b, shard, name);
 }
 
+/* Others work while this one waits for the disk. */
+static int wait_for_disk(int fd, int (*sync)(int fd))
+{
+    int rc;
+
+    work_wait_begin();
+    rc = sync(fd);
+    work_wait_end();
+    return rc;
+}
+
 static int sync_name(struct blob *b, int shard, const char *name, bool is_new, struct err *e)
 {
     AUTO_CLOSE int there = is_new ? -1 : openat(shard, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 
-    if (!is_new && (there < 0 || fdatasync(there) < 0))
+    if (!is_new && (there < 0 || wait_for_disk(there, fdatasync) < 0))
         return err_sys(e, "sync a blob");
-    if (fsync(shard) < 0 || fsync(b->store->blobs) < 0)
+    if (wait_for_disk(shard, fsync) < 0 || wait_for_disk(b->store->blobs, fsync) < 0)
         return err_sys(e, "sync the directory of a blob");
     return 0;
 }
@@ -309,7 +323,7 @@ static int keep(struct blob *b, bool durable, const char *hash, struct err *e)
     if (shard < 0)
         return err_wrap(e, "keep a blob");
     /* The last write may be long ago; the sweep counts from now. */
-    if (futimens(b->fd, NULL) < 0 || (durable && fdatasync(b->fd) < 0))
+    if (futimens(b->fd, NULL) < 0 || (durable && wait_for_disk(b->fd, fdatasync) < 0))
         return err_sys(e, "sync a blob");
     pthread_mutex_lock(&b->store->naming);
     rc = name_or_touch(b, shard, hash + 2, &is_new);

@@ -58,6 +58,15 @@ int db_session_list(struct db *db, const char *tenant, struct page page, struct 
     return *ret ? 0 : -1;
 }
 
+/* The name is free at once, and nobody finds it by any tenant's. */
+int db_session_bury(struct db *db, const char *tenant, const char *id, struct err *e)
+{
+    return sql_run(db,
+                   "UPDATE sessions SET tenant = '', name = NULL, metadata = NULL, env = NULL,"
+                   " expires_ms = 0 WHERE id = ?2 AND tenant = ?1",
+                   ARGS(TEXT(tenant), TEXT(id)), e);
+}
+
 int db_session_delete(struct db *db, const char *tenant, const char *id, struct err *e)
 {
     return sql_run(db, "DELETE FROM sessions WHERE id = ?2 AND tenant = ?1",
@@ -120,6 +129,24 @@ int db_space_get(struct db *db, const char *session, struct str path, struct spa
 {
     return sql_one(db, SPACE_SELECT " AND path = ?2", ARGS(TEXT(session), BYTES(path)), &space_type,
                    ret, e);
+}
+
+int db_space_drop_some(struct db *db, const char *session, size_t limit, struct err *e)
+{
+    return sql_run(db,
+                   "DELETE FROM space WHERE session = ?1 AND path IN"
+                   " (SELECT path FROM space WHERE session = ?1 LIMIT ?2)",
+                   ARGS(TEXT(session), NUMBER(limit)), e);
+}
+
+int db_space_next(struct db *db, const char *session, struct str after, size_t limit,
+                  struct space_row **ret, size_t *ret_count, struct err *e)
+{
+    if (!after.p) /* which would be no bytes, but NULL: nothing comes after that */
+        after = str_of("");
+    *ret = sql_all(db, SPACE_SELECT " AND path > ?2 ORDER BY path LIMIT ?3",
+                   ARGS(TEXT(session), BYTES(after), NUMBER(limit)), &space_type, ret_count, e);
+    return *ret ? 0 : -1;
 }
 
 int db_space_list(struct db *db, const char *session, struct space_row **ret, size_t *ret_count,

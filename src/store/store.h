@@ -131,6 +131,9 @@ int db_session_named(struct db *db, const char *tenant, const char *pool, const 
 /* Newest first. */
 int db_session_list(struct db *db, const char *tenant, struct page page, struct session_row **ret,
                     size_t *ret_count, struct err *e) MUST_CHECK;
+/* Of nobody from here on, and expired: the rest of it can be deleted bit by bit. 1 or 0 as above.
+ */
+int db_session_bury(struct db *db, const char *tenant, const char *id, struct err *e) MUST_CHECK;
 /* With its saved files; executions stay. 1 or 0 as above. */
 int db_session_delete(struct db *db, const char *tenant, const char *id, struct err *e) MUST_CHECK;
 /* Every tenant's whose expires_ms is past, oldest first: for the sweep. */
@@ -166,6 +169,11 @@ int db_space_put(struct db *db, const char *session, const struct space_row *r,
 int db_space_drop(struct db *db, const char *session, struct str path, struct err *e) MUST_CHECK;
 int db_space_get(struct db *db, const char *session, struct str path, struct space_row *ret,
                  struct err *e) MUST_CHECK; /* 1, 0, -1 */
+/* limit of them, whichever. How many there were. */
+int db_space_drop_some(struct db *db, const char *session, size_t limit, struct err *e) MUST_CHECK;
+/* At most limit of them, by path, after this one (empty: from the first). */
+int db_space_next(struct db *db, const char *session, struct str after, size_t limit,
+                  struct space_row **ret, size_t *ret_count, struct err *e) MUST_CHECK;
 /* By path. */
 int db_space_list(struct db *db, const char *session, struct space_row **ret, size_t *ret_count,
                   struct err *e) MUST_CHECK;

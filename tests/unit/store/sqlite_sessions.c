@@ -236,6 +236,40 @@ static void test_delete_takes_the_files(void **state)
     assert_int_equal(db_space_get(s->db, "sess_a", STR("a"), &file, &s->e), 0);
 }
 
+/* A session with many files is deleted bit by bit, and nobody finds it meanwhile. */
+static void test_buried(void **state)
+{
+    struct shop *s = *state;
+    struct session_row *rows;
+    struct space_row *files, file = {.path = mem_strdup("a"), .hash = HASH_A};
+    size_t n;
+
+    put_session(s, "sess_a", "t", "box", 1);
+    for (*file.path = 'a'; *file.path < 'f'; (*file.path)++)
+        assert_ok(s, db_space_put(s->db, "sess_a", &file, &s->e));
+    space_row_done(&file);
+    assert_ok(s, db_space_next(s->db, "sess_a", STR("b"), 2, &files, &n, &s->e));
+    assert_int_equal(n, 2);
+    assert_string_equal(files[0].path, "c");
+    assert_string_equal(files[1].path, "d");
+    rows_free(&space_type, files, n);
+    assert_ok(s, db_space_next(s->db, "sess_a", (struct str){0}, 9, &files, &n, &s->e));
+    assert_int_equal(n, 5);
+    rows_free(&space_type, files, n);
+    assert_int_equal(db_space_drop_some(s->db, "sess_a", 3, &s->e), 3);
+    assert_int_equal(db_session_bury(s->db, "evil", "sess_a", &s->e), 0);
+    assert_int_equal(db_session_bury(s->db, "t", "sess_a", &s->e), 1);
+    assert_false(has_session(s, "t", "sess_a"));
+    put_session(s, "sess_b", "t", "box", 1); /* the name is free */
+    assert_ok(s, db_session_expired(s->db, 1, 9, &rows, &n, &s->e));
+    assert_int_equal(n, 1); /* who cleans up finds it */
+    assert_string_equal(rows[0].id, "sess_a");
+    assert_string_equal(rows[0].tenant, "");
+    rows_free(&session_type, rows, n);
+    assert_int_equal(db_space_drop_some(s->db, "sess_a", 3, &s->e), 2);
+    assert_int_equal(db_session_delete(s->db, "", "sess_a", &s->e), 1);
+}
+
 static void test_expired(void **state)
 {
     struct shop *s = *state;
@@ -346,6 +380,7 @@ int main(void)
         IN_SHOP(test_after_one_that_is_not_there),
         IN_SHOP(test_lists_of_a_pool_or_a_prefix),
         IN_SHOP(test_delete_takes_the_files),
+        IN_SHOP(test_buried),
         IN_SHOP(test_expired),
         IN_SHOP(test_count),
         IN_SHOP(test_all_asleep),
