@@ -9,6 +9,7 @@
 
 #include <fcntl.h>
 #include <linux/sched.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -103,6 +104,7 @@ static bool on_fork(const struct zygote_loop *z, uint64_t id, struct str body, c
     AUTO_CLOSE int pidfd = -1;
     AUTO_CLOSE int go = -1;
     AUTO_CLOSE int go_theirs = -1;
+    struct err e;
     int p[2];
     pid_t pid;
 
@@ -113,6 +115,10 @@ static bool on_fork(const struct zygote_loop *z, uint64_t id, struct str body, c
         return false;
     }
     memcpy(&plan, blob.p, sizeof(plan));
+    if (view_make(&plan, &e) < 0) {
+        answer_fail(z->sock, id, "files of its size");
+        return false;
+    }
     if (pipe2(p, O_CLOEXEC) < 0) {
         answer_fail(z->sock, id, "pipe");
         return false;
@@ -163,6 +169,16 @@ static _Noreturn void give_up(const struct err *e)
     _exit(1);
 }
 
+#define TICK_MS 1000
+
+static void wait_for_request(int sock)
+{
+    struct pollfd p = {sock, POLLIN, 0};
+
+    while (poll(&p, 1, TICK_MS) == 0)
+        view_tick();
+}
+
 void zygote_run(int sock)
 {
     static char bytes[WIRE_BODY_MAX];
@@ -180,6 +196,7 @@ void zygote_run(int sock)
     for (;;) {
         int fds[1 + CGROUP_DOORS_MAX];
         size_t nfds = 0;
+        wait_for_request(sock);
         if (wire_recv(sock, &head, bytes, fds, COUNT(fds), &nfds) <= 0)
             _exit(0); /* the warden is gone */
         if (head.type == MSG_FILTERS) {

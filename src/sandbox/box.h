@@ -57,6 +57,14 @@ int root_build(const struct root_plan *plan, struct err *e) MUST_CHECK;
 /* Called by the zygote when it has warmed up: nothing outside the boxes is writable from now on. */
 int root_seal(struct err *e) MUST_CHECK;
 
+/* By the keeper, before it starts the zygote: a clock that begins now, for all that are started
+ * from here on. 1: this kernel has none. */
+int view_own_clock(struct err *e) MUST_CHECK;
+/* By the zygote, before every fork: the files that tell a box of this plan its size. */
+int view_make(const struct box_plan *plan, struct err *e) MUST_CHECK;
+/* By the zygote, about once a second: /proc/uptime of its boxes. */
+void view_tick(void);
+
 /* Also by the zygote, once before every fork: moves into a new network namespace with nothing but
  * its own loopback, for the next box to be born into. */
 int net_prepare(struct err *e) MUST_CHECK;
@@ -70,10 +78,14 @@ struct box {
     int ctl;                     /* the socket to keep; afterwards BOX_CTL_FD */
 };
 
+#define BOX_PROC_FDS 3
+
 /* The only descriptors afterwards, besides 0-2, which are /dev/null. */
 enum box_fd {
     BOX_CTL_FD = 3,
-    BOX_OOM_FD,   /* init's own oom_score_adj: what it starts is born with what this says */
+    BOX_OOM_FD,  /* init's own oom_score_adj: what it starts is born with what this says */
+    BOX_PROC_FD, /* entries of /proc that are there because these hold them: view.c */
+    BOX_PROC_LAST_FD = BOX_PROC_FD + BOX_PROC_FDS - 1,
     BOX_SPACE_FD, /* the workspace, to be shown to the server once */
     BOX_TMP_FD,   /* likewise, so that it can tell which one is full */
     BOX_SHM_FD,

@@ -25,6 +25,12 @@ bool cgroup_own_path(char *text, const char *controller, char *ret, size_t size)
  * among its super options, or type "cgroup2". Only mounts that show it from its root are of use. */
 bool cgroup_mounted_at(const char *line, const char *controller, char *ret, size_t size);
 
+/* view.c: on the /proc that was just mounted. */
+int view_show(const struct box_plan *p, struct err *e) MUST_CHECK;
+int view_verify(const struct box_plan *p, struct err *e) MUST_CHECK;
+/* In the zygote, before its root is sealed. */
+int view_open(struct err *e) MUST_CHECK;
+
 /* seccomp(2) with a compiled program; -1 and errno. */
 int filter_install(struct filter f) MUST_CHECK;
 

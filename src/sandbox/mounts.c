@@ -36,7 +36,7 @@ static int place_fd(int *fd, int at, const char *what, struct err *e)
 
 /* /proc is read-only for the box. Before it is, init opens one file through a detached clone of the
  * mount, which stays writable for as long as the file is open. */
-static int mount_proc(struct err *e)
+static int mount_proc(const struct box_plan *p, struct err *e)
 {
     struct mount_attr ro = {.attr_set = MOUNT_ATTR_RDONLY};
     AUTO_CLOSE int view = -1;
@@ -45,11 +45,13 @@ static int mount_proc(struct err *e)
     if (mount("proc", "/proc", "proc", MOUNT_TIGHT | MS_NOEXEC, NULL) < 0)
         return err_sys(e, "mount proc");
     view = (int)syscall(SYS_open_tree, AT_FDCWD, "/proc", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
-    if (syscall(SYS_mount_setattr, AT_FDCWD, "/proc", 0, &ro, sizeof(ro)) < 0)
-        return err_sys(e, "make proc read-only");
     oom = openat(view, "self/oom_score_adj", O_WRONLY | O_CLOEXEC);
     fd_closep(&view); /* its number may be the one wanted next */
-    return place_fd(&oom, BOX_OOM_FD, "oom_score_adj", e);
+    if (place_fd(&oom, BOX_OOM_FD, "oom_score_adj", e) < 0 || view_show(p, e) < 0)
+        return -1;
+    if (syscall(SYS_mount_setattr, AT_FDCWD, "/proc", 0, &ro, sizeof(ro)) < 0)
+        return err_sys(e, "make proc read-only");
+    return 0;
 }
 
 static int keep_dir(const char *path, int fd, struct err *e)
@@ -63,7 +65,7 @@ int mounts_enter(struct box *b, struct err *e)
 {
     const struct box_plan *p = b->plan;
 
-    if (mount_proc(e) < 0 || mount_tmpfs("/tmp", p->tmp_bytes, p->inodes, "1777", e) < 0 ||
+    if (mount_proc(p, e) < 0 || mount_tmpfs("/tmp", p->tmp_bytes, p->inodes, "1777", e) < 0 ||
         mount_tmpfs("/dev/shm", p->tmp_bytes, p->inodes, "1777", e) < 0 ||
         mount_tmpfs(BOX_WORKSPACE, p->disk_bytes, p->inodes, "0755", e) < 0)
         return -1;
@@ -92,6 +94,8 @@ int mounts_verify(struct box *b, struct err *e)
         return -1;
     if (readlink("/proc/self", self, sizeof(self) - 1) < 0 || strcmp(self, "1") != 0)
         return err_set(e, ERR_HOST, "/proc is not that of the new pid namespace");
+    if (view_verify(b->plan, e) < 0)
+        return -1;
     if (statfs(BOX_WORKSPACE, &fs) < 0 || fs.f_type != TMPFS_MAGIC ||
         (uint64_t)fs.f_blocks * (uint64_t)fs.f_bsize > b->plan->disk_bytes + (uint64_t)fs.f_bsize)
         return err_set(e, ERR_HOST, "the workspace is not held to its size");

@@ -77,6 +77,9 @@ const struct layer layers[] = {
     {"Landlock",          false, probe_landlock,
      "The second wall behind mounts and namespaces is thinner, or not there.",
      "Use Linux 6.12 or newer, with landlock in the lsm= list of its command line."},
+    {"time namespace",    false, probe_time_space,
+     "Code can tell how long the host has been up.",
+     "Use a kernel with CONFIG_TIME_NS=y."},
     {"memory image",      false, probe_image,
      "Every new sandbox copies the interpreter's page tables: some milliseconds each.", NULL},
 };

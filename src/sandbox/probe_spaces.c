@@ -169,7 +169,7 @@ static int new_space(struct layer_found *ret, int flag, const char *name, struct
     bool known;
 
     snprintf(path, sizeof(path), "/proc/self/ns/%s%s", name,
-             flag == CLONE_NEWPID ? "_for_children" : "");
+             flag == CLONE_NEWPID || flag == CLONE_NEWTIME ? "_for_children" : "");
     known = readlink(path, before, sizeof(before) - 1) > 0;
     if (unshare(flag) < 0) {
         if (errno != ENOSPC)
@@ -259,7 +259,9 @@ static int mount_proc(void *arg, struct err *e)
         return err_sys(e, "a new /proc cannot be mounted");
     if (readlink("/proc/self", self, sizeof(self) - 1) < 0 || strcmp(self, "1") != 0)
         return err_set(e, ERR_HOST, "the new /proc is not that of the new pid namespace");
-    return 0;
+    if (mount(NULL, "/proc", NULL, MS_REMOUNT | MS_NOSUID | MS_NODEV | MS_NOEXEC, "subset=pid") < 0)
+        return err_sys(e, "the host cannot be taken out of the new /proc");
+    return probe_refused(access("/proc/cmdline", F_OK), ENOENT, "/proc/cmdline", e);
 }
 
 /* A /proc with masks over parts of it, as containers have, is a reason for the kernel to refuse a
@@ -271,7 +273,7 @@ int probe_proc(struct layer_found *ret, struct err *e)
     if (new_space(ret, CLONE_NEWNS, "mnt", e) < 0 || hide_mounts(e) < 0 ||
         new_space(ret, CLONE_NEWPID, "pid", e) < 0 || probe_child(mount_proc, NULL, e) < 0)
         return -1;
-    probe_say(ret, "mounted; it shows the new pid namespace alone");
+    probe_say(ret, "mounted; it shows the new pid namespace alone, and nothing of the host");
     return 0;
 }
 
@@ -320,6 +322,16 @@ int probe_cgroup_space(struct layer_found *ret, struct err *e)
     if (enter(ret, CLONE_NEWCGROUP, "cgroup", e) < 0)
         return -1;
     probe_say(ret, "made");
+    return 0;
+}
+
+int probe_time_space(struct layer_found *ret, struct err *e)
+{
+    if (enter(ret, CLONE_NEWTIME, "time", e) < 0)
+        return -1;
+    if (fd_write_file_at(AT_FDCWD, "/proc/self/timens_offsets", STR("boottime 1 0\n")) < 0)
+        return err_sys(e, "its clock cannot be set");
+    probe_say(ret, "made; its clock counts from when it is told to");
     return 0;
 }
 

@@ -6,7 +6,7 @@
  * read-only while still detached, and then attached: no path is walked twice, and
  * none is ever writable in the new tree, not even for an instant.
  */
-#include "sandbox/box.h"
+#include "sandbox/box_int.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -233,10 +233,10 @@ static int put_links(struct err *e)
 static int build_tree(struct root_tree *t, struct err *e)
 {
     static const char *const places[] = {STAGE "/proc",    STAGE "/tmp", STAGE "/workspace",
-                                         STAGE "/dev/shm", STAGE "/run", STAGE "/mnt",
-                                         STAGE "/home"};
+                                         STAGE "/dev/shm", STAGE "/run", STAGE "/var/lib/retort",
+                                         STAGE "/mnt",     STAGE "/home"};
 
-    if (mount("tmpfs", STAGE, "tmpfs", MS_NOSUID | MS_NODEV, "mode=755,size=64m") < 0)
+    if (mount("tmpfs", STAGE, "tmpfs", MS_NOSUID | MS_NODEV, "mode=755,size=64m,nr_inodes=64k") < 0)
         return err_sys(e, "mount the new root");
     for (size_t i = 0; i < COUNT(places); i++)
         if (make_place(places[i], true, e) < 0)
@@ -274,6 +274,8 @@ int root_seal(struct err *e)
     static const char *const writable[] = {"/", BOX_CACHE_DIR};
     struct mount_attr ro = {.attr_set = MOUNT_ATTR_RDONLY};
 
+    if (view_open(e) < 0)
+        return -1;
     for (size_t i = 0; i < COUNT(writable); i++)
         if (syscall(SYS_mount_setattr, AT_FDCWD, writable[i], 0, &ro, sizeof(ro)) < 0 &&
             errno != ENOENT && errno != EINVAL) /* EINVAL: no cache was mounted there */

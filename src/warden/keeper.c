@@ -129,7 +129,7 @@ static _Noreturn void keeper_main(const struct keeper *k)
     prctl(PR_SET_DUMPABLE, 1); /* unlike the warden: else its id maps would be root's to write */
     if (null < 0 || dup2(null, 0) < 0 || dup2(k->log, 1) < 0 || dup2(k->log, 2) < 0)
         _exit(1);
-    if (enter_root(k, &e) < 0)
+    if (enter_root(k, &e) < 0 || view_own_clock(&e) < 0)
         give_up(k, &e);
     /* After the last change of credentials, which clears it. The warden may be gone already. */
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)

@@ -29,7 +29,7 @@ def is_blocked(report, *names):
 
 
 INSIDE = ["mount namespace", "pid namespace", "own /proc", "network namespace", "ipc namespace",
-          "uts namespace", "cgroup namespace", "mount API", "disk limits", "Landlock"]
+          "uts namespace", "cgroup namespace", "mount API", "disk limits", "Landlock", "time namespace"]
 
 # Numbers of prctl(2).
 SET_SECCOMP, SET_NO_NEW_PRIVS, GET_TID_ADDRESS = 22, 38, 40

@@ -1,11 +1,11 @@
 """Has the host run a program of the guest's choice when something crashes (CVE-2022-0811).
 
-/proc/sys is the host's, and nothing in it can be opened for writing.
+/proc/sys is the host's, and not there.
 """
 
 from pathlib import Path
 
-from outside import cell, present, same
+from outside import cell, same
 
 GUEST = """
 report(
@@ -23,9 +23,9 @@ def check(box):
     same(
         box.ok(box.run(cell(GUEST))),
         {
-            "pattern": "EROFS",
-            "modprobe": present("/proc/sys/kernel/modprobe", "EACCES"),
-            "poweroff": present("/proc/sys/kernel/poweroff_cmd", "EACCES"),
+            "pattern": "ENOENT",
+            "modprobe": "ENOENT",
+            "poweroff": "ENOENT",
             "binfmt": "ENOENT",
             "hotplug": "ENOENT",
         },

@@ -10,10 +10,8 @@ GUEST = """
 code = '''
 import os, signal, time
 end = time.monotonic() + 1000
-last = open("/proc/sys/kernel/ns_last_pid")
 while time.monotonic() < end:
-    last.seek(0)
-    n = int(last.read())
+    n = max(int(p) for p in os.listdir("/proc") if p.isdigit())
     for pid in range(n + 1, n + 8):
         try:
             os.kill(pid, signal.SIGSTOP)

@@ -1,6 +1,6 @@
 """Learns where the kernel lies, the first step of every kernel exploit.
 
-The addresses are shown as zeros to whoever lacks CAP_SYSLOG over the host.
+The lists of them are not there; what is told of a process has zeros in their place.
 """
 
 GUEST = """

@@ -417,11 +417,6 @@ def test_user():
             return pwd.getpwnam(USER)
 
 
-def present(path, answer):
-    """The answer for a file that this host's kernel has; one that it has not is not there."""
-    return answer if os.path.exists(path) else "ENOENT"
-
-
 def expected(value, mode):
     """A tuple is a pair: as root, as an ordinary user."""
     if isinstance(value, tuple):

@@ -1,10 +1,10 @@
 """Opens everything in /proc that is not a process for writing: sysrq, mtrr, irq, bus, scsi, kcore.
 
-/proc is mounted read-only.
+Of those that are there at all, none can be written to: /proc is mounted read-only.
 """
 
 GUEST = """
-paths = []
+paths = [f"/proc/{n}" for n in ("meminfo", "cpuinfo", "stat", "loadavg", "uptime", "version")]
 for top, dirs, names in os.walk("/proc"):
     if top == "/proc":
         dirs[:] = [d for d in dirs if not d.isdigit() and d not in ("self", "thread-self", "sys")]
@@ -15,7 +15,7 @@ made = [
     attempt(os.mknod, "/proc/y"),
     attempt(os.chmod, "/proc/version", 0o666),
 ]
-report(many=len(paths) > 20, opened=opened, made=made)
+report(opened=opened, made=made)
 """
 
-EXPECT = {"many": True, "opened": [], "made": ["ENOENT", "ENOENT", "EROFS"]}
+EXPECT = {"opened": [], "made": ["ENOENT", "ENOENT", "EROFS"]}

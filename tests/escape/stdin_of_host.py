@@ -19,4 +19,5 @@ def check(box):
     reader = box.file("answers.txt", b"kestrel-secret\n" * 100)
     with open(reader, "rb") as stdin:
         run = box.run(cell(GUEST), stdin=stdin)
-    same(box.ok(run), {"names": ["", "", ""], "descriptor": "", "init": "EACCES"})
+    init = "EACCES" if box.is_root else "ENOENT"
+    same(box.ok(run), {"names": ["", "", ""], "descriptor": "", "init": init})
