@@ -457,8 +457,9 @@ void init_run(int ctl, int go, const struct box_plan *plan, struct filter base, 
     in.sigfd = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
     for (;;) {
         struct pollfd p[] = {
-            {in.ctl,   POLLIN, 0},
-            {in.sigfd, POLLIN, 0}
+            {in.ctl,                               POLLIN, 0},
+            {in.sigfd,                             POLLIN, 0},
+            {in.box.answers ? BOX_ANSWERS_FD : -1, POLLIN, 0},
         };
         struct signalfd_siginfo info;
         bool watching = in.watch_cpu_us || in.watch_memory;
@@ -468,6 +469,8 @@ void init_run(int ctl, int go, const struct box_plan *plan, struct filter base, 
             reap(&in);
         if (watching)
             check_watch(&in);
+        if (p[2].revents & POLLIN)
+            box_answer(&in.box);
         if (p[0].revents && on_message(&in))
             return;
     }

@@ -76,6 +76,7 @@ struct box {
     struct filter base;          /* borrowed: for everything in the box */
     struct filter user;          /* borrowed: on top of it, for the code's own processes */
     int ctl;                     /* the socket to keep; afterwards BOX_CTL_FD */
+    bool answers;                /* BOX_ANSWERS_FD is there; set by box_enter() */
 };
 
 #define BOX_PROC_FDS 3
@@ -86,8 +87,9 @@ enum box_fd {
     BOX_OOM_FD,  /* init's own oom_score_adj: what it starts is born with what this says */
     BOX_PROC_FD, /* entries of /proc that are there because these hold them: view.c */
     BOX_PROC_LAST_FD = BOX_PROC_FD + BOX_PROC_FDS - 1,
-    BOX_SPACE_FD, /* the workspace, to be shown to the server once */
-    BOX_TMP_FD,   /* likewise, so that it can tell which one is full */
+    BOX_ANSWERS_FD, /* calls that init answers: box_answer(); only where b->answers */
+    BOX_SPACE_FD,   /* the workspace, to be shown to the server once */
+    BOX_TMP_FD,     /* likewise, so that it can tell which one is full */
     BOX_SHM_FD,
     BOX_PROXY_FD, /* the listener, likewise; only where the plan has one */
     BOX_FD_END
@@ -96,6 +98,9 @@ enum box_fd {
 /* Runs every step. 0: the box is closed and verified. -1: half a box is no box, so the caller must
  * say why on b->ctl (moved to BOX_CTL_FD or not) and _exit. */
 int box_enter(struct box *b, struct err *e) MUST_CHECK;
+
+/* By init when BOX_ANSWERS_FD is readable: answers one call of the code's. */
+void box_answer(const struct box *b);
 
 /* In a freshly forked child of init, before it becomes a kernel or a command: user id, no
  * capabilities, the second filter. Async-signal-safe: a vfork child may call it. -1 and errno. */

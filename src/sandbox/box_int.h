@@ -28,6 +28,11 @@ bool cgroup_mounted_at(const char *line, const char *controller, char *ret, size
 /* view.c: on the /proc that was just mounted. */
 int view_show(const struct box_plan *p, struct err *e) MUST_CHECK;
 int view_verify(const struct box_plan *p, struct err *e) MUST_CHECK;
+unsigned view_cpus(void); /* how many the box is told of */
+int64_t view_uptime_us(void);
+/* answers.c: from here on init answers what would tell the host's size. The descriptor on which the
+ * calls come, or -1 and errno. */
+int answers_listen(void);
 /* In the zygote, before its root is sealed. */
 int view_open(struct err *e) MUST_CHECK;
 

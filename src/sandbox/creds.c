@@ -1,8 +1,9 @@
 /*
  * Who runs what. Where the host gives a range of uids, init is uid 0 of its own
- * user namespace and keeps three capabilities over its own children:
+ * user namespace and keeps four capabilities over its own children:
  *   CAP_SETUID, CAP_SETGID  to start them as the user
  *   CAP_KILL                to stop them
+ *   CAP_SYS_PTRACE          to write answers into their memory: answers.c
  * Where there is one uid, init shares it with its children, needs nothing and keeps
  * nothing; it is out of their reach because it is PID 1 and not dumpable.
  */
@@ -20,7 +21,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define INIT_CAPS (1u << CAP_SETUID | 1u << CAP_SETGID | 1u << CAP_KILL)
+#define INIT_CAPS (1u << CAP_SETUID | 1u << CAP_SETGID | 1u << CAP_KILL | 1u << CAP_SYS_PTRACE)
 #define LAST_CAP  63
 
 static int caps_set(uint32_t low)

@@ -1,6 +1,7 @@
 /* Installing a compiled seccomp program, inside the box. What is in it: seccomp.c. */
 #include "sandbox/box_int.h"
 
+#include <fcntl.h>
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <sys/prctl.h>
@@ -19,6 +20,11 @@ int filter_install(struct filter f)
 
 int seccomp_enter(struct box *b, struct err *e)
 {
+    AUTO_CLOSE int answers = answers_listen(); /* first: the next filter forbids it */
+
+    b->answers = answers >= 0; /* else doctor tells */
+    if (b->answers && dup3(answers, BOX_ANSWERS_FD, O_CLOEXEC) < 0)
+        return err_sys(e, "keep the listener");
     if (filter_install(b->base) < 0)
         return err_sys(e, "install the filter");
     return 0;

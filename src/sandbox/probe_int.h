@@ -10,9 +10,9 @@ typedef int probe_fn(struct layer_found *ret, struct err *e);
 probe_fn probe_user_space, probe_mount_space, probe_pid_space, probe_proc, probe_ipc_space,
     probe_uts_space, probe_net_space, probe_cgroup_space, probe_time_space, probe_mount_api,
     probe_disk, probe_uids;
-probe_fn probe_processes, probe_clone3, probe_pidfd, probe_openat2, probe_close_range,
-    probe_tid_address, probe_memfd, probe_no_new_privs, probe_landlock, probe_seccomp,
-    probe_cgroups, probe_image;
+probe_fn probe_answers, probe_processes, probe_clone3, probe_pidfd, probe_openat2,
+    probe_close_range, probe_tid_address, probe_memfd, probe_no_new_privs, probe_landlock,
+    probe_seccomp, probe_cgroups, probe_image;
 
 /* Writes ret->detail. */
 void probe_say(struct layer_found *ret, const char *fmt, ...) PRINTF(2, 3);

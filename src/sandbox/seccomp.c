@@ -192,6 +192,7 @@ static const char *const allowed[] = {
     "pidfd_send_signal",
     "prctl",
     "prlimit64",
+    "process_vm_writev",
     "restart_syscall",
     "rseq",
     "rt_sigaction",
@@ -297,7 +298,6 @@ static const struct refusal refused[] = {
     {"quotactl_fd",       EPERM,  "administration"                                                   },
     {"ptrace",            EPERM,  "reaches into other processes"                                     },
     {"process_vm_readv",  EPERM,  "reaches into other processes"                                     },
-    {"process_vm_writev", EPERM,  "reaches into other processes"                                     },
     {"process_madvise",   EPERM,  "reaches into other processes"                                     },
     {"process_mrelease",  EPERM,  "reaches into other processes"                                     },
     {"pidfd_getfd",       EPERM,  "reaches into other processes"                                     },
@@ -348,10 +348,11 @@ static const struct refusal refused[] = {
     {"mq_open",           ENOSYS, "memory that no limit of a process counts"                         },
 };
 
-/* Refused to the code's own processes only; init needs the first two to start them. */
-static const char *const refused_to_user[] = {"setresuid", "setresgid", "setuid",
-                                              "setgid",    "setreuid",  "setregid",
-                                              "setgroups", "setfsuid",  "setfsgid"};
+/* Refused to the code's own processes only; init needs the first two to start them, and the third
+ * to answer them (answers.c). */
+static const char *const refused_to_user[] = {
+    "setresuid", "setresgid", "process_vm_writev", "setuid",   "setgid",
+    "setreuid",  "setregid",  "setgroups",         "setfsuid", "setfsgid"};
 
 struct socket_row {
     int family, type, protocol; /* -1: any */

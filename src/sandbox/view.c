@@ -60,6 +60,16 @@ static int64_t boot_clock_us(void)
     return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
 }
 
+int64_t view_uptime_us(void)
+{
+    return boot_clock_us() - view.boot_us;
+}
+
+unsigned view_cpus(void)
+{
+    return view.cpus;
+}
+
 int view_own_clock(struct err *e)
 {
     struct timespec boot = {0}, mono = {0};
@@ -101,7 +111,7 @@ int view_open(struct err *e)
 /* A fixed width, written over what was there: a reader never finds it empty. */
 void view_tick(void)
 {
-    int64_t us = boot_clock_us() - view.boot_us;
+    int64_t us = view_uptime_us();
     char text[64];
     int n = snprintf(text, sizeof(text), "%.2f %.2f", (double)us / 1e6, (double)us / 1e6);
 
@@ -184,7 +194,7 @@ static void put_stat(struct buf *b)
     for (unsigned i = 0; i < view.cpus; i++)
         buf_printf(b, "cpu%u 0 0 0 0 0 0 0 0 0 0\n", i);
     buf_printf(b, "intr 0\nctxt 0\nbtime %lld\nprocesses 1\nprocs_running 1\nprocs_blocked 0\n",
-               (long long)now.tv_sec - (boot_clock_us() - view.boot_us) / 1000000);
+               (long long)(now.tv_sec - view_uptime_us() / 1000000));
 }
 
 static void put_loadavg(struct buf *b)

@@ -14,11 +14,13 @@ rows = dict(line.split(":") for line in open("/proc/meminfo"))
 total, available = (int(rows[k].split()[0]) * 1024 for k in ("MemTotal", "MemAvailable"))
 needed = {"MemTotal", "MemFree", "MemAvailable", "Buffers", "Cached", "Active", "Inactive", "Shmem",
           "Slab", "SReclaimable", "SwapTotal", "SwapFree"}
-print(total, 0 < available <= total, needed - set(rows))
+import os
+pages = [os.sysconf(n) * os.sysconf("SC_PAGE_SIZE") for n in ("SC_PHYS_PAGES", "SC_AVPHYS_PAGES")]
+print(total, pages[0], 0 < pages[1] <= pages[0], 0 < available <= total, needed - set(rows))
 """)
 processors = session.cell("""
 import multiprocessing, os, joblib
-print(os.cpu_count(), multiprocessing.cpu_count(), joblib.cpu_count())
+print(os.cpu_count(), multiprocessing.cpu_count(), joblib.cpu_count(), len(os.sched_getaffinity(0)))
 """)
 disk = session.cell("""
 import os, shutil
@@ -40,24 +42,24 @@ time.sleep(0.01)
 print(time.monotonic() >= deadline)
 """)
 tools = session.shell(
-    "free -b | awk '/^Mem/ {print $2}'; nproc; getconf _NPROCESSORS_ONLN; uptime | grep -c 'load average: 0.00'; "
+    "free -b | awk '/^Mem/ {print $2}'; env -u OMP_NUM_THREADS nproc; getconf _NPROCESSORS_ONLN; uptime | grep -c 'load average: 0.00'; "
     "ps -e -o comm= | grep -c python3; top -bn1 | grep -c python3; df -B1 --output=size /workspace | tail -1; "
     "df >/dev/null && echo df; pgrep -c python3; w -h; grep -c . /proc/version; grep -q ' /workspace ' /proc/mounts && echo mounts; "
     "grep -c lo: /proc/net/dev")
 two = pair.cell("""
 import os, joblib
-print(os.cpu_count(), joblib.cpu_count(), open("/proc/cpuinfo").read().count("processor\\t"))
+print(os.cpu_count(), joblib.cpu_count(), len(os.sched_getaffinity(0)), open("/proc/cpuinfo").read().count("processor\\t"))
 """)
 
 
 def test_memory():
-    assert memory.stdout == f"{MEMORY} True set()\n"
+    assert memory.stdout == f"{MEMORY} {MEMORY} True True set()\n"
 
 
 def test_processors():
-    assert processors.stdout == "1 1 1\n"
+    assert processors.stdout == "1 1 1 1\n"
     n = min(2, os.cpu_count())
-    assert two.stdout == f"{n} {n} {n}\n"
+    assert two.stdout == f"{n} {n} {n} {n}\n"
 
 
 def test_disk():

@@ -20,7 +20,8 @@ FLOOR = ["processes", "user namespace", "mount namespace", "pid namespace", "own
          "network namespace", "ipc namespace", "uts namespace", "cgroup namespace", "mount API",
          "disk limits", "no_new_privs", "seccomp", "clone3", "pidfd", "openat2", "close_range",
          "memfd", "thread id address"]
-REST = ["user ids", "cgroups", "Landlock", "time namespace", "memory image"]
+REST = ["user ids", "cgroups", "Landlock", "own size", "time namespace",
+        "memory image"]
 PACKAGES = {"IPython": "ipython", "matplotlib_inline": "matplotlib-inline", "numpy": "numpy",
             "pandas": "pandas", "matplotlib": "matplotlib", "seaborn": "seaborn",
             "scikit-learn": "scikit-learn", "scipy": "scipy", "sympy": "sympy",

@@ -16,6 +16,7 @@ after = numbers()
 keys = [l.split()[0] for l in open("/proc/stat") if not l.startswith("cpu")]
 report(
     load=after[0],
+    load_by_call=os.getloadavg(),
     moved=before != after,
     counted=sorted({n for row in after[1] for n in row[1:]}),
     more=keys,
@@ -24,6 +25,7 @@ report(
 
 EXPECT = {
     "load": ["0.00", "0.00", "0.00"],
+    "load_by_call": [0, 0, 0],
     "moved": False,
     "counted": ["0"],
     "more": ["intr", "ctxt", "btime", "processes", "procs_running", "procs_blocked"],

@@ -88,7 +88,6 @@ static const struct row everybody[] = {
     {"mount_setattr",           EPERM,        SYS_mount_setattr,     {-1}                         },
     {"ptrace",                  EPERM,        SYS_ptrace,            {0}                          },
     {"process_vm_readv",        EPERM,        SYS_process_vm_readv,  {0}                          },
-    {"process_vm_writev",       EPERM,        SYS_process_vm_writev, {0}                          },
     {"pidfd_getfd",             EPERM,        SYS_pidfd_getfd,       {-1}                         },
     {"kcmp",                    EPERM,        SYS_kcmp,              {0}                          },
     {"bpf",                     EPERM,        SYS_bpf,               {0}                          },
@@ -123,18 +122,19 @@ static const struct row everybody[] = {
 
 /* What init may do and the code may not. */
 static const struct row init_only[] = {
-    {"setresuid",             EPERM, SYS_setresuid, {-1, -1, -1}        },
-    {"setresgid",             EPERM, SYS_setresgid, {-1, -1, -1}        },
-    {"setuid",                EPERM, SYS_setuid,    {0}                 },
-    {"setgroups",             EPERM, SYS_setgroups, {0}                 },
-    {"limits of another",     EPERM, SYS_prlimit64, {1, RLIMIT_CORE}    },
-    {"limits of its own",     0,     SYS_prlimit64, {0, RLIMIT_CORE}    },
-    {"typing on a terminal",  EPERM, SYS_ioctl,     {-1, TIOCSTI}       },
-    {"the same, high bits",   EPERM, SYS_ioctl,     {-1, TIOCSTI | HIGH}},
-    {"pasting on a terminal", EPERM, SYS_ioctl,     {-1, TIOCLINUX}     },
-    {"another ioctl",         EBADF, SYS_ioctl,     {-1, FIONREAD}      },
-    {"close",                 EBADF, SYS_close,     {-1}                },
-    {"mount",                 EPERM, SYS_mount,     {0}                 },
+    {"setresuid",             EPERM, SYS_setresuid,         {-1, -1, -1}        },
+    {"setresgid",             EPERM, SYS_setresgid,         {-1, -1, -1}        },
+    {"setuid",                EPERM, SYS_setuid,            {0}                 },
+    {"setgroups",             EPERM, SYS_setgroups,         {0}                 },
+    {"another's memory",      EPERM, SYS_process_vm_writev, {0}                 },
+    {"limits of another",     EPERM, SYS_prlimit64,         {1, RLIMIT_CORE}    },
+    {"limits of its own",     0,     SYS_prlimit64,         {0, RLIMIT_CORE}    },
+    {"typing on a terminal",  EPERM, SYS_ioctl,             {-1, TIOCSTI}       },
+    {"the same, high bits",   EPERM, SYS_ioctl,             {-1, TIOCSTI | HIGH}},
+    {"pasting on a terminal", EPERM, SYS_ioctl,             {-1, TIOCLINUX}     },
+    {"another ioctl",         EBADF, SYS_ioctl,             {-1, FIONREAD}      },
+    {"close",                 EBADF, SYS_close,             {-1}                },
+    {"mount",                 EPERM, SYS_mount,             {0}                 },
 };
 
 static const struct row before_init_only[] = {

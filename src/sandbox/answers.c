@@ -1,0 +1,143 @@
+/*
+ * Two system calls tell the size of the host and no namespace changes that: sysinfo()
+ * (memory, load) and sched_getaffinity() (processors). A filter of its own hands them
+ * to init, which answers in the kernel's stead; see seccomp_unotify(2). The caller
+ * waits for some tens of microseconds, once or twice in a program's life.
+ *
+ * What init writes goes where the caller says, into the caller's memory, as if the
+ * caller had written it. One that is killed meanwhile may have left its number to
+ * another process of the same box, whose memory is the code's own as well. Where
+ * another listener is around (a container's), the kernel refuses a second: the calls
+ * are then the kernel's to answer, and doctor tells.
+ */
+#include "sandbox/box_int.h"
+
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <sys/sysinfo.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#if defined(__x86_64__)
+#define THIS_ARCH AUDIT_ARCH_X86_64
+#elif defined(__aarch64__)
+#define THIS_ARCH AUDIT_ARCH_AARCH64
+#else
+#error "no name for this machine's system calls"
+#endif
+
+#define LOAD(field)           BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
+#define SKIP_UNLESS(value, n) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (value), 0, (n))
+#define RETURN(action)        BPF_STMT(BPF_RET | BPF_K, (action))
+
+static struct sock_filter program[] = {
+    LOAD(arch),
+    SKIP_UNLESS(THIS_ARCH, 5), /* another machine's calls are not there at all: seccomp.c */
+    LOAD(nr),
+    SKIP_UNLESS(SYS_sysinfo, 1),
+    RETURN(SECCOMP_RET_USER_NOTIF),
+    SKIP_UNLESS(SYS_sched_getaffinity, 1),
+    RETURN(SECCOMP_RET_USER_NOTIF),
+    RETURN(SECCOMP_RET_ALLOW),
+};
+
+int answers_listen(void)
+{
+    struct sock_fprog prog = {.len = COUNT(program), .filter = program};
+
+    return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER,
+                        &prog);
+}
+
+/* 0, or an errno for the caller. */
+static int give(pid_t pid, uint64_t address, void *bytes, size_t n)
+{
+    struct iovec from = {bytes, n}, to = {(void *)(uintptr_t)address, n};
+
+    return process_vm_writev(pid, &from, 1, &to, 1, 0) == (ssize_t)n ? 0 : EFAULT;
+}
+
+/* Only zeros and what /proc/meminfo and /proc/uptime say. */
+static int answer_sysinfo(const struct seccomp_notif *call, const struct box_plan *p)
+{
+    struct sysinfo s = {
+        .uptime = (long)(view_uptime_us() / 1000000),
+        .totalram = p->memory_bytes,
+        .freeram = p->memory_bytes,
+        .procs = 1,
+        .mem_unit = 1,
+    };
+
+    return give((pid_t)call->pid, call->data.args[0], &s, sizeof(s));
+}
+
+/* The first `most` numbers of a list like "0-3,8". */
+static size_t cpus_from(const char *list, unsigned most, cpu_set_t *ret)
+{
+    size_t end = 0;
+
+    CPU_ZERO(ret);
+    while (most > 0 && *list >= '0' && *list <= '9') {
+        char *at;
+        unsigned long first = strtoul(list, &at, 10);
+        unsigned long last = *at == '-' ? strtoul(at + 1, &at, 10) : first;
+        for (; first <= last && most > 0 && first < CPU_SETSIZE; first++, most--) {
+            CPU_SET(first, ret);
+            end = first + 1;
+        }
+        list = *at == ',' ? at + 1 : "";
+    }
+    return end;
+}
+
+/* As many of the caller's processors as the box has. Returns their bytes, or -errno. */
+static long answer_affinity(const struct seccomp_notif *call)
+{
+    static const char key[] = "\nCpus_allowed_list:\t";
+    pid_t of = (pid_t)call->data.args[0];
+    uint32_t room = (uint32_t)call->data.args[1];
+    char path[48], text[8192];
+    const char *list;
+    cpu_set_t set;
+    size_t bytes;
+
+    snprintf(path, sizeof(path), "/proc/%d/status", of ? (int)of : (int)call->pid);
+    if (fd_read_file_at(AT_FDCWD, path, text, sizeof(text)) < 0)
+        return -ESRCH;
+    list = strstr(text, key);
+    bytes = cpus_from(list ? list + strlen(key) : "0", view_cpus(), &set);
+    bytes = (bytes + 8 * sizeof(long) - 1) / (8 * sizeof(long)) * sizeof(long);
+    if (room < bytes || room % sizeof(long) != 0)
+        return -EINVAL;
+    return give((pid_t)call->pid, call->data.args[2], &set, bytes) ? -EFAULT : (long)bytes;
+}
+
+void box_answer(const struct box *b)
+{
+    /* The kernel's own structures may be longer than those this was compiled with; it wants zeros.
+     */
+    union {
+        struct seccomp_notif call;
+        char room[256];
+    } in = {0};
+    union {
+        struct seccomp_notif_resp reply;
+        char room[256];
+    } out = {0};
+    long value;
+
+    if (ioctl(BOX_ANSWERS_FD, SECCOMP_IOCTL_NOTIF_RECV, &in) < 0)
+        return; /* the caller is gone */
+    value = in.call.data.nr == SYS_sysinfo ? -answer_sysinfo(&in.call, b->plan)
+                                           : answer_affinity(&in.call);
+    out.reply.id = in.call.id;
+    out.reply.val = value < 0 ? 0 : value;
+    out.reply.error = value < 0 ? (int)value : 0;
+    (void)!ioctl(BOX_ANSWERS_FD, SECCOMP_IOCTL_NOTIF_SEND, &out);
+}
