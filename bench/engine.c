@@ -419,8 +419,12 @@ static void on_pool(void *arg, const struct err *failed)
 
 static int start(struct bench *b, char **argv, struct err *e)
 {
-    const struct engine_config engine = {.guest_dir = argv[1], .cache_dir = argv[2]};
-    struct pool_config pool = {.name = "none", .python = argv[3], .preload = argv[4]};
+    const struct engine_environment environment = {argv[3], argv[4]};
+    const struct engine_config engine = {.guest_dir = argv[1],
+                                         .cache_dir = argv[2],
+                                         .environments = &environment,
+                                         .environment_count = 1};
+    struct pool_config pool = {.name = "none", .environment = environment};
 
     limits_default(&pool.limits);
     b->ready = (unsigned)strtoul(argv[5], NULL, 10);

@@ -109,7 +109,8 @@ static int ask_python(const char *python, char answer[ANSWER_MAX], struct err *e
     for (size_t i = 0; i < COUNT(packages); i++)
         buf_printf(&source, "print(find('%s', '%s'))\n", packages[i].module, packages[i].pip);
     buf_put(&source, (struct str){"", 1});
-    return buf_check(&source, e) < 0 ? -1 : python_ask(python, source.p, answer, ANSWER_MAX, e);
+    return buf_check(&source, e) < 0 ? -1
+                                     : python_ask(python, source.p, NULL, answer, ANSWER_MAX, e);
 }
 
 /* version NULL: the interpreter did not say. */

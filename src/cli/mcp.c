@@ -47,7 +47,7 @@ struct local {
     int lock;               /* of --state; -1: there is none */
     struct janitor janitor; /* in place of it */
     const char *state;      /* borrowed from settings or janitor */
-    struct service_pool *pools;
+    struct pool_set pools;
     struct engine *engine;
     struct store *store;
     struct service *service;
@@ -110,10 +110,8 @@ static int make_state(struct local *lo, struct err *e)
 
 static int start_engine(struct local *lo, struct err *e)
 {
-    const struct engine_config config = {.guest_dir = lo->guest_dir};
-
     signal(SIGPIPE, SIG_DFL); /* the warden's children would inherit it */
-    lo->engine = engine_new(lo->loop, &config, e);
+    lo->engine = engine_of(lo->loop, &lo->pools, lo->guest_dir, &lo->user, e);
     signal(SIGPIPE, SIG_IGN);
     if (!lo->engine)
         return -1;
@@ -133,8 +131,7 @@ static int reach_state(struct local *lo, struct err *e)
 
 static int complete_pools(struct local *lo, struct err *e)
 {
-    lo->pools = pools_complete(lo->s->pools, lo->s->pool_count, e);
-    return lo->pools ? 0 : -1;
+    return pool_set_open(&lo->pools, lo->s, &lo->user, e);
 }
 
 static int open_store(struct local *lo, struct err *e)
@@ -147,8 +144,7 @@ static int open_store(struct local *lo, struct err *e)
 
 static int start_service(struct local *lo, struct err *e)
 {
-    lo->service =
-        service_of(lo->s, lo->loop, lo->engine, lo->store, lo->pools, lo->s->pool_count, e);
+    lo->service = service_of(&lo->pools, lo->loop, lo->engine, lo->store, e);
     return lo->service ? 0 : -1;
 }
 
@@ -162,8 +158,8 @@ static int start_agent(struct local *lo, struct err *e)
 
 /* The order is the argument: what forks and what needs root comes before the first thread. */
 static int (*const steps[])(struct local *lo, struct err *e) = {
-    check_floor, find_guest,     find_user,  make_state,    start_engine, leave_root,
-    reach_state, complete_pools, open_store, start_service, start_agent,
+    check_floor, find_guest,  find_user,  make_state,    complete_pools, start_engine,
+    leave_root,  reach_state, open_store, start_service, start_agent,
 };
 
 /* Builds the service with the first call that needs it; this blocks for some tenths of a second. */
@@ -233,7 +229,7 @@ static void take_down(struct local *lo)
     model_set_done(&lo->model_set);
     engine_free(lo->engine);
     loop_free(lo->loop);
-    pools_free(lo->pools, lo->s->pool_count);
+    pool_set_done(&lo->pools);
     janitor_end(&lo->janitor);
     fd_closep(&lo->parent);
     fd_closep(&lo->in);

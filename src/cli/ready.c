@@ -171,11 +171,11 @@ static const char question[] =
     "        return False\n"
     "print(','.join(m for m in '" PRELOAD_DEFAULT "'.split(', ') if there(m)))\n";
 
-int preload_default(struct service_pool *p, struct err *e)
+int preload_default(struct service_pool *p, const struct server_user *as, struct err *e)
 {
     char answer[ANSWER_MAX];
 
-    if (python_ask(p->python, question, answer, sizeof(answer), e) < 0)
+    if (python_ask(p->python, question, as, answer, sizeof(answer), e) < 0)
         return -1;
     answer[strcspn(answer, "\n")] = '\0';
     p->preload = mem_strdup(answer);

@@ -277,11 +277,12 @@ static int prepare(struct run *r, struct err *e)
 
 static int start(struct run *r, struct err *e)
 {
-    const struct engine_config engine = {.guest_dir = r->guest_dir};
+    const struct engine_environment environment = {r->s->pool.python, r->s->pool.preload};
+    const struct engine_config engine = {
+        .guest_dir = r->guest_dir, .environments = &environment, .environment_count = 1};
     const struct pool_config pool = {
         .name = "run",
-        .python = r->s->pool.python,
-        .preload = r->s->pool.preload,
+        .environment = environment,
         .limits = r->s->pool.limits,
     };
 

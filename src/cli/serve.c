@@ -3,7 +3,8 @@
  *
  * Theory of operation: what needs root or may be refused comes first, while there
  * is one thread and nothing to take back (prepare): the settings, the floor, the
- * state directory, the sockets, the certificates. Then the warden is forked, the
+ * state directory, the sockets, the certificates, what the interpreters of the
+ * pools have (asked as the user who will serve). Then the warden is forked, the
  * server becomes who it is to be (settle), and only then are there threads, a
  * database and strangers' bytes (build). SIGTERM goes the same way back: no new
  * connections, what runs may end, then everything is let go in reverse order.
@@ -27,8 +28,8 @@
 #define CHANGES_MAX (4 * KiB)
 
 struct server {
-    const struct settings *s;   /* borrowed */
-    struct service_pool *pools; /* owned: those of s, complete */
+    const struct settings *s; /* borrowed */
+    struct pool_set pools;
     char guest_dir[PATH_MAX];
     struct server_user user;
     int lock;   /* owned: of the state directory */
@@ -85,21 +86,18 @@ static int prepare(struct server *sv, struct err *e)
             return -1;
     }
     sv->notify = notify_open();
-    return 0;
+    return pool_set_open(&sv->pools, sv->s, &sv->user, e);
 }
 
 /* The last moment with one thread: the warden stays who we are, and we become somebody else. */
 static int settle(struct server *sv, struct err *e)
 {
-    const struct engine_config config = {.guest_dir = sv->guest_dir};
-
     sv->loop = loop_new();
-    sv->engine = engine_new(sv->loop, &config, e);
+    sv->engine = engine_of(sv->loop, &sv->pools, sv->guest_dir, &sv->user, e);
     if (!sv->engine || server_user_enter(&sv->user, e) < 0 || state_reach(sv->s->state, e) < 0)
         return -1;
     signal(SIGPIPE, SIG_IGN); /* not before: the warden's children would inherit it */
-    sv->pools = pools_complete(sv->s->pools, sv->s->pool_count, e);
-    return sv->pools ? 0 : -1;
+    return 0;
 }
 
 static int build_service(struct server *sv, struct err *e)
@@ -112,8 +110,7 @@ static int build_service(struct server *sv, struct err *e)
     sv->models = model_set_start(&sv->model_set, sv->loop, e);
     if (!sv->models)
         return -1;
-    sv->service =
-        service_of(sv->s, sv->loop, sv->engine, sv->store, sv->pools, sv->s->pool_count, e);
+    sv->service = service_of(&sv->pools, sv->loop, sv->engine, sv->store, e);
     if (!sv->service)
         return -1;
     sv->agent = agent_of(sv->s, sv->loop, sv->service, sv->store, sv->models);
@@ -335,7 +332,7 @@ static void take_down(struct server *sv)
     if (sv->loop)
         loop_free(sv->loop);
     listeners_done(&sv->listeners);
-    pools_free(sv->pools, sv->s->pool_count);
+    pool_set_done(&sv->pools);
     fd_closep(&sv->cert.fd);
     fd_closep(&sv->key.fd);
     fd_closep(&sv->client_ca.fd);

@@ -20,8 +20,8 @@ int keys_check(const char *state, const struct listeners *ls, bool *ret_any,
 int egress_check(const struct settings *s, struct err *e) MUST_CHECK;
 /* The same for the conditions of approvals. */
 int approval_rules_check(const struct settings *s, struct err *e) MUST_CHECK;
-/* Gives the pool those modules of PRELOAD_DEFAULT that its Python has. */
-int preload_default(struct service_pool *p, struct err *e) MUST_CHECK;
+/* Gives the pool those modules of PRELOAD_DEFAULT that its Python has. as: who asks it. */
+int preload_default(struct service_pool *p, const struct server_user *as, struct err *e) MUST_CHECK;
 /* A copy of a small file in memory: an owned fd, and the path by which only we can open it. */
 #define KEPT_PATH_MAX 32
 int file_keep(const char *flag, const char *path, char ret[KEPT_PATH_MAX],
@@ -31,13 +31,23 @@ int file_keep(const char *flag, const char *path, char ret[KEPT_PATH_MAX],
 
 /* Before there is more than one thread. */
 void memory_give_back(void);
-/* Copies, each with the modules it preloads: owned, as many. Asks the Python of each. */
 bool pools_reach_out(const struct settings *s); /* some pool's code has a way to the network */
-struct service_pool *pools_complete(const struct service_pool *pools, size_t count, struct err *e);
-void pools_free(struct service_pool *pools, size_t count);
-struct service *service_of(const struct settings *s, struct loop *l, struct engine *en,
-                           struct store *st, const struct service_pool *pools, size_t count,
-                           struct err *e);
+
+/* The pools and environments of the settings, each with the modules it preloads. */
+struct pool_set {
+    const struct settings *s;          /* borrowed */
+    struct service_pool *pools;        /* owned: as many as the settings have */
+    struct service_pool *environments; /* owned: likewise */
+};
+/* Asks the Python of each, as the user who is to serve. To be done() also after a failure. */
+int pool_set_open(struct pool_set *set, const struct settings *s, const struct server_user *as,
+                  struct err *e) MUST_CHECK;
+void pool_set_done(struct pool_set *set);
+/* Whose pools can be made of these and of nothing else, whoever asks later. */
+struct engine *engine_of(struct loop *l, const struct pool_set *set, const char *guest_dir,
+                         const struct server_user *as, struct err *e);
+struct service *service_of(const struct pool_set *set, struct loop *l, struct engine *en,
+                           struct store *st, struct err *e);
 
 struct agent *agent_of(const struct settings *s, struct loop *l, struct service *sv,
                        struct store *st, struct models *models);

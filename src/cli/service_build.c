@@ -24,20 +24,22 @@ static void close_up(char *names)
     *to = '\0';
 }
 
-void pools_free(struct service_pool *pools, size_t count)
+static void pools_free(struct service_pool *pools, size_t count)
 {
     for (size_t i = 0; pools && i < count; i++)
         pool_done(&pools[i]);
     free(pools);
 }
 
-struct service_pool *pools_complete(const struct service_pool *pools, size_t count, struct err *e)
+/* Copies, each with the modules it preloads: owned, as many. */
+static struct service_pool *pools_complete(const struct service_pool *pools, size_t count,
+                                           const struct server_user *as, struct err *e)
 {
     struct service_pool *made = mem_zalloc(count * sizeof(*made));
 
     for (size_t i = 0; i < count; i++) {
         pool_copy(&made[i], &pools[i]);
-        if (!made[i].preload && preload_default(&made[i], e) < 0) {
+        if (!made[i].preload && preload_default(&made[i], as, e) < 0) {
             err_wrap(e, "pool %s", made[i].name);
             pools_free(made, count);
             return NULL;
@@ -45,6 +47,45 @@ struct service_pool *pools_complete(const struct service_pool *pools, size_t cou
         close_up(made[i].preload);
     }
     return made;
+}
+
+int pool_set_open(struct pool_set *set, const struct settings *s, const struct server_user *as,
+                  struct err *e)
+{
+    set->s = s;
+    set->pools = pools_complete(s->pools, s->pool_count, as, e);
+    if (set->pools)
+        set->environments = pools_complete(s->environments, s->environment_count, as, e);
+    return set->environments ? 0 : -1;
+}
+
+void pool_set_done(struct pool_set *set)
+{
+    if (!set->s)
+        return;
+    pools_free(set->pools, set->s->pool_count);
+    pools_free(set->environments, set->s->environment_count);
+    *set = (struct pool_set){0};
+}
+
+struct engine *engine_of(struct loop *l, const struct pool_set *set, const char *guest_dir,
+                         const struct server_user *as, struct err *e)
+{
+    size_t n = 0;
+    struct engine_environment *envs =
+        mem_zalloc((set->s->pool_count + set->s->environment_count) * sizeof(*envs));
+    struct engine *en;
+
+    for (size_t i = 0; i < set->s->pool_count; i++)
+        envs[n++] = (struct engine_environment){set->pools[i].python, set->pools[i].preload};
+    for (size_t i = 0; i < set->s->environment_count; i++)
+        envs[n++] =
+            (struct engine_environment){set->environments[i].python, set->environments[i].preload};
+    const struct engine_config config = {
+        .guest_dir = guest_dir, .environments = envs, .environment_count = n, .ask_as = as};
+    en = engine_new(l, &config, e);
+    free(envs);
+    return en;
 }
 
 bool pools_reach_out(const struct settings *s)
@@ -55,15 +96,14 @@ bool pools_reach_out(const struct settings *s)
     return false;
 }
 
-struct service *service_of(const struct settings *s, struct loop *l, struct engine *en,
-                           struct store *st, const struct service_pool *pools, size_t count,
-                           struct err *e)
+struct service *service_of(const struct pool_set *set, struct loop *l, struct engine *en,
+                           struct store *st, struct err *e)
 {
-    struct service_pool *environments = pools_complete(s->environments, s->environment_count, e);
+    const struct settings *s = set->s;
     const struct service_config config = {
-        .pools = pools,
-        .pool_count = count,
-        .environments = environments,
+        .pools = set->pools,
+        .pool_count = s->pool_count,
+        .environments = set->environments,
         .environment_count = s->environment_count,
         .tenant_sessions = s->serve.tenant_sessions,
         .retention_ms = s->serve.retention_ms,
@@ -76,9 +116,7 @@ struct service *service_of(const struct settings *s, struct loop *l, struct engi
         .fetch_allow = s->serve.fetch_allow,
     };
 
-    struct service *sv = environments ? service_new(l, en, st, &config, e) : NULL;
-    pools_free(environments, s->environment_count);
-    return sv;
+    return service_new(l, en, st, &config, e);
 }
 
 struct agent *agent_of(const struct settings *s, struct loop *l, struct service *sv,

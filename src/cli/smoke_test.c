@@ -181,10 +181,13 @@ static void on_pool(void *arg, const struct err *failed)
 
 static int start(struct course *c, struct err *e)
 {
-    const struct engine_config engine = {.guest_dir = c->t->guest_dir};
-    struct pool_config pool = {.name = "doctor",
-                               .python = c->t->python,
-                               .preload = c->t->has_numpy ? "random,uuid,numpy" : "random,uuid"};
+    const struct engine_environment environment = {
+        .python = c->t->python,
+        .preload = c->t->has_numpy ? "random,uuid,numpy" : "random,uuid",
+    };
+    const struct engine_config engine = {
+        .guest_dir = c->t->guest_dir, .environments = &environment, .environment_count = 1};
+    struct pool_config pool = {.name = "doctor", .environment = environment};
 
     limits_default(&pool.limits);
     c->loop = loop_new();

@@ -1,14 +1,11 @@
 /* The engine: the socket to the warden, and which guest each of its messages is about. */
 #include "engine/engine_int.h"
 
-#include "warden/warden.h"
-
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define WARDEN_END_MS 5000
@@ -194,35 +191,6 @@ static void on_warden(void *arg)
         guest_on_warden(g, head.type, body);
 }
 
-/* Where caches may live; "" when there is no such place, which only costs time. */
-static void find_cache(const char *wanted, char *ret, size_t size)
-{
-    const char *xdg = getenv("XDG_CACHE_HOME");
-    const char *home = getenv("HOME");
-
-    if (wanted)
-        snprintf(ret, size, "%s", wanted);
-    else if (geteuid() == 0)
-        snprintf(ret, size, "/var/cache/retort");
-    else if (xdg && *xdg == '/')
-        snprintf(ret, size, "%s/retort", xdg);
-    else if (home && *home == '/')
-        snprintf(ret, size, "%s/.cache/retort", home);
-    for (char *p = ret + 1; *ret; p++) {
-        char was = *p;
-        if (was != '/' && was != '\0')
-            continue;
-        *p = '\0';
-        if (mkdir(ret, 0755) < 0 && errno != EEXIST) {
-            *ret = '\0';
-            return;
-        }
-        *p = was;
-        if (was == '\0')
-            return;
-    }
-}
-
 /* Seven descriptors a session: what the system gives by default is soon used up. */
 static void raise_open_files(void)
 {
@@ -242,12 +210,10 @@ struct engine *engine_new(struct loop *l, const struct engine_config *config, st
     en->next_id = 1;
     en->held_max = config->held_max ? config->held_max : HELD_DEFAULT;
     en->warden_pidfd = -1;
-    snprintf(en->guest_dir, sizeof(en->guest_dir), "%s",
-             config->guest_dir ? config->guest_dir : "");
-    find_cache(config->cache_dir, en->cache_dir, sizeof(en->cache_dir));
     raise_open_files();
+    environments_learn(en, config);
     en->warden_out = -1;
-    en->warden = warden_start(&en->warden_pidfd, e);
+    en->warden = environments_hand_over(en, config, e);
     if (en->warden >= 0) {
         en->warden_out = fcntl(en->warden, F_DUPFD_CLOEXEC, 0);
         if (en->warden_out < 0 || fd_set_nonblock(en->warden) < 0)
@@ -256,6 +222,7 @@ struct engine *engine_new(struct loop *l, const struct engine_config *config, st
     if (en->warden_out < 0) {
         fd_closep(&en->warden);
         fd_closep(&en->warden_pidfd);
+        environments_forget(en);
         free(en);
         return NULL;
     }
@@ -279,7 +246,7 @@ void engine_free(struct engine *en)
         en->pools = *pool_next(p);
         pool_free(p);
     }
-    pythons_forget(en);
+    environments_forget(en);
     close_warden(en);
     gone = (struct pollfd){en->warden_pidfd, POLLIN, 0};
     if (en->warden_pidfd >= 0 && poll(&gone, 1, WARDEN_END_MS) != 1)

@@ -19,6 +19,7 @@ struct pool;
 struct session;
 struct whose;
 struct exec;
+struct server_user;
 
 /* --- limits: one row each in limits.c (name, unit, default, range, text) --- */
 
@@ -144,14 +145,25 @@ struct outcome {
 
 /* --- the calls --- */
 
+/* What a pool can be made of. */
+struct engine_environment {
+    const char *python;  /* NULL: python3 from PATH */
+    const char *preload; /* comma-separated modules to import in the zygote; NULL or "": none */
+};
+
 struct engine_config {
-    const char *guest_dir; /* holds retort_guest/; NULL: beside the program */
+    const char *guest_dir; /* holds retort_guest/ */
     const char *cache_dir; /* NULL: the user's or the system's */
     uint64_t held_max;     /* bytes of output held here for all guests; 0: HELD_DEFAULT */
+    const struct engine_environment *environments; /* borrowed for the call */
+    size_t environment_count;
+    const struct server_user *ask_as; /* who runs the interpreters that are asked; NULL: we do */
 };
 #define HELD_DEFAULT GiB
 
-/* Forks the warden: call before any thread exists. NULL and *e on failure. */
+/* Asks the interpreter of every environment what it needs, and forks the warden, which knows these
+ * environments from then on and no others: call before any thread exists and before privilege is
+ * dropped. NULL and *e on failure; an interpreter that does not answer fails the pools of it. */
 struct engine *engine_new(struct loop *l, const struct engine_config *config, struct err *e);
 void engine_free(
     struct engine *en); /* ends every session and the warden; returns when they are gone */
@@ -159,10 +171,13 @@ void engine_free(
 /* fn once, from the loop, when the warden has died: no sandbox is left, and none can be made. */
 void engine_on_lost(struct engine *en, void (*fn)(void *arg), void *arg);
 
+/* Whether pools can be made of it. */
+int engine_check_environment(const struct engine *en, const struct engine_environment *env,
+                             struct err *e) MUST_CHECK;
+
 struct pool_config {
     const char *name;
-    const char *python;  /* NULL: python3 from PATH */
-    const char *preload; /* comma-separated modules to import in the zygote; NULL or "": none */
+    struct engine_environment environment; /* one of those that the engine was made with */
     struct limits limits;
     unsigned ready;      /* sandboxes kept parked */
     uint64_t recycle_ms; /* age at which the zygote is replaced; 0: never */
@@ -179,9 +194,6 @@ void pool_retire(struct pool *p);
 /* The pool is gone, and its zygote with it. No session of it is open or being opened, or was so a
  * moment ago: what is closed is let go from the loop. */
 void pool_stop(struct pool *p);
-/* Gets to know an interpreter, so that pools of it start without waiting for it later. NULL: the
- * default. Blocks: at start only. */
-int engine_meet(struct engine *en, const char *python, struct err *e) MUST_CHECK;
 unsigned pool_parked(const struct pool *p);
 const char *pool_python_version(const struct pool *p); /* "" when it could not be asked */
 /* Whether it can fork now; *ret_why tells what is the matter when it cannot. */
@@ -242,9 +254,10 @@ void exec_stop_clock(struct exec *x, bool stopped);
 /* --- the interpreter, before there is a pool --- */
 
 /* Runs source with the Python a pool of this name would have (NULL: the default), outside of any
- * box, and takes what it prints, cut at size - 1 bytes. */
-int python_ask(const char *python, const char *source, char *ret, size_t size,
-               struct err *e) MUST_CHECK;
+ * box, and takes what it prints, cut at size - 1 bytes. as: who runs it, while there is one thread;
+ * NULL: we do. */
+int python_ask(const char *python, const char *source, const struct server_user *as, char *ret,
+               size_t size, struct err *e) MUST_CHECK;
 
 /* --- workspace files, by the host --- */
 

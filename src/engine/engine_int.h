@@ -102,8 +102,8 @@ struct engine {
     uint64_t held, held_max; /* bytes of unfinished messages and of output rings, all guests */
     void (*on_lost)(void *arg);
     void *lost_arg;
-    char guest_dir[512], cache_dir[512];
-    struct known_python *known_pythons; /* owned: interpreters that were asked once */
+    struct known_environment *environments; /* owned: by the number the warden has for them */
+    size_t environment_count;
 };
 
 int engine_tell(struct engine *en, uint16_t type, uint64_t id, struct str body, int fd);
@@ -175,11 +175,27 @@ struct python_info {
     size_t dir_count;
 };
 
-/* Asks the interpreter itself, which also looks through shims. */
-int python_probe(const char *python, struct python_info *ret, struct err *e) MUST_CHECK;
-/* The same, asked once for each name as long as there is an engine. */
-int python_known(struct engine *en, const char *python, struct python_info *ret,
+/* Asks the interpreter itself, which also looks through shims. as: see python_ask(). */
+int python_probe(const char *python, const struct server_user *as, struct python_info *ret,
                  struct err *e) MUST_CHECK;
-void pythons_forget(struct engine *en);
 /* What it answered, cut up in place. For python.c and its fuzzer. */
 int python_parse(char *text, const char *python, struct python_info *ret, struct err *e) MUST_CHECK;
+
+/* --- environments: environments.c --- */
+
+struct known_environment {
+    char *python; /* owned, or NULL: the default */
+    char *preload;
+    struct python_info info;
+    struct err failed; /* why it has no info, or ERR_NONE */
+};
+
+/* Asks all of them; a failure is that of its row. */
+void environments_learn(struct engine *en, const struct engine_config *config);
+void environments_forget(struct engine *en);
+/* Its number, or -1. */
+int environment_number(const struct engine *en, const struct engine_environment *env,
+                       struct err *e) MUST_CHECK;
+/* Forks the warden, which is told of all of them. */
+int environments_hand_over(struct engine *en, const struct engine_config *config,
+                           struct err *e) MUST_CHECK;

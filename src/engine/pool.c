@@ -6,14 +6,12 @@
  */
 #include "engine/engine_int.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#define RESTART_MS  1000
-#define RETRY_MS    5000      /* when that has failed */
-#define START_MS    120000    /* an interpreter that is not up by then hangs */
-#define PRELOAD_MAX (8 * KiB) /* with the rest of the request it fits one message */
+#define RESTART_MS 1000
+#define RETRY_MS   5000   /* when that has failed */
+#define START_MS   120000 /* an interpreter that is not up by then hangs */
 
 struct parked {
     struct parked *next;
@@ -36,8 +34,7 @@ struct pool {
     struct pool *next;
     struct engine *engine; /* borrowed */
     struct limits limits;
-    char *preload; /* owned */
-    struct python_info python;
+    int environment; /* number of it; -1: there is none, and down says why */
     unsigned ready;
     bool proxy;
     uint64_t recycle_ms;
@@ -76,34 +73,13 @@ static void unlink_from(struct parked **list, struct parked *k)
 
 /* --- zygotes --- */
 
-static void put_text(struct buf *b, uint16_t tag, const char *text)
-{
-    wire_put(b, tag, str_of(text));
-}
-
 static int start_zygote(struct pool *p, struct err *e)
 {
     struct engine *en = p->engine;
-    const struct python_info *info = &p->python;
-    char cache[sizeof(en->cache_dir) + 32];
-    AUTO(buf_done) struct buf body = BUF(32 * KiB);
-    uint64_t hash = 14695981039346656037u; /* FNV-1a: a name for this interpreter's cache */
+    AUTO(buf_done) struct buf body = BUF(KiB);
 
-    if (strlen(p->preload) > PRELOAD_MAX)
-        return err_set(e, ERR_LIMIT, "the list of modules to import is longer than %zu bytes",
-                       PRELOAD_MAX);
-    for (const char *c = info->executable; *c; c++)
-        hash = (hash ^ (unsigned char)*c) * 1099511628211u;
     p->coming = en->next_id++;
-    put_text(&body, TAG_PYTHON, info->executable);
-    put_text(&body, TAG_PRELOAD, p->preload);
-    put_text(&body, TAG_GUEST_DIR, en->guest_dir);
-    if (*en->cache_dir) {
-        snprintf(cache, sizeof(cache), "%s/%016" PRIx64, en->cache_dir, hash);
-        put_text(&body, TAG_CACHE_DIR, cache);
-    }
-    for (size_t i = 0; i < info->dir_count; i++)
-        put_text(&body, TAG_DIR, info->dirs[i]);
+    wire_put_num(&body, TAG_NUMBER, (uint64_t)p->environment);
     int rc = engine_tell(en, MSG_POOL_START, p->coming, buf_str(&body), -1);
     if (rc == 0) {
         timer_set(p->late, START_MS);
@@ -119,8 +95,8 @@ static void on_late(void *arg)
     uint64_t id = p->coming;
     struct err e;
 
-    err_set(&e, ERR_HOST, "Python at %s was not ready after %d s", p->python.executable,
-            START_MS / 1000);
+    err_set(&e, ERR_HOST, "Python at %s was not ready after %d s",
+            p->engine->environments[p->environment].info.executable, START_MS / 1000);
     (void)!engine_tell(p->engine, MSG_POOL_STOP, id, (struct str){0}, -1);
     if (p->tried_again || start_zygote(p, &e) < 0)
         return pool_on_zygote(p, id, &e);
@@ -232,7 +208,6 @@ struct pool *pool_start(struct engine *en, const struct pool_config *config,
         .next = en->pools,
         .engine = en,
         .limits = config->limits,
-        .preload = mem_strdup(config->preload ? config->preload : ""),
         .ready = config->ready,
         .proxy = config->proxy,
         .recycle_ms = config->recycle_ms,
@@ -244,7 +219,8 @@ struct pool *pool_start(struct engine *en, const struct pool_config *config,
     p->late = timer_new(en->loop, on_late, p);
     if (p->recycle_ms)
         timer_set(p->recycle, p->recycle_ms);
-    if (python_known(en, config->python, &p->python, &p->down) < 0 || start_zygote(p, &p->down) < 0)
+    p->environment = environment_number(en, &config->environment, &p->down);
+    if (p->environment < 0 || start_zygote(p, &p->down) < 0)
         loop_later(en->loop, on_start_failed, p);
     return p;
 }
@@ -268,7 +244,6 @@ void pool_free(struct pool *p)
     }
     timer_free(p->recycle);
     timer_free(p->late);
-    free(p->preload);
     /* An open_later() may still be on its way: it finds nothing and says so. */
     p->parked = p->booting = NULL;
     p->zygote = p->coming = 0;
@@ -497,7 +472,7 @@ unsigned pool_parked(const struct pool *p)
 
 const char *pool_python_version(const struct pool *p)
 {
-    return p->python.version;
+    return p->environment < 0 ? "" : p->engine->environments[p->environment].info.version;
 }
 
 bool pool_is_up(const struct pool *p, const char **ret_why)

@@ -46,12 +46,21 @@ struct filter {
 
 /* --- the outer root (keeper) --- */
 
-struct root_plan {
-    const char *guest_dir;   /* host path of our guest files */
-    const char *cache_dir;   /* host path, writable by the zygote while it warms up; or NULL */
-    const char *const *dirs; /* NULL-terminated: further host directories to show read-only */
+struct root_dir {
+    const char *path;  /* of the host */
+    const char *where; /* in the box; NULL: the same */
+    int fd;            /* a detached mount of it, from root_dir_take(); -1: taken by its path */
+    bool writable;     /* by the zygote, while it warms up */
 };
 
+struct root_plan {
+    const struct root_dir *dirs; /* to show besides the system, in this order */
+    size_t dir_count;
+};
+
+/* A detached mount of the directory that fd (O_PATH) has open, for a keeper in another namespace to
+ * take: what the path leads to by then plays no part. Takes CAP_SYS_ADMIN over this namespace. */
+int root_dir_take(int fd) MUST_CHECK;
 /* In a fresh mount and pid namespace: builds the root, moves into it, lets go of the old one. */
 int root_build(const struct root_plan *plan, struct err *e) MUST_CHECK;
 /* Called by the zygote when it has warmed up: nothing outside the boxes is writable from now on. */

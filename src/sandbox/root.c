@@ -18,12 +18,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define STAGE "/tmp" /* any directory every system has; covered only in this namespace */
+#define TREE_FLAGS (OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE)
+#define STAGE      "/tmp" /* any directory every system has; covered only in this namespace */
 
 struct mount_source {
     const char *path;
     const char *where; /* NULL: the same path */
     unsigned flags;
+    int given; /* 0, or a detached mount of it */
 };
 
 enum { MUST_EXIST = 1, DEVICE = 2, WRITABLE = 4 };
@@ -89,6 +91,11 @@ struct root_tree {
     } row[SOURCES_MAX];
 };
 
+int root_dir_take(int fd)
+{
+    return (int)syscall(SYS_open_tree, fd, "", TREE_FLAGS | AT_EMPTY_PATH);
+}
+
 static int take(struct root_tree *t, struct mount_source from, struct err *e)
 {
     struct mount_attr attr = {.attr_set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_RDONLY};
@@ -97,8 +104,7 @@ static int take(struct root_tree *t, struct mount_source from, struct err *e)
 
     if (t->count == SOURCES_MAX)
         return err_set(e, ERR_LIMIT, "more than %d directories to show", SOURCES_MAX);
-    fd = (int)syscall(SYS_open_tree, AT_FDCWD, from.path,
-                      OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
+    fd = from.given > 0 ? from.given : (int)syscall(SYS_open_tree, AT_FDCWD, from.path, TREE_FLAGS);
     if (fd < 0 && errno == ENOENT && !(from.flags & MUST_EXIST))
         return 0;
     if (fd < 0 || fstat(fd, &st) < 0)
@@ -148,14 +154,13 @@ static int take_all(struct root_tree *t, const struct root_plan *plan, struct er
             take(t, (struct mount_source){.path = top_links[i]}, e) < 0)
             return -1;
     }
-    for (const char *const *dir = plan->dirs; dir && *dir; dir++)
-        if (take(t, (struct mount_source){*dir, NULL, MUST_EXIST}, e) < 0)
+    for (size_t i = 0; i < plan->dir_count; i++) {
+        const struct root_dir *dir = &plan->dirs[i];
+        unsigned flags = MUST_EXIST | (dir->writable ? WRITABLE : 0);
+        if (take(t, (struct mount_source){dir->path, dir->where, flags, dir->fd}, e) < 0)
             return -1;
-    if (plan->cache_dir &&
-        take(t, (struct mount_source){plan->cache_dir, BOX_CACHE_DIR, MUST_EXIST | WRITABLE}, e) <
-            0)
-        return -1;
-    return take(t, (struct mount_source){plan->guest_dir, BOX_GUEST_DIR, MUST_EXIST}, e);
+    }
+    return 0;
 }
 
 /* mkdir -p of everything above the last component of path; the last too when is_dir. */

@@ -33,7 +33,7 @@ static int ask(struct task *t, struct err *e)
     struct asking *a = OWNER(t, struct asking, task);
     AUTO_FREE char *text = mem_zalloc(PACKAGES_MAX);
 
-    if (python_ask(a->env->config.python, question, text, PACKAGES_MAX, e) < 0)
+    if (python_ask(a->env->config.python, question, NULL, text, PACKAGES_MAX, e) < 0)
         return -1;
     a->packages = json_loads(text, 0, NULL);
     if (!json_is_object(a->packages))
@@ -99,8 +99,7 @@ static void start(struct environment *env)
     const struct service_pool *c = &env->config;
     const struct pool_config config = {
         .name = c->name,
-        .python = c->python,
-        .preload = c->preload,
+        .environment = {c->python, c->preload},
         .limits = c->limits,
         .ready = (unsigned)c->ready,
         .recycle_ms = c->recycle_ms,
@@ -199,9 +198,11 @@ static int take_makes(struct service *sv, const struct service_config *config, s
 
     sv->makes = mem_zalloc(most * sizeof(*sv->makes));
     for (size_t i = 0; i < config->environment_count; i++) {
-        take_make(sv, &config->environments[i], config->environments[i].name);
-        if (engine_meet(sv->engine, config->environments[i].python, e) < 0)
-            return err_wrap(e, "environment '%s'", config->environments[i].name);
+        const struct service_pool *from = &config->environments[i];
+        const struct engine_environment env = {from->python, from->preload};
+        take_make(sv, from, from->name);
+        if (engine_check_environment(sv->engine, &env, e) < 0)
+            return err_wrap(e, "environment '%s'", from->name);
     }
     take_make(sv, &config->pools[0], DEFAULT_ENVIRONMENT);
     for (size_t i = 0; i < config->pool_count; i++)

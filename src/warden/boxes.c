@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -119,31 +120,50 @@ void box_failed(struct warden *w, struct box_entry *b, const char *why)
     box_forget(w, b);
 }
 
-void box_spawn(struct warden *w, uint64_t id, struct str body, int ctl)
+/* The far end of it is the server's. Anything else would be handed to a sandbox by us. */
+static bool is_control_socket(int fd)
+{
+    int domain = 0, type = 0;
+    socklen_t n = sizeof(domain), m = sizeof(type);
+
+    return fd >= 0 && getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &n) == 0 &&
+           getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &m) == 0 && domain == AF_UNIX &&
+           type == SOCK_SEQPACKET;
+}
+
+static const char *objection(struct warden *w, const struct request *r, const struct zygote *z,
+                             int ctl)
+{
+    if (r->objection)
+        return r->objection;
+    if (!is_control_socket(ctl))
+        return "no control socket came with the request";
+    if (box_find(w, r->id))
+        return "there is a sandbox with this id";
+    return z && z->up && !z->retired ? NULL : "no such zygote";
+}
+
+void box_spawn(struct warden *w, const struct request *r, int ctl)
 {
     struct box_entry *b;
     struct zygote *z = w->zygotes;
-    struct box_plan plan;
-    struct str blob = {0};
+    struct box_plan plan = r->plan;
+    const char *no;
     struct err e;
-    uint64_t zygote_id = 0;
     unsigned slot = 0;
 
-    if (!wire_find(body, TAG_BLOB, &blob) || blob.n != sizeof(plan) ||
-        !wire_find_num(body, TAG_ZYGOTE, &zygote_id) || ctl < 0 || box_find(w, id))
-        return warden_tell_text(w, MSG_SPAWN_FAIL, id, "malformed spawn request");
-    while (z && z->id != zygote_id)
+    while (z && z->id != r->zygote)
         z = z->next;
-    if (!z || !z->up || z->retired)
-        return warden_tell_text(w, MSG_SPAWN_FAIL, id, "no such zygote");
+    no = objection(w, r, z, ctl);
+    if (no)
+        return warden_tell_text(w, MSG_SPAWN_FAIL, r->id, no);
     if (slot_take(w, &slot) < 0)
-        return warden_tell_text(w, MSG_SPAWN_FAIL, id, "every user id is in use");
+        return warden_tell_text(w, MSG_SPAWN_FAIL, r->id, "every user id is in use");
 
-    memcpy(&plan, blob.p, sizeof(plan));
     plan.init_uid = w->uid_base ? 0 : BOX_USER;
     plan.in_cgroup = (uint32_t)cgroups_mode(w->cgroups);
     b = mem_zalloc(sizeof(*b));
-    *b = (struct box_entry){.next = w->boxes, .id = id, .zygote = z, .pidfd = -1, .slot = slot};
+    *b = (struct box_entry){.next = w->boxes, .id = r->id, .zygote = z, .pidfd = -1, .slot = slot};
     w->boxes = b;
     if (take_cgroup(w, &plan, &b->cgroup, &e) < 0 || ask_fork(w, z, b, &plan, ctl, &e) < 0)
         return box_failed(w, b, e.text);

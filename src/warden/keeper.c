@@ -29,9 +29,11 @@
 #define ZYGOTE_FD 3
 
 struct keeper {
-    const struct zygote_spec *spec;
-    int sock; /* the zygote's end */
-    int sync; /* one byte each way while id maps are written */
+    const struct environment *env;
+    const struct root_plan *root;
+    uint32_t uid_base; /* of a range of UID_COUNT; 0: there is one uid, the caller's */
+    int sock;          /* the zygote's end */
+    int sync;          /* one byte each way while id maps are written */
     int log;
 };
 
@@ -50,27 +52,21 @@ static int get_mapped(const struct keeper *k, struct err *e)
         return err_set(e, ERR_HOST, "the warden wrote no id maps");
     if (syscall(SYS_setresgid, 0, 0, 0) < 0 || syscall(SYS_setresuid, 0, 0, 0) < 0)
         return err_sys(e, "take the mapped id");
-    if (k->spec->uid_base && syscall(SYS_setgroups, 0, NULL) < 0)
+    if (k->uid_base && syscall(SYS_setgroups, 0, NULL) < 0)
         return err_sys(e, "drop groups");
     return 0;
 }
 
 static int enter_root(const struct keeper *k, struct err *e)
 {
-    struct root_plan plan = {
-        .guest_dir = k->spec->guest_dir,
-        .cache_dir = k->spec->cache_dir,
-        .dirs = (const char *const *)k->spec->dirs,
-    };
-
-    if (!k->spec->uid_base && get_mapped(k, e) < 0)
+    if (!k->uid_base && get_mapped(k, e) < 0)
         return -1;
-    if (root_build(&plan, e) < 0)
+    if (root_build(k->root, e) < 0)
         return -1;
     /* As root: only now, for an unmapped root may not walk other people's directories. */
-    if (k->spec->uid_base && unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
+    if (k->uid_base && unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
         return err_sys(e, "new user namespace");
-    if (k->spec->uid_base && get_mapped(k, e) < 0)
+    if (k->uid_base && get_mapped(k, e) < 0)
         return -1;
     return 0;
 }
@@ -101,20 +97,20 @@ static _Noreturn void exec_zygote(const struct keeper *k)
     };
 
     /* The interpreter's own directory first, so that `python3` in a shell is the same one. */
-    snprintf(path, sizeof(path), "PATH=%s", k->spec->python);
+    snprintf(path, sizeof(path), "PATH=%s", k->env->python);
     slash = strrchr(path, '/');
     if (slash)
         snprintf(slash, sizeof(path) - (size_t)(slash - path),
                  ":/usr/local/bin:/usr/bin:/bin:/usr/games");
     snprintf(fd, sizeof(fd), "%d", ZYGOTE_FD);
     const char *argv[] = {
-        k->spec->python,  "-I", "-B", BOX_GUEST_DIR "/retort_guest/zygote.py", fd, "--preload",
-        k->spec->preload, NULL};
+        k->env->python,  "-I", "-B", BOX_GUEST_DIR "/retort_guest/zygote.py", fd, "--preload",
+        k->env->preload, NULL};
 
     if (dup2(k->sock, ZYGOTE_FD) < 0 || syscall(SYS_close_range, ZYGOTE_FD + 1, ~0u, 0) < 0)
         _exit(1);
-    execve(k->spec->python, (char **)argv, (char **)env);
-    dprintf(2, "cannot start '%s': %s\n", k->spec->python, strerror(errno));
+    execve(k->env->python, (char **)argv, (char **)env);
+    dprintf(2, "cannot start '%s': %s\n", k->env->python, strerror(errno));
     _exit(1);
 }
 
@@ -181,37 +177,51 @@ static int map_keeper(pid_t pid, int sync, uint32_t uid_base, struct err *e)
     return write(sync, &byte, 1) == 1 ? 0 : err_sys(e, "tell the keeper");
 }
 
-static int make_cache_dir(const struct zygote_spec *spec, struct err *e)
+/* Detached mounts, for the keeper to take along: its own namespace has no way to what is open here.
+ * Where directories are names, their row says so (-1). */
+static int take_dirs(const struct environment *env, struct root_dir *ret, struct err *e)
 {
-    if (!spec->cache_dir)
-        return 0;
-    if (mkdir(spec->cache_dir, 0755) < 0 && errno != EEXIST)
-        return err_sys(e, "make the cache '%s'", spec->cache_dir);
-    if (spec->uid_base && chown(spec->cache_dir, spec->uid_base, spec->uid_base) < 0)
-        return err_sys(e, "own the cache '%s'", spec->cache_dir);
+    for (size_t i = 0; i < env->dir_count; i++) {
+        ret[i] = env->dirs[i];
+        if (ret[i].fd >= 0 && (ret[i].fd = root_dir_take(ret[i].fd)) < 0)
+            return err_sys(e, "take '%s'", ret[i].path);
+    }
     return 0;
 }
 
-int keeper_start(const struct zygote_spec *spec, int *ret_sock, int *ret_log, struct err *e)
+static pid_t clone_keeper(const struct keeper *k, int ours, int sync_ours, int *ret_pidfd)
+{
+    struct clone_args args = {
+        .flags = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS |
+                 CLONE_PIDFD | (k->uid_base ? 0 : CLONE_NEWUSER),
+        .pidfd = (uint64_t)(uintptr_t)ret_pidfd,
+        .exit_signal = SIGCHLD,
+    };
+    pid_t pid = (pid_t)syscall(SYS_clone3, &args, sizeof(args));
+
+    if (pid == 0) {
+        close(ours); /* else the zygote would never see the warden's end close */
+        close(sync_ours);
+        keeper_main(k);
+    }
+    return pid;
+}
+
+int keeper_start(const struct environment *env, uint32_t uid_base, int *ret_sock, int *ret_log,
+                 struct err *e)
 {
     AUTO_CLOSE int ours = -1;
     AUTO_CLOSE int theirs = -1;
     AUTO_CLOSE int sync_ours = -1;
     AUTO_CLOSE int sync_theirs = -1;
     AUTO_CLOSE int log = memfd_create("zygote-log", MFD_CLOEXEC);
+    struct root_dir dirs[COUNT(env->dirs)] = {0};
+    const struct root_plan root = {dirs, env->dir_count};
     int pidfd = -1, pair[2];
-    struct clone_args args = {
-        .flags = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS |
-                 CLONE_PIDFD | (spec->uid_base ? 0 : CLONE_NEWUSER),
-        .pidfd = (uint64_t)(uintptr_t)&pidfd,
-        .exit_signal = SIGCHLD,
-    };
-    pid_t pid;
+    pid_t pid = -1;
 
     if (log < 0)
         return err_sys(e, "memfd_create");
-    if (make_cache_dir(spec, e) < 0)
-        return -1;
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
         return err_sys(e, "socketpair");
     ours = pair[0];
@@ -221,17 +231,20 @@ int keeper_start(const struct zygote_spec *spec, int *ret_sock, int *ret_log, st
     sync_ours = pair[0];
     sync_theirs = pair[1];
 
-    pid = (pid_t)syscall(SYS_clone3, &args, sizeof(args));
-    if (pid == 0) {
-        struct keeper k = {spec, theirs, sync_theirs, log};
-        close(ours); /* else the zygote would never see the warden's end close */
-        close(sync_ours);
-        keeper_main(&k);
+    bool taken = take_dirs(env, dirs, e) == 0;
+    if (taken) {
+        struct keeper k = {env, &root, uid_base, theirs, sync_theirs, log};
+        pid = clone_keeper(&k, ours, sync_ours, &pidfd);
+        if (pid < 0)
+            err_sys(e, "start a keeper in new namespaces");
     }
+    for (size_t i = 0; i < COUNT(dirs); i++)
+        if (dirs[i].fd > 0)
+            fd_closep(&dirs[i].fd);
     if (pid < 0)
-        return err_sys(e, "start a keeper in new namespaces");
+        return -1;
     fd_closep(&sync_theirs);
-    if (map_keeper(pid, sync_ours, spec->uid_base, e) < 0) {
+    if (map_keeper(pid, sync_ours, uid_base, e) < 0) {
         kill(pid, SIGKILL);
         waitpid(pid, NULL, 0);
         fd_closep(&pidfd);
@@ -240,15 +253,4 @@ int keeper_start(const struct zygote_spec *spec, int *ret_sock, int *ret_log, st
     *ret_sock = take_fd(&ours);
     *ret_log = take_fd(&log);
     return pidfd;
-}
-
-void zygote_spec_done(struct zygote_spec *spec)
-{
-    free(spec->python);
-    free(spec->preload);
-    free(spec->guest_dir);
-    free(spec->cache_dir);
-    for (size_t i = 0; i < DIRS_MAX; i++)
-        free(spec->dirs[i]);
-    *spec = (struct zygote_spec){0};
 }

@@ -7,8 +7,7 @@
  * Rights it keeps when started by root, and why:
  *   CAP_SYS_ADMIN                  namespaces and mounts of keepers, cgroups
  *   CAP_SETUID, CAP_SETGID         id maps of keepers
- *   CAP_DAC_READ_SEARCH            a Python below somebody's home
- *   CAP_CHOWN, CAP_KILL            the cache directory; ending what is left
+ *   CAP_KILL                       ending what is left
  *   CAP_SETFCAP                    root with one uid: without it uid 0 may not be mapped
  * Started by an ordinary user it has none and needs none.
  */
@@ -65,65 +64,6 @@ void zygote_release(struct zygote *z)
         syscall(SYS_pidfd_send_signal, z->pidfd, SIGKILL, NULL, 0);
 }
 
-/* A cache belongs to the zygote's uid: instances with other blocks of uids have their own. */
-static void own_cache_name(struct zygote_spec *spec, unsigned block)
-{
-    char path[600];
-
-    snprintf(path, sizeof(path), "%s.%u", spec->cache_dir, block);
-    free(spec->cache_dir);
-    spec->cache_dir = mem_strdup(path);
-}
-
-static void on_pool_start(struct warden *w, uint64_t id, struct str body)
-{
-    struct zygote_spec spec = {.uid_base = w->uid_base};
-    struct wire_field f;
-    struct err e;
-    struct zygote *z;
-    size_t dirs = 0;
-    int sock = -1, log = -1, pidfd;
-
-    while (wire_next(&body, &f) == 1) {
-        char **at = f.tag == TAG_PYTHON                   ? &spec.python
-                    : f.tag == TAG_PRELOAD                ? &spec.preload
-                    : f.tag == TAG_GUEST_DIR              ? &spec.guest_dir
-                    : f.tag == TAG_CACHE_DIR              ? &spec.cache_dir
-                    : f.tag == TAG_DIR && dirs < DIRS_MAX ? &spec.dirs[dirs++]
-                                                          : NULL;
-        if (at && !*at)
-            *at = mem_strndup(f.data);
-    }
-    if (spec.cache_dir && w->uid_base > UID_BASE)
-        own_cache_name(&spec, (w->uid_base - UID_BASE) / UID_COUNT);
-    if (!spec.python || !spec.preload || !spec.guest_dir) {
-        warden_tell_text(w, MSG_POOL_DOWN, id, "malformed pool request");
-        zygote_spec_done(&spec);
-        return;
-    }
-    pidfd = keeper_start(&spec, &sock, &log, &e);
-    zygote_spec_done(&spec);
-    if (pidfd < 0)
-        return warden_tell_text(w, MSG_POOL_DOWN, id, e.text);
-    z = mem_zalloc(sizeof(*z));
-    *z = (struct zygote){.next = w->zygotes, .id = id, .sock = sock, .pidfd = pidfd, .log = log};
-    z->from_sock = (struct event_source){FROM_ZYGOTE, z};
-    z->from_pidfd = (struct event_source){KEEPER_GONE, z};
-    w->zygotes = z;
-    if (warden_watch(w, sock, &z->from_sock) < 0 || warden_watch(w, pidfd, &z->from_pidfd) < 0)
-        syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
-}
-
-static void on_pool_stop(struct warden *w, uint64_t id)
-{
-    for (struct zygote *z = w->zygotes; z; z = z->next) {
-        if (z->id == id) {
-            z->retired = true;
-            zygote_release(z);
-        }
-    }
-}
-
 /* The last line of what the keeper or the interpreter said before it died, or else how it did. */
 static void last_words(int log, const siginfo_t *how, char *ret, size_t size)
 {
@@ -171,6 +111,7 @@ static void on_keeper_gone(struct warden *w, struct zygote *z)
     while (*at != z)
         at = &(*at)->next;
     *at = z->next;
+    w->zygote_count--;
     /* Closing is not enough: a keeper that is just starting still holds copies of both. */
     epoll_ctl(w->epoll, EPOLL_CTL_DEL, z->sock, NULL);
     epoll_ctl(w->epoll, EPOLL_CTL_DEL, z->pidfd, NULL);
@@ -178,6 +119,62 @@ static void on_keeper_gone(struct warden *w, struct zygote *z)
     fd_closep(&z->pidfd);
     fd_closep(&z->log);
     free(z);
+}
+
+static struct zygote *zygote_find(struct warden *w, uint64_t id)
+{
+    struct zygote *z = w->zygotes;
+
+    while (z && z->id != id)
+        z = z->next;
+    return z;
+}
+
+static const char *objection(struct warden *w, const struct request *r)
+{
+    if (r->environment >= w->environment_count)
+        return "there is no such environment";
+    if (zygote_find(w, r->id))
+        return "there is a zygote with this id";
+    if (w->zygote_count == ZYGOTES_MAX)
+        return "there are too many zygotes";
+    return w->environments[r->environment].failed.kind ? w->environments[r->environment].failed.text
+                                                       : NULL;
+}
+
+static void on_pool_start(struct warden *w, const struct request *r)
+{
+    const char *no = objection(w, r);
+    struct err e;
+    struct zygote *z;
+    int sock = -1, log = -1, pidfd;
+
+    if (no)
+        return warden_tell_text(w, MSG_POOL_DOWN, r->id, no);
+    pidfd = keeper_start(&w->environments[r->environment], w->uid_base, &sock, &log, &e);
+    if (pidfd < 0)
+        return warden_tell_text(w, MSG_POOL_DOWN, r->id, e.text);
+    z = mem_zalloc(sizeof(*z));
+    *z = (struct zygote){.next = w->zygotes, .id = r->id, .sock = sock, .pidfd = pidfd, .log = log};
+    z->from_sock = (struct event_source){FROM_ZYGOTE, z};
+    z->from_pidfd = (struct event_source){KEEPER_GONE, z};
+    w->zygotes = z;
+    w->zygote_count++;
+    if (warden_watch(w, pidfd, &z->from_pidfd) < 0 || warden_watch(w, sock, &z->from_sock) < 0) {
+        dprintf(log, "the zygote cannot be watched: %s\n", strerror(errno));
+        syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
+        on_keeper_gone(w, z);
+    }
+}
+
+static void on_pool_stop(struct warden *w, uint64_t id)
+{
+    struct zygote *z = zygote_find(w, id);
+
+    if (!z)
+        return;
+    z->retired = true;
+    zygote_release(z);
 }
 
 static int send_filters(struct warden *w, struct zygote *z)
@@ -240,39 +237,51 @@ static void on_zygote(struct warden *w, struct zygote *z)
 
 /* --- the loop --- */
 
-/* False when the server is gone. */
+static void on_request(struct warden *w, const struct request *r, int fd)
+{
+    switch (r->type) {
+    case MSG_POOL_START:
+        on_pool_start(w, r);
+        break;
+    case MSG_POOL_STOP:
+        on_pool_stop(w, r->id);
+        break;
+    case MSG_SPAWN:
+        box_spawn(w, r, fd);
+        break;
+    case MSG_USAGE:
+        box_tell_usage(w, r->id);
+        break;
+    case MSG_KILL:
+        box_kill(w, r->id);
+        break;
+    }
+}
+
+/* False when the server is gone, or out of its mind: whatever it started ends with it. */
 static bool on_server(struct warden *w)
 {
     static char bytes[WIRE_BODY_MAX];
     struct wire_head head;
+    struct request r;
     int fd = -1;
     size_t nfds = 0;
     int rc = wire_recv(w->server, &head, bytes, &fd, 1, &nfds);
+    bool known;
 
-    if (rc <= 0)
-        return false;
-    struct str body = {bytes, head.len};
-    switch (head.type) {
-    case MSG_POOL_START:
-        on_pool_start(w, head.id, body);
-        break;
-    case MSG_POOL_STOP:
-        on_pool_stop(w, head.id);
-        break;
-    case MSG_SPAWN:
-        box_spawn(w, head.id, body, fd);
-        break;
-    case MSG_USAGE:
-        box_tell_usage(w, head.id);
-        break;
-    case MSG_KILL:
-        box_kill(w, head.id);
-        break;
-    default:
-        log_warn("warden: unexpected message %u", head.type);
+    if (rc < 0 && errno != EBADMSG) {
+        log_warn("warden: a request could not be received: %s", strerror(errno));
+        return errno != EBADF && errno != ENOTCONN && errno != ECONNRESET;
     }
+    if (rc == 0)
+        return false;
+    known = rc == 1 && request_read(&head, (struct str){bytes, head.len}, &r) == 0;
+    if (known)
+        on_request(w, &r, fd);
+    else
+        log_error("warden: this is no request of a server; the warden ends");
     fd_closep(&fd);
-    return true;
+    return known;
 }
 
 static void run(struct warden *w)
@@ -326,8 +335,7 @@ static void shut_down(struct warden *w)
 
 static void drop_rights(bool has_range)
 {
-    static const int kept[] = {CAP_SYS_ADMIN,       CAP_SETUID, CAP_SETGID,
-                               CAP_DAC_READ_SEARCH, CAP_CHOWN,  CAP_KILL};
+    static const int kept[] = {CAP_SYS_ADMIN, CAP_SETUID, CAP_SETGID, CAP_KILL};
     struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct data[2] = {0};
 
@@ -355,7 +363,7 @@ static void forget_ignored_signals(void)
             signal(number, SIG_DFL);
 }
 
-static _Noreturn void warden_main(int server)
+static _Noreturn void warden_main(const struct warden_config *config, int server)
 {
     struct warden w = {.server = server, .epoll = epoll_create1(EPOLL_CLOEXEC)};
     struct event_source from_server = {FROM_SERVER, NULL};
@@ -376,7 +384,10 @@ static _Noreturn void warden_main(int server)
         _exit(1);
     }
     w.cgroups = cgroups_open();
+    w.environments = environments_open(config, w.uid_base);
+    w.environment_count = config->environment_count;
     drop_rights(w.uid_base != 0);
+    warden_tell(&w, MSG_WARDEN_UP, 0, (struct str){0});
     buf_init(&w.base, 256 * KiB);
     buf_init(&w.user, 64 * KiB);
     if (seccomp_compile(&w.base, &w.user, &e) < 0 || warden_watch(&w, server, &from_server) < 0) {
@@ -388,7 +399,18 @@ static _Noreturn void warden_main(int server)
     _exit(0);
 }
 
-int warden_start(int *ret_pidfd, struct err *e)
+/* Nothing is left to be swapped under its hands once the server may hear a stranger. */
+static int wait_until_up(int sock, struct err *e)
+{
+    static char bytes[WIRE_BODY_MAX];
+    struct wire_head head;
+
+    if (wire_recv(sock, &head, bytes, NULL, 0, NULL) == 1 && head.type == MSG_WARDEN_UP)
+        return 0;
+    return err_set(e, ERR_HOST, "the warden did not start");
+}
+
+int warden_start(const struct warden_config *config, int *ret_pidfd, struct err *e)
 {
     int pair[2];
     pid_t pid;
@@ -401,7 +423,7 @@ int warden_start(int *ret_pidfd, struct err *e)
         if (dup3(pair[1], WARDEN_FD, O_CLOEXEC) < 0 && errno != EINVAL)
             _exit(1);
         syscall(SYS_close_range, WARDEN_FD + 1, ~0u, 0);
-        warden_main(WARDEN_FD);
+        warden_main(config, WARDEN_FD);
     }
     close(pair[1]);
     if (pid < 0) {
@@ -409,5 +431,7 @@ int warden_start(int *ret_pidfd, struct err *e)
         return err_sys(e, "fork the warden");
     }
     *ret_pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+    if (wait_until_up(pair[0], e) < 0)
+        fd_closep(&pair[0]);
     return pair[0];
 }

@@ -11,19 +11,39 @@
 #define DIRS_MAX     16
 #define UID_MAP_TEXT 96
 #define SPARES       8
+#define ZYGOTES_MAX  1024 /* at once: each is a process with an interpreter in it */
 
-struct zygote_spec {
-    uint32_t uid_base; /* of a range of UID_COUNT; 0: there is one uid, the caller's */
-    char *python, *preload, *guest_dir, *cache_dir; /* owned */
-    char *dirs[DIRS_MAX + 1];                       /* owned, NULL-terminated */
+/* --- environment.c: what a zygote is made of --- */
+
+struct environment {
+    const char *python, *preload;       /* borrowed from the configuration */
+    struct root_dir dirs[DIRS_MAX + 2]; /* fds: owned. The guest's files are the last but one, */
+    size_t dir_count;                   /* the cache, where there is one, the last */
+    struct err failed;                  /* why it cannot be started, or ERR_NONE */
 };
 
-void zygote_spec_done(struct zygote_spec *spec);
+/* Opens every directory, and makes and gives away the caches. uid_base 0: there is one uid, the
+ * caller's, and no privilege: then directories stay names. */
+struct environment *environments_open(const struct warden_config *config, uint32_t uid_base);
 
 /* Starts a keeper and, below it, the zygote, which speaks on the other end of *ret_sock and whose
  * output goes to the file *ret_log. Returns the keeper's pidfd. */
-int keeper_start(const struct zygote_spec *spec, int *ret_sock, int *ret_log,
+int keeper_start(const struct environment *env, uint32_t uid_base, int *ret_sock, int *ret_log,
                  struct err *e) MUST_CHECK;
+
+/* --- request.c: what the server may say --- */
+
+struct request {
+    uint16_t type;
+    uint64_t id;           /* of a zygote or a box */
+    uint64_t environment;  /* MSG_POOL_START */
+    uint64_t zygote;       /* MSG_SPAWN */
+    struct box_plan plan;  /* MSG_SPAWN: checked */
+    const char *objection; /* why it is refused, or NULL; the answer to such a request is a no */
+};
+
+/* -1: what no server says, and the end of it. */
+int request_read(const struct wire_head *head, struct str body, struct request *ret) MUST_CHECK;
 
 /* --- who is waited for --- */
 
@@ -59,8 +79,11 @@ struct warden {
     uint32_t uid_base; /* 0: there is one uid */
     int uid_lock;      /* owned: holds our block of uids */
     struct cgroups *cgroups;
-    struct buf base, user; /* seccomp programs */
+    struct buf base, user;            /* seccomp programs */
+    struct environment *environments; /* owned: as the configuration numbers them */
+    size_t environment_count;
     struct zygote *zygotes;
+    unsigned zygote_count;
     struct box_entry *boxes;
     unsigned char slot_used[SLOTS];
     unsigned slot_hint;
@@ -79,7 +102,7 @@ void zygote_release(struct zygote *z);
 
 /* --- boxes.c --- */
 
-void box_spawn(struct warden *w, uint64_t id, struct str body, int ctl);
+void box_spawn(struct warden *w, const struct request *r, int ctl);
 void box_kill(struct warden *w, uint64_t id);
 void box_tell_usage(struct warden *w, uint64_t id);
 /* The box that a zygote speaks of: one it was asked for and has not answered; or NULL. */

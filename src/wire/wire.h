@@ -51,11 +51,12 @@ enum wire_type {
     MSG_TRIP = 0x44,         /* NUMBER: an enum wire_trip */
 
     /* server -> warden */
-    MSG_POOL_START = 0x50, /* head.id: zygote id; PYTHON, PRELOAD, GUEST_DIR, CACHE_DIR?, DIR... */
-    MSG_POOL_STOP = 0x51,  /* head.id: zygote id: make no more, end when the last box is gone */
-    MSG_SPAWN = 0x52,      /* head.id: box id; ZYGOTE; BLOB: box_plan; fd: init's socket */
-    MSG_USAGE = 0x53,      /* head.id: box id: what has it used? */
-    MSG_KILL = 0x54,       /* head.id: box id: end it now */
+    MSG_POOL_START =
+        0x50,             /* head.id: zygote id; NUMBER: of an environment the warden was told of */
+    MSG_POOL_STOP = 0x51, /* head.id: zygote id: make no more, end when the last box is gone */
+    MSG_SPAWN = 0x52,     /* head.id: box id; ZYGOTE; BLOB: box_plan; fd: init's socket */
+    MSG_USAGE = 0x53,     /* head.id: box id: what has it used? */
+    MSG_KILL = 0x54,      /* head.id: box id: end it now */
 
     /* warden -> server */
     MSG_POOL_UP = 0x60,    /* head.id: zygote id */
@@ -64,6 +65,7 @@ enum wire_type {
     MSG_SPAWN_FAIL = 0x63, /* head.id: box id; TEXT */
     MSG_USED = 0x64,       /* head.id: box id; MEMORY (peak), CPU_US, OOM_KILLS, PID_HITS */
     MSG_GONE = 0x65,       /* head.id: box id: no process of it is left */
+    MSG_WARDEN_UP = 0x66,  /* once: what it acts on is open, what it does not need is dropped */
 
     /* warden -> zygote, and back */
     MSG_FORK = 0x70,      /* head.id: box id; BLOB: box_plan, UID_MAP; fds: init's socket, cgroup */
@@ -100,11 +102,6 @@ enum wire_tag {
     TAG_UID,
     TAG_UID_MAP, /* text for uid_map and gid_map alike */
     TAG_BLOB,    /* a struct of ours between processes built from the same tree */
-    TAG_PYTHON,
-    TAG_PRELOAD,
-    TAG_GUEST_DIR,
-    TAG_CACHE_DIR,
-    TAG_DIR,
     TAG_ZYGOTE,
 };
 

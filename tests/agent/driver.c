@@ -460,7 +460,9 @@ static void up(const char *guest, const char *data, const json_t *set)
     const json_t *m;
     char name[] = "main", python[] = "/usr/bin/python3";
     struct err e;
-    struct engine_config ec = {.guest_dir = guest};
+    struct engine_environment environment = {.python = python};
+    struct engine_config ec = {
+        .guest_dir = guest, .environments = &environment, .environment_count = 1};
     struct store_config sc = {.dir = data};
     struct service_pool pool = {.name = name,
                                 .python = python,

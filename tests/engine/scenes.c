@@ -672,13 +672,16 @@ int main(int argc, char **argv)
     }
     if (!scene)
         return argc == 2 ? 0 : 2;
+    struct engine_environment environment = {.preload = scene->preload};
+    config.environments = &environment;
+    config.environment_count = 1;
     config.guest_dir = argv[2];
     config.held_max = scene->held_max;
     loop = loop_new();
     engine = engine_new(loop, &config, &e);
     CHECK(engine);
     struct pool_config pc = {.name = "test",
-                             .preload = scene->preload,
+                             .environment = environment,
                              .ready = scene->ready,
                              .recycle_ms = scene->recycle_ms,
                              .proxy = scene->proxy};

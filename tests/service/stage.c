@@ -73,7 +73,9 @@ static void wait_ready(const struct setting *s)
 void stage_up(const struct setting *s)
 {
     char name[] = "main";
-    struct engine_config ec = {.guest_dir = s->guest_dir};
+    struct engine_environment environment = {0};
+    struct engine_config ec = {
+        .guest_dir = s->guest_dir, .environments = &environment, .environment_count = 1};
     struct store_config sc = {.dir = s->data_dir, .reserve = s->reserve};
     struct service_pool pool = {.name = name,
                                 .ready = s->ready,

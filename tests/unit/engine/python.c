@@ -16,7 +16,7 @@ static int parse(const char *text)
 static void test_system(void **state)
 {
     (void)state;
-    assert_int_equal(python_probe("/usr/bin/python3", &info, &e), 0);
+    assert_int_equal(python_probe("/usr/bin/python3", NULL, &info, &e), 0);
     assert_string_equal(info.executable, "/usr/bin/python3");
     assert_true(info.version[0] == '3' && info.version[1] == '.');
     assert_int_equal(info.dir_count, 0); /* all of it lies below /usr */
@@ -25,14 +25,14 @@ static void test_system(void **state)
 static void test_default(void **state)
 {
     (void)state;
-    assert_int_equal(python_probe(NULL, &info, &e), 0);
+    assert_int_equal(python_probe(NULL, NULL, &info, &e), 0);
     assert_int_equal(info.executable[0], '/');
 }
 
 static void test_none(void **state)
 {
     (void)state;
-    assert_int_equal(python_probe("/nonexistent/python3", &info, &e), -1);
+    assert_int_equal(python_probe("/nonexistent/python3", NULL, &info, &e), -1);
     assert_int_equal(e.kind, ERR_CALLER);
     assert_has(e.text, "/nonexistent/python3");
 }
@@ -47,14 +47,14 @@ static void test_garbage(void **state)
 
     (void)state;
     for (size_t i = 0; i < COUNT(rows); i++) {
-        assert_int_equal(python_probe(rows[i].path, &info, &e), -1);
+        assert_int_equal(python_probe(rows[i].path, NULL, &info, &e), -1);
         assert_int_equal(e.kind, ERR_CALLER);
         assert_has(e.text, rows[i].path);
     }
     assert_int_equal(scratch_open(&d), 0);
     const char *script = scratch_put(&d, "script", STR("#!/bin/sh\nhead -c 100000 /dev/zero\n"));
     assert_int_equal(chmod(script, 0700), 0);
-    assert_int_equal(python_probe(script, &info, &e), -1);
+    assert_int_equal(python_probe(script, NULL, &info, &e), -1);
     assert_int_equal(scratch_close(&d), 0);
 }
 
