@@ -101,7 +101,8 @@ void agent_free(struct agent *a)
 
 struct lookup {
     struct agent *agent; /* held */
-    char tenant[64], id[ID_MAX];
+    struct caller caller;
+    char id[ID_MAX];
     struct loop_row row; /* owned */
     bool found;
     run_found_fn *fn;
@@ -111,7 +112,7 @@ struct lookup {
 static int read_row(struct db *db, void *arg, struct err *e)
 {
     struct lookup *l = arg;
-    int rc = db_loop_get(db, l->tenant, l->id, &l->row, e);
+    int rc = db_loop_get(db, l->caller.tenant, l->id, &l->row, e);
 
     l->found = rc > 0;
     return rc < 0 ? -1 : 0;
@@ -121,8 +122,14 @@ static void on_row(void *arg, const struct err *failed)
 {
     struct lookup *l = arg;
     struct agent *a = l->agent;
-    struct agent_run *run = run_find(a, l->tenant, str_of(l->id)); /* perhaps just resumed */
+    struct agent_run *run = run_find(a, l->caller.tenant, str_of(l->id)); /* perhaps just resumed */
+    AUTO_FREE char *pool = run ? run_pool(run) : l->row.pool ? mem_strdup(l->row.pool) : NULL;
     struct err e;
+
+    if (!service_sees_pool(a->config.service, &l->caller, pool ? pool : "")) {
+        run = NULL;
+        l->found = false;
+    }
 
     if (a->closed)
         agent_is_over(&e);
@@ -138,18 +145,18 @@ static void on_lookup(void *arg)
 {
     struct lookup *l = arg;
 
-    if (l->agent->closed || !*l->id || run_find(l->agent, l->tenant, str_of(l->id)))
+    if (l->agent->closed || !*l->id || run_find(l->agent, l->caller.tenant, str_of(l->id)))
         on_row(l, NULL);
     else
         store_run(l->agent->config.store, read_row, on_row, l);
 }
 
-void run_look_up(struct agent *a, const char *tenant, struct str id, run_found_fn *fn, void *arg)
+void run_look_up(struct agent *a, const struct caller *c, struct str id, run_found_fn *fn,
+                 void *arg)
 {
     struct lookup *l = mem_zalloc(sizeof(*l));
 
-    *l = (struct lookup){.agent = agent_hold(a), .fn = fn, .arg = arg};
-    memcpy(l->tenant, tenant, sizeof(l->tenant));
+    *l = (struct lookup){.agent = agent_hold(a), .caller = *c, .fn = fn, .arg = arg};
     if (!id_is(id, "toolu_") || !str_to_cstr(id, l->id, sizeof(l->id)))
         l->id[0] = '\0'; /* no run has this id */
     loop_later(a->config.loop, on_lookup, l);
@@ -200,7 +207,7 @@ static void call_run(struct agent *a, const struct caller *caller, struct str id
     struct run_call *c = mem_zalloc(sizeof(*c));
 
     *c = *call;
-    run_look_up(a, caller->tenant, id, on_found, c);
+    run_look_up(a, caller, id, on_found, c);
 }
 
 /* Owned; NULL: any owner. An owner that is no word becomes one that no record has. */
@@ -254,7 +261,7 @@ void agent_cancel(struct agent *a, const struct caller *c, struct str id, bool h
 struct run_list {
     struct agent *agent; /* held */
     char tenant[64], after[ID_MAX];
-    char *owner; /* owned, or NULL: any */
+    char *owner, *pools; /* owned, or NULL: any */
     struct page page;
     struct loop_row *rows; /* owned */
     size_t count;
@@ -268,6 +275,7 @@ static void list_free(struct run_list *l)
         loop_row_done(&l->rows[i]);
     free(l->rows);
     free(l->owner);
+    free(l->pools);
     agent_drop(l->agent);
     free(l);
 }
@@ -278,6 +286,7 @@ static int read_rows(struct db *db, void *arg, struct err *e)
     struct page page = l->page;
 
     page.after = *l->after ? l->after : NULL;
+    page.pools = l->pools;
     page.limit++;
     return db_loop_list(db, l->tenant, l->owner, page, &l->rows, &l->count, e);
 }
@@ -310,6 +319,8 @@ void agent_list(struct agent *a, const struct caller *c, const struct str *owner
     *l = (struct run_list){
         .agent = agent_hold(a), .owner = owner_copy(owner), .page = page, .fn = fn, .arg = arg};
     memcpy(l->tenant, c->tenant, sizeof(l->tenant));
+    if (scope_pools(a->config.service, c))
+        l->pools = mem_strdup(scope_pools(a->config.service, c));
     if (page.after)
         snprintf(l->after, sizeof(l->after), "%s", page.after);
     store_run(a->config.store, read_rows, on_rows, l);

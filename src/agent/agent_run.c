@@ -218,6 +218,17 @@ static void on_saved(void *arg, const struct err *failed)
     run_drop(run);
 }
 
+/* Until it has a session: the first pool of a key that is limited to some. */
+char *run_pool(const struct agent_run *run)
+{
+    struct str pool = json_text(run->record.pool);
+    struct str pools = str_of(scope_pools(run->agent->config.service, run->caller)), first;
+
+    if (pool.n == 0 && str_next(&pools, ',', &first))
+        pool = first;
+    return pool.n ? mem_strndup(pool) : NULL;
+}
+
 static void make_row(const struct agent_run *run, struct loop_row *ret)
 {
     const struct run_record *r = &run->record;
@@ -231,6 +242,7 @@ static void make_row(const struct agent_run *run, struct loop_row *ret)
         .ended_ms = r->ended_ms,
         .record = record_dump(record, false, NULL),
         .events = record_dump(run->events, false, NULL),
+        .pool = run_pool(run),
     };
     memcpy(ret->id, run->id, sizeof(run->id));
     json_decref(record);

@@ -71,7 +71,10 @@ int agent_is_over(struct err *e); /* ERR_BUSY: the server is shutting down */
  * is over, or with an error. */
 typedef void run_found_fn(void *arg, struct agent_run *run, const struct loop_row *row,
                           const struct err *failed);
-void run_look_up(struct agent *a, const char *tenant, struct str id, run_found_fn *fn, void *arg);
+void run_look_up(struct agent *a, const struct caller *c, struct str id, run_found_fn *fn,
+                 void *arg);
+/* The pool it works in, or will: owned, or NULL when that is not known yet. */
+char *run_pool(const struct agent_run *run);
 
 /* --- start.c --- */
 

@@ -120,7 +120,7 @@ struct agent_watch *agent_watch(struct agent *a, const struct caller *c, struct 
 
     *watch = (struct agent_watch){
         .agent = agent_hold(a), .watcher = *w, .arg = arg, .after = after, .refs = 2};
-    run_look_up(a, c->tenant, id, on_found, watch);
+    run_look_up(a, c, id, on_found, watch);
     return watch;
 }
 

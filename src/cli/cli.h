@@ -115,8 +115,9 @@ struct agent_settings {
 
 /* What only `keys` has. */
 struct keys_settings {
-    char *tenant, *name; /* owned, or NULL */
-    bool admin, approver, quiet;
+    char *tenant, *name, *pools, *doors; /* owned, or NULL */
+    bool admin, approver, read_only, quiet;
+    uint64_t expires_ms; /* so long from now; 0: never */
 };
 
 /* Where a setting was given; a later one of these wins. */

@@ -10,6 +10,7 @@
 
 #define TENANT_MAX 63 /* of struct caller */
 #define NAME_MAX_  200
+#define SCOPE_TEXT 512
 
 /* One call of the command line. */
 struct desk {
@@ -77,10 +78,44 @@ static const char *rights_of(const struct key_row *k)
     return k->approver ? ", for an approver" : "";
 }
 
+static const char *show_time(int64_t ms, char ret[32])
+{
+    time_t t = (time_t)(ms / 1000);
+    struct tm tm;
+
+    snprintf(ret, 32, "-");
+    if (ms > 0 && gmtime_r(&t, &tm))
+        strftime(ret, 32, "%Y-%m-%dT%H:%M:%SZ", &tm);
+    return ret;
+}
+
+/* "pools data,web; read-only", or "". */
+static const char *scope_of(const struct key_row *r, char ret[SCOPE_TEXT])
+{
+    char until[32];
+    int n = 0;
+
+    ret[0] = '\0';
+    if (r->pools)
+        n += snprintf(ret + n, SCOPE_TEXT - (size_t)n, "; pools %.200s", r->pools);
+    if (r->doors)
+        n += snprintf(ret + n, SCOPE_TEXT - (size_t)n, "; doors %.200s", r->doors);
+    if (r->read_only)
+        n += snprintf(ret + n, SCOPE_TEXT - (size_t)n, "; read-only");
+    if (r->expires_ms)
+        n += snprintf(ret + n, SCOPE_TEXT - (size_t)n, "; until %s",
+                      show_time(r->expires_ms, until));
+    return n ? memmove(ret, ret + 2, (size_t)n - 1) : ret;
+}
+
 static int create(struct desk *d, struct err *e)
 {
     const struct keys_settings *k = &d->s->keys;
-    char secret[KEY_SECRET_MAX];
+    const struct key_limits limits = {.pools = str_of(k->pools),
+                                      .doors = str_of(k->doors),
+                                      .read_only = k->read_only,
+                                      .expires_ms = k->expires_ms};
+    char secret[KEY_SECRET_MAX], scope[SCOPE_TEXT];
 
     if (!k->tenant)
         return err_set(e, ERR_CALLER, "whose key is it? say --tenant NAME");
@@ -89,15 +124,18 @@ static int create(struct desk *d, struct err *e)
         return -1;
     key_make(&d->key, secret, k->tenant, k->name ? k->name : "", k->admin);
     d->key.approver = k->approver;
+    if (key_limit(&d->key, &limits, e) < 0)
+        return -1;
     if (store_call(d->store, put_key, d, e) < 0)
         return -1;
     if (k->quiet)
         printf("%s\n", secret);
     else
-        printf("%s is a new key of tenant %s%s. Its secret is shown this once:\n\n  %s\n\n"
+        printf("%s is a new key of tenant %s%s%s%s. Its secret is shown this once:\n\n  %s\n\n"
                "Send it as \"Authorization: Bearer SECRET\". From now on no request goes without a "
                "key.\n",
-               d->key.id, k->tenant, rights_of(&d->key), secret);
+               d->key.id, k->tenant, rights_of(&d->key), *scope_of(&d->key, scope) ? ", for " : "",
+               scope, secret);
     explicit_bzero(secret, sizeof(secret));
     return 0;
 }
@@ -109,17 +147,6 @@ static int list_keys(struct db *db, void *arg, struct err *e)
     struct desk *d = arg;
 
     return db_key_list(db, &d->keys, &d->count, e);
-}
-
-static const char *show_time(int64_t ms, char ret[32])
-{
-    time_t t = (time_t)(ms / 1000);
-    struct tm tm;
-
-    snprintf(ret, 32, "-");
-    if (ms > 0 && gmtime_r(&t, &tm))
-        strftime(ret, 32, "%Y-%m-%dT%H:%M:%SZ", &tm);
-    return ret;
 }
 
 static json_t *time_value(int64_t ms)
@@ -136,11 +163,13 @@ static void print_json(const struct desk *d)
     for (size_t i = 0; i < d->count; i++) {
         const struct key_row *r = &d->keys[i];
         json_array_append_new(
-            all, json_pack("{s:s, s:s, s:s, s:s, s:b, s:b, s:o, s:o, s:o}", "id", r->id, "tenant",
-                           r->tenant, "name", r->name ? r->name : "", "hint", r->hint, "admin",
-                           r->admin, "approver", r->approver, "created_at",
-                           time_value(r->created_ms), "last_used_at", time_value(r->used_ms),
-                           "revoked_at", time_value(r->revoked_ms)));
+            all,
+            json_pack("{s:s, s:s, s:s, s:s, s:b, s:b, s:s?, s:s?, s:b, s:o, s:o, s:o, s:o}", "id",
+                      r->id, "tenant", r->tenant, "name", r->name ? r->name : "", "hint", r->hint,
+                      "admin", r->admin, "approver", r->approver, "pools", r->pools, "doors",
+                      r->doors, "read_only", r->read_only, "expires_at", time_value(r->expires_ms),
+                      "created_at", time_value(r->created_ms), "last_used_at",
+                      time_value(r->used_ms), "revoked_at", time_value(r->revoked_ms)));
     }
     json_dumpf(all, stdout, JSON_INDENT(2) | JSON_ENSURE_ASCII);
     putchar('\n');
@@ -149,10 +178,11 @@ static void print_json(const struct desk *d)
 
 static void print_table(const struct desk *d)
 {
-    static const char *const line = "%-30s  %-12s  %-16s  %-8s  %-20s  %-20s  %-20s  %s\n";
-    char t1[32], t2[32], t3[32], tenant[NAME_SHOWN], name[NAME_SHOWN];
+    static const char *const line = "%-30s  %-12s  %-16s  %-8s  %-20s  %-20s  %-20s  %-16s  %s\n";
+    char scope[SCOPE_TEXT], t1[32], t2[32], t3[32], tenant[NAME_SHOWN], name[NAME_SHOWN];
 
-    printf(line, "ID", "SECRET", "TENANT", "MAY", "CREATED", "LAST USED", "REVOKED", "NAME");
+    printf(line, "ID", "SECRET", "TENANT", "MAY", "CREATED", "LAST USED", "REVOKED", "NAME",
+           "ONLY FOR");
     for (size_t i = 0; i < d->count; i++) {
         const struct key_row *r = &d->keys[i];
         char hint[sizeof(r->hint) + 4];
@@ -162,7 +192,8 @@ static void print_table(const struct desk *d)
                : r->approver ? "approve"
                              : "-",
                show_time(r->created_ms, t1), show_time(r->used_ms, t2),
-               show_time(r->revoked_ms, t3), name_show(name, str_of(r->name)));
+               show_time(r->revoked_ms, t3), name_show(name, str_of(r->name)),
+               *scope_of(r, scope) ? scope : "-");
     }
 }
 
@@ -214,9 +245,11 @@ static const struct verb {
     const char *usage;
     int (*run)(struct desk *d, struct err *e);
 } verbs[] = {
-    {"create", 0, "retort keys create --tenant NAME [--name TEXT] [--admin | --approver]", create    },
-    {"list",   0, "retort keys list [--json]",                                             list      },
-    {"revoke", 1, "retort keys revoke ID",                                                 revoke_one},
+    {"create", 0,
+     "retort keys create --tenant NAME [--name TEXT] [--admin | --approver] [--pool NAMES] "
+     "[--door NAMES] [--read-only] [--expires S]", create    },
+    {"list",   0, "retort keys list [--json]",     list      },
+    {"revoke", 1, "retort keys revoke ID",         revoke_one},
 };
 
 static int run(struct desk *d, struct err *e)

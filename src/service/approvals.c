@@ -112,8 +112,9 @@ static int find_session(struct task *t, struct db *db, struct err *e)
 static int find_pool(struct task *t, struct err *e)
 {
     struct approval_op *op = OWNER(t, struct approval_op, task);
-    const struct environment *env =
-        environment_find(t->sv, *op->place ? str_of(op->place) : op->spec.pool);
+    struct err denied; /* its execution will be, too */
+    const struct environment *env = scope_environment(
+        t->sv, &op->caller, *op->place ? str_of(op->place) : op->spec.pool, &denied);
     const struct service_pool *p = env ? &env->config : NULL;
 
     (void)e;
@@ -361,7 +362,7 @@ void approval_request(struct service *sv, const struct caller *c, const struct a
     static const struct step steps[] = {
         {.store = find_session}, {.loop = find_pool}, {.work = read_call}, {.store = look_up}, {0}};
     struct approval_op *op = op_new(c, spec->answers, fn, arg);
-    struct loaded *l = spec->session.n ? loaded_get(sv, c->tenant, spec->session) : NULL;
+    struct loaded *l = spec->session.n ? loaded_get(sv, c, spec->session) : NULL;
 
     op->spec = *spec;
     op->spec.tool = keep(op->tool, sizeof(op->tool), spec->tool);

@@ -57,6 +57,7 @@ struct inquiry {
     bool approve;
     char reason[APPROVAL_REASON_MAX + 1];
     int64_t wait_ms;    /* for it to be used, once it is approved */
+    char *pools;        /* owned, or NULL: of the caller's key */
     struct err refused; /* before anything was looked up */
     int expired;
     struct approval_row row; /* owned */
@@ -76,14 +77,16 @@ static void inquiry_free(struct inquiry *k)
         approval_row_done(&k->rows[i]);
     free(k->rows);
     approval_row_done(&k->row);
+    free(k->pools);
     free(k);
 }
 
-static struct inquiry *inquiry_new(const struct caller *c, struct str id, void *arg)
+static struct inquiry *inquiry_new(struct service *sv, const struct caller *c, struct str id,
+                                   void *arg)
 {
     struct inquiry *k = mem_zalloc(sizeof(*k));
 
-    *k = (struct inquiry){.caller = *c, .arg = arg};
+    *k = (struct inquiry){.caller = *c, .pools = scope_pools_copy(sv, c), .arg = arg};
     if (!str_to_cstr(id, k->id, sizeof(k->id)))
         k->id[0] = '\0'; /* which is nobody's */
     return k;
@@ -113,6 +116,9 @@ static int read_one(struct task *t, struct db *db, struct err *e)
     struct inquiry *k = OWNER(t, struct inquiry, task);
     int rc = db_approval_get(db, k->caller.tenant, k->id, &k->row, e);
 
+    if (rc > 0 && !pools_have(k->pools, k->row.pool))
+        rc = 0;
+
     return rc == 0 ? err_set(e, ERR_MISSING, "there is no such approval") : rc < 0 ? -1 : 0;
 }
 
@@ -136,7 +142,7 @@ void service_approval_get(struct service *sv, const struct caller *c, struct str
                           approval_fn *fn, void *arg)
 {
     static const struct step steps[] = {{.store = expire}, {.store = read_one}, {0}};
-    struct inquiry *k = inquiry_new(c, id, arg);
+    struct inquiry *k = inquiry_new(sv, c, id, arg);
 
     k->fn = fn;
     task_start(&k->task, sv, NULL, steps, on_one);
@@ -150,6 +156,7 @@ static int read_list(struct task *t, struct db *db, struct err *e)
     struct page page = k->page;
 
     page.limit++;
+    page.pools = k->pools;
     return db_approval_list(db, k->caller.tenant, k->state, page, &k->rows, &k->count, e);
 }
 
@@ -167,7 +174,7 @@ void service_approval_list(struct service *sv, const struct caller *c, int state
                            approvals_fn *fn, void *arg)
 {
     static const struct step steps[] = {{.store = expire}, {.store = read_list}, {0}};
-    struct inquiry *k = inquiry_new(c, (struct str){0}, arg);
+    struct inquiry *k = inquiry_new(sv, c, (struct str){0}, arg);
 
     k->list_fn = fn;
     k->state = state;
@@ -244,7 +251,7 @@ void service_approval_decide(struct service *sv, const struct caller *c, struct 
 {
     static const struct step steps[] = {{.loop = check},     {.store = expire}, {.store = read_one},
                                         {.loop = find_wait}, {.store = decide}, {0}};
-    struct inquiry *k = inquiry_new(c, id, arg);
+    struct inquiry *k = inquiry_new(sv, c, id, arg);
 
     k->fn = fn;
     k->approve = approve;

@@ -99,20 +99,18 @@ static void on_named(void *arg, const struct session_info *info, const struct er
 {
     struct execution *j = arg;
 
-    on_found(j, failed ? NULL : loaded_get(j->sv, j->caller.tenant, str_of(info->row->id)), failed);
+    on_found(j, failed ? NULL : loaded_get(j->sv, &j->caller, str_of(info->row->id)), failed);
 }
 
 static void begin_new(struct execution *j)
 {
-    struct environment *env = environment_find(j->sv, str_of(j->wanted.pool));
+    struct err e;
+    struct environment *env = scope_environment(j->sv, &j->caller, str_of(j->wanted.pool), &e);
     struct session_row row = {0};
     struct loaded *l;
-    struct err e;
 
-    if (!env) {
-        err_set(&e, ERR_CALLER, "there is no such pool");
+    if (!env)
         return job_refuse(j, &e);
-    }
     if (check_cleared(j, env, &e) < 0 || loaded_room(j->sv, env, j->row.tenant, &e) < 0)
         return job_refuse(j, &e);
     session_row_fill(&row, env, j->row.tenant);
@@ -127,13 +125,13 @@ static void find_session(struct execution *j)
     struct str id = str_of(j->wanted.session);
     const struct session_spec spec = {.pool = str_of(j->wanted.pool),
                                       .name = str_of(j->wanted.name)};
-    struct loaded *l = id.n ? loaded_get(j->sv, j->caller.tenant, id) : NULL;
+    struct loaded *l = id.n ? loaded_get(j->sv, &j->caller, id) : NULL;
 
     j->state = JOB_FINDING;
     if (l)
         attach(j, l);
     else if (id.n)
-        loaded_find(j->sv, j->caller.tenant, id, on_found, j);
+        loaded_find(j->sv, &j->caller, id, on_found, j);
     else if (spec.name.n)
         service_session_create(j->sv, &j->caller, &spec, on_named, j);
     else
@@ -260,6 +258,8 @@ static int check(struct execution *j, const struct exec_spec *s, struct err *e)
 {
     if (j->sv->draining || j->sv->closing)
         return forbid(j->sv, e, 5, shutting_down);
+    if (scope_writes(j->sv, &j->caller, e) < 0)
+        return -1;
     if (s->code.n > EXEC_CODE_MAX)
         return err_set(e, ERR_LIMIT, "the code is longer than %zu bytes", EXEC_CODE_MAX);
     if (str_utf8_len(s->code) != s->code.n || (s->code.n && memchr(s->code.p, '\0', s->code.n)))

@@ -33,6 +33,7 @@ struct execution *job_new(struct service *sv, const struct caller *c, const stru
         .space.dir = -1,
         .begun_us = time_mono_us(),
         .caller = *c,
+        .pools = scope_pools_copy(sv, c),
         .lane = spec->lane,
         .alone = spec->alone,
         .external = spec->ask.external,
@@ -73,6 +74,7 @@ void job_free(struct execution *j)
     json_decref(j->vars);
     json_decref(j->outcome_json);
     exec_row_done(&j->row);
+    free(j->pools);
     free(j->wanted.session);
     free(j->wanted.name);
     free(j->wanted.pool);

@@ -11,6 +11,7 @@ struct file_op {
     struct task task;
     struct service *sv;
     char tenant[sizeof(((struct caller *)0)->tenant)];
+    char *pools; /* owned, or NULL: of the caller's key */
     char id[ID_MAX];
     struct blob *blob; /* owned */
     char *path;        /* owned, or NULL: in the workspace of the session with this id */
@@ -36,6 +37,7 @@ static struct file_op *op_new(struct service *sv, const struct caller *c, struct
 
     *op = (struct file_op){.sv = sv, .fd = -1, .arg = arg};
     snprintf(op->tenant, sizeof(op->tenant), "%s", c->tenant);
+    op->pools = scope_pools_copy(sv, c);
     if (!str_to_cstr(id, op->id, sizeof(op->id)))
         op->id[0] = '\0'; /* which is nobody's */
     return op;
@@ -45,6 +47,7 @@ static void op_free(struct file_op *op)
 {
     blob_free(op->blob);
     free(op->path);
+    free(op->pools);
     file_row_done(&op->row);
     for (size_t i = 0; i < op->count; i++)
         file_row_done(&op->rows[i]);
@@ -138,6 +141,7 @@ static void fill(struct file_op *op)
 {
     id_make(op->row.id, "file_");
     op->row.tenant = mem_strdup(op->tenant);
+    op->row.pools = op->pools ? mem_strdup(op->pools) : NULL;
     op->row.created_ms = id_ms(str_of(op->row.id)); /* so a list can go on after one that is gone */
 }
 
@@ -222,6 +226,8 @@ static int copy_row(struct task *t, struct db *db, struct err *e)
     struct space_row file = {0};
     int rc = db_session_get(db, op->tenant, op->id, &session, e);
 
+    if (rc > 0 && !pools_have(op->pools, session.pool))
+        rc = 0;
     session_row_done(&session);
     if (rc > 0)
         rc = db_space_get(db, op->id, str_of(op->path), &file, e);
@@ -253,10 +259,15 @@ void service_file_of_space(struct service *sv, const struct caller *c, struct st
 
 /* --- there --- */
 
-int file_find(struct db *db, const char *tenant, const char *id, struct file_row *ret,
-              struct err *e)
+int file_find(struct db *db, const char *tenant, const char *pools, const char *id,
+              struct file_row *ret, struct err *e)
 {
     int rc = db_file_get(db, tenant, id, ret, e);
+
+    if (rc > 0 && pools && (!ret->pools || strcmp(pools, ret->pools) != 0)) {
+        file_row_done(ret);
+        rc = 0;
+    }
 
     if (rc == 0)
         return err_set(e, ERR_MISSING, "there is no file '%s'", id);
@@ -272,7 +283,7 @@ static int read_row(struct task *t, struct db *db, struct err *e)
 {
     struct file_op *op = OWNER(t, struct file_op, task);
 
-    return file_find(db, op->tenant, op->id, &op->row, e);
+    return file_find(db, op->tenant, op->pools, op->id, &op->row, e);
 }
 
 void service_file_get(struct service *sv, const struct caller *c, struct str id, file_fn *fn,
@@ -309,6 +320,7 @@ static int read_list(struct task *t, struct db *db, struct err *e)
     struct page page = op->page;
 
     page.limit++;
+    page.pools = op->pools;
     return db_file_list(db, op->tenant, time_now_ms(), page, &op->rows, &op->count, e);
 }
 
@@ -346,7 +358,7 @@ static int read_picked(struct task *t, struct db *db, struct err *e)
     for (size_t i = 0; i < op->id_count; i++) {
         if (has_row(op, op->ids[i]))
             continue;
-        if (file_find(db, op->tenant, op->ids[i], &op->rows[op->count], e) == 0)
+        if (file_find(db, op->tenant, op->pools, op->ids[i], &op->rows[op->count], e) == 0)
             op->count++;
         else if (e->kind != ERR_MISSING)
             return -1;
@@ -374,7 +386,11 @@ void service_file_pick(struct service *sv, const struct caller *c, const struct 
 static int delete_row(struct task *t, struct db *db, struct err *e)
 {
     struct file_op *op = OWNER(t, struct file_op, task);
-    int rc = db_file_delete(db, op->tenant, op->id, e);
+    int rc;
+
+    if (op->pools && read_row(t, db, e) < 0)
+        return -1;
+    rc = db_file_delete(db, op->tenant, op->id, e);
 
     return rc == 0 ? err_set(e, ERR_MISSING, "there is no file '%s'", op->id) : rc;
 }

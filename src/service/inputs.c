@@ -100,10 +100,11 @@ static void has_come(struct execution *j, const struct err *failed)
         job_inputs_there(j);
 }
 
-static int look_up_one(struct exec_input *in, struct db *db, const char *tenant, struct err *e)
+static int look_up_one(struct exec_input *in, struct db *db, const struct execution *j,
+                       struct err *e)
 {
     struct file_row row = {0};
-    int rc = file_find(db, tenant, in->file_id, &row, e);
+    int rc = file_find(db, j->row.tenant, j->pools, in->file_id, &row, e);
 
     if (rc == 0)
         rc = name_it(in, row.name, e);
@@ -118,7 +119,7 @@ static int look_up(struct task *t, struct db *db, struct err *e)
     struct execution *j = OWNER(t, struct execution, lookup);
 
     for (size_t i = 0; i < j->input_count; i++)
-        if (j->inputs[i].file_id && look_up_one(&j->inputs[i], db, j->row.tenant, e) < 0)
+        if (j->inputs[i].file_id && look_up_one(&j->inputs[i], db, j, e) < 0)
             return -1;
     return 0;
 }

@@ -15,7 +15,8 @@ struct item_op {
     uint64_t max; /* 0: any number of them */
     struct item_filter filter;
     char tenant[sizeof(((struct caller *)0)->tenant)];
-    int fd; /* owned */
+    char *pools; /* owned, or NULL: of the caller's key */
+    int fd;      /* owned */
     item_fn *fn;
     items_fn *list_fn;
     item_open_fn *open_fn;
@@ -23,12 +24,14 @@ struct item_op {
     void *arg;
 };
 
-static struct item_op *op_new(const struct caller *c, const char *kind, struct str id, void *arg)
+static struct item_op *op_new(struct service *sv, const struct caller *c, const char *kind,
+                              struct str id, void *arg)
 {
     struct item_op *op = mem_zalloc(sizeof(*op));
 
     op->fd = -1;
     op->arg = arg;
+    op->pools = scope_pools_copy(sv, c);
     op->kind = mem_strdup(kind);
     /* A NUL would end it early, and then it might be another's. */
     op->id = id.n && !memchr(id.p, '\0', id.n) ? mem_strndup(id) : mem_strdup("");
@@ -43,6 +46,7 @@ static void op_free(struct item_op *op)
         item_row_done(&op->rows[i]);
     free(op->rows);
     free(op->kind);
+    free(op->pools);
     free(op->id);
     free(op->owner);
     free(op->parent);
@@ -84,10 +88,30 @@ static int check_room(struct item_op *op, struct db *db, struct err *e)
                                          (unsigned long long)op->total);
 }
 
+/* Whether the caller's key sees what was read. */
+static bool is_seen(const struct item_op *op, const struct item_row *row)
+{
+    return !op->pools || (row->pools && strcmp(op->pools, row->pools) == 0);
+}
+
+/* What other keys have made stays as it is. */
+static int check_seen(struct item_op *op, struct db *db, struct err *e)
+{
+    struct item_row old = {0};
+    int rc = op->pools ? db_item_get(db, op->tenant, op->kind, op->row.id, &old, e) : 0;
+
+    if (rc > 0 && !is_seen(op, &old))
+        rc = err_set(e, ERR_CONFLICT, "there is one with this id that this key does not see");
+    item_row_done(&old);
+    return rc < 0 ? -1 : 0;
+}
+
 static int write_row(struct task *t, struct db *db, struct err *e)
 {
     struct item_op *op = OWNER(t, struct item_op, task);
 
+    if (check_seen(op, db, e) < 0)
+        return -1;
     return op->max && check_room(op, db, e) < 0 ? -1 : db_item_put(db, &op->row, e);
 }
 
@@ -106,7 +130,7 @@ void service_item_put_up_to(struct service *sv, const struct caller *c, const st
                             uint64_t max, done_fn *fn, void *arg)
 {
     static const struct step steps[] = {{.store = write_row}, {0}};
-    struct item_op *op = op_new(c, row->kind, (struct str){0}, arg);
+    struct item_op *op = op_new(sv, c, row->kind, (struct str){0}, arg);
     int64_t now = time_now_ms();
 
     op->done_fn = fn;
@@ -118,6 +142,7 @@ void service_item_put_up_to(struct service *sv, const struct caller *c, const st
     op->row.owner = copy_of(row->owner);
     op->row.parent = copy_of(row->parent);
     op->row.body = copy_of(row->body);
+    op->row.pools = op->pools ? mem_strdup(op->pools) : NULL;
     op->row.created_ms = row->created_ms ? row->created_ms : now;
     op->row.updated_ms = now;
     task_start(&op->task, sv, NULL, steps, on_done);
@@ -130,6 +155,8 @@ static int read_row(struct task *t, struct db *db, struct err *e)
     struct item_op *op = OWNER(t, struct item_op, task);
     int rc = db_item_get(db, op->tenant, op->kind, op->id, &op->row, e);
 
+    if (rc > 0 && !is_seen(op, &op->row))
+        rc = 0;
     return rc == 0 ? err_set(e, ERR_MISSING, "there is no such %s", op->kind) : rc;
 }
 
@@ -137,7 +164,7 @@ void service_item_get(struct service *sv, const struct caller *c, const char *ki
                       item_fn *fn, void *arg)
 {
     static const struct step steps[] = {{.store = read_row}, {0}};
-    struct item_op *op = op_new(c, kind, id, arg);
+    struct item_op *op = op_new(sv, c, kind, id, arg);
 
     op->fn = fn;
     task_start(&op->task, sv, NULL, steps, on_done);
@@ -157,7 +184,7 @@ void service_item_open(struct service *sv, const struct caller *c, const char *k
                        item_open_fn *fn, void *arg)
 {
     static const struct step steps[] = {{.store = read_row}, {.work = open_it}, {0}};
-    struct item_op *op = op_new(c, kind, id, arg);
+    struct item_op *op = op_new(sv, c, kind, id, arg);
 
     op->open_fn = fn;
     task_start(&op->task, sv, NULL, steps, on_done);
@@ -174,7 +201,7 @@ void service_item_list(struct service *sv, const struct caller *c, const struct 
                        items_fn *fn, void *arg)
 {
     static const struct step steps[] = {{.store = read_list}, {0}};
-    struct item_op *op = op_new(c, f->kind, (struct str){0}, arg);
+    struct item_op *op = op_new(sv, c, f->kind, (struct str){0}, arg);
 
     op->list_fn = fn;
     op->owner = copy_of(f->owner);
@@ -184,6 +211,7 @@ void service_item_list(struct service *sv, const struct caller *c, const struct 
     op->filter.kind = op->kind;
     op->filter.owner = op->owner;
     op->filter.parent = op->parent;
+    op->filter.pools = op->pools;
     op->filter.limit = f->limit && f->limit < PAGE_MAX ? f->limit : PAGE_MAX;
     task_start_read(&op->task, sv, steps, on_done);
 }
@@ -191,7 +219,11 @@ void service_item_list(struct service *sv, const struct caller *c, const struct 
 static int delete_row(struct task *t, struct db *db, struct err *e)
 {
     struct item_op *op = OWNER(t, struct item_op, task);
-    int rc = db_item_delete(db, op->tenant, op->kind, op->id, e);
+    int rc;
+
+    if (op->pools && read_row(t, db, e) < 0)
+        return -1;
+    rc = db_item_delete(db, op->tenant, op->kind, op->id, e);
 
     return rc == 0 ? err_set(e, ERR_MISSING, "there is no such %s", op->kind) : rc;
 }
@@ -200,7 +232,7 @@ void service_item_delete(struct service *sv, const struct caller *c, const char 
                          struct str id, done_fn *fn, void *arg)
 {
     static const struct step steps[] = {{.store = delete_row}, {0}};
-    struct item_op *op = op_new(c, kind, id, arg);
+    struct item_op *op = op_new(sv, c, kind, id, arg);
 
     op->done_fn = fn;
     task_start(&op->task, sv, NULL, steps, on_done);

@@ -77,6 +77,11 @@ static void note_use(struct service *sv, struct key_row *k)
     task_start(&u->task, sv, NULL, steps, on_used);
 }
 
+static bool is_good(const struct key_row *k)
+{
+    return k->revoked_ms == 0 && (k->expires_ms == 0 || k->expires_ms > time_now_ms());
+}
+
 /* Every key is compared, to the last byte, whichever it is. */
 static struct key_row *match(struct service *sv, struct str secret)
 {
@@ -87,7 +92,7 @@ static struct key_row *match(struct service *sv, struct str secret)
     for (size_t i = 0; i < sv->key_count; i++) {
         struct key_row *k = &sv->keys[i];
         bool same = gnutls_memcmp(k->hash, hash, sizeof(hash)) == 0;
-        if (same && k->revoked_ms == 0)
+        if (same && is_good(k))
             found = k;
     }
     return found;
@@ -118,7 +123,7 @@ bool service_key_stands(struct service *sv, const char *tenant, const char *id)
         return sv->key_count == 0 && strcmp(tenant, "local") == 0;
     for (size_t i = 0; i < sv->key_count; i++)
         if (strcmp(sv->keys[i].id, id) == 0)
-            return sv->keys[i].revoked_ms == 0 && strcmp(sv->keys[i].tenant, tenant) == 0;
+            return is_good(&sv->keys[i]) && strcmp(sv->keys[i].tenant, tenant) == 0;
     return false;
 }
 
@@ -247,23 +252,25 @@ static int write_key(struct task *t, struct db *db, struct err *e)
     return db_key_put(db, &OWNER(t, struct key_op, task)->row, e);
 }
 
-void service_key_create(struct service *sv, const struct caller *c, struct str tenant,
-                        struct str name, bool admin, bool approver, key_fn *fn, void *arg)
+void service_key_create(struct service *sv, const struct caller *c, const struct key_spec *spec,
+                        key_fn *fn, void *arg)
 {
     static const struct step steps[] = {{.store = write_key}, {.store = read_all}, {0}};
     struct key_op *op = op_new(sv, arg);
     char tenant_text[sizeof(c->tenant)], name_text[256];
 
     op->fn = fn;
-    if (tenant.n == 0 || !is_plain(tenant, tenant_text, sizeof(tenant_text)))
+    if (spec->tenant.n == 0 || !is_plain(spec->tenant, tenant_text, sizeof(tenant_text)))
         err_set(&op->failed, ERR_CALLER, "a tenant is 1 to %zu bytes of plain text",
                 sizeof(tenant_text) - 1);
-    else if (!is_plain(name, name_text, sizeof(name_text)))
+    else if (!is_plain(spec->name, name_text, sizeof(name_text)))
         err_set(&op->failed, ERR_CALLER, "a key's name is at most %zu bytes of plain text",
                 sizeof(name_text) - 1);
     else
-        key_make(&op->row, op->secret, tenant_text, name_text, admin);
-    op->row.approver = approver;
+        key_make(&op->row, op->secret, tenant_text, name_text, spec->admin);
+    op->row.approver = spec->approver;
+    if (!op->failed.kind)
+        (void)!key_limit(&op->row, &spec->limits, &op->failed);
     start(op, c, steps);
 }
 

@@ -149,7 +149,7 @@ void loaded_drop(struct loaded *l)
         leave(l);
 }
 
-struct loaded *loaded_get(struct service *sv, const char *tenant, struct str id)
+struct loaded *loaded_get(struct service *sv, const struct caller *c, struct str id)
 {
     char name[ID_MAX];
     struct loaded *l;
@@ -157,7 +157,10 @@ struct loaded *loaded_get(struct service *sv, const char *tenant, struct str id)
     if (!str_to_cstr(id, name, sizeof(name)))
         return NULL;
     l = table_get(&sv->sessions, name);
-    return l && l->state != SESSION_ENDED && strcmp(l->row.tenant, tenant) == 0 ? l : NULL;
+    return l && l->state != SESSION_ENDED && strcmp(l->row.tenant, c->tenant) == 0 &&
+                   service_sees_pool(sv, c, l->row.pool)
+               ? l
+               : NULL;
 }
 
 struct loaded *loaded_adopt(struct service *sv, struct session_row *row)
@@ -177,6 +180,7 @@ struct loaded *loaded_adopt(struct service *sv, struct session_row *row)
 struct finding {
     struct task task;
     char tenant[sizeof(((struct caller *)0)->tenant)];
+    char *pools; /* owned, or NULL: of the caller's key */
     char id[ID_MAX];
     struct loaded *loaded; /* held: it was in memory, and may be asleep and about to leave */
     bool found;
@@ -190,7 +194,7 @@ static int read_row(struct task *t, struct db *db, struct err *e)
     struct finding *f = OWNER(t, struct finding, task);
     int rc = db_session_get(db, f->tenant, f->id, &f->row, e);
 
-    f->found = rc == 1;
+    f->found = rc == 1 && pools_have(f->pools, f->row.pool);
     return rc < 0 ? -1 : 0;
 }
 
@@ -210,6 +214,7 @@ static void on_read(struct task *t, const struct err *failed)
     if (l)
         loaded_drop(l);
     session_row_done(&f->row);
+    free(f->pools);
     free(f);
 }
 
@@ -224,17 +229,20 @@ static void answer_finding(void *arg)
     f->fn(f->arg, l, l ? NULL : &e);
     if (f->loaded)
         loaded_drop(f->loaded);
+    free(f->pools);
     free(f);
 }
 
-void loaded_find(struct service *sv, const char *tenant, struct str id, loaded_fn *fn, void *arg)
+void loaded_find(struct service *sv, const struct caller *c, struct str id, loaded_fn *fn,
+                 void *arg)
 {
     static const struct step steps[] = {{.store = read_row}, {0}};
     struct finding *f = mem_zalloc(sizeof(*f));
 
     *f = (struct finding){.task.sv = sv, .fn = fn, .arg = arg};
-    snprintf(f->tenant, sizeof(f->tenant), "%s", tenant);
-    f->loaded = loaded_get(sv, tenant, id);
+    snprintf(f->tenant, sizeof(f->tenant), "%s", c->tenant);
+    f->pools = scope_pools_copy(sv, c);
+    f->loaded = loaded_get(sv, c, id);
     if (!f->loaded && id_is(id, "sess_") && str_to_cstr(id, f->id, sizeof(f->id)))
         return task_start(&f->task, sv, NULL, steps, on_read);
     if (f->loaded)

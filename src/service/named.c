@@ -6,7 +6,7 @@
 
 struct naming {
     struct task task;
-    char tenant[sizeof(((struct caller *)0)->tenant)];
+    struct caller caller;
     char *pool, *name;      /* owned */
     struct session_row row; /* owned; id "" when there is none */
     session_fn *fn;
@@ -17,13 +17,13 @@ static int find(struct task *t, struct db *db, struct err *e)
 {
     struct naming *n = OWNER(t, struct naming, task);
 
-    return db_session_named(db, n->tenant, n->pool, n->name, &n->row, e) < 0 ? -1 : 0;
+    return db_session_named(db, n->caller.tenant, n->pool, n->name, &n->row, e) < 0 ? -1 : 0;
 }
 
 static void on_found(struct task *t, const struct err *failed)
 {
     struct naming *n = OWNER(t, struct naming, task);
-    struct loaded *l = *n->row.id ? loaded_get(t->sv, n->tenant, str_of(n->row.id)) : NULL;
+    struct loaded *l = *n->row.id ? loaded_get(t->sv, &n->caller, str_of(n->row.id)) : NULL;
     struct session_info info = {.row = &n->row, .state = SESSION_ASLEEP};
     struct err e;
 
@@ -35,7 +35,7 @@ static void on_found(struct task *t, const struct err *failed)
     info.existed = true;
     if (failed)
         n->fn(n->arg, NULL, failed);
-    else if (!*n->row.id)
+    else if (!*n->row.id || !service_sees_pool(t->sv, &n->caller, n->row.pool))
         n->fn(n->arg, NULL, &e);
     else
         n->fn(n->arg, &info, NULL);
@@ -53,6 +53,6 @@ void service_session_named(struct service *sv, const struct caller *c, struct st
 
     *n =
         (struct naming){.pool = mem_strndup(pool), .name = mem_strndup(name), .fn = fn, .arg = arg};
-    snprintf(n->tenant, sizeof(n->tenant), "%s", c->tenant);
+    n->caller = *c;
     task_start(&n->task, sv, NULL, steps, on_found);
 }

@@ -9,7 +9,8 @@ struct handing {
     struct task task;
     struct service *sv;
     char tenant[sizeof(((struct caller *)0)->tenant)];
-    char *pool; /* owned */
+    char *pool;       /* owned */
+    const char *door; /* static */
     bool anew;
     struct pool_key_row row; /* owned */
     struct key_row *keys;    /* owned: all of them, afterwards */
@@ -29,12 +30,13 @@ static void handing_free(struct handing *h)
     free(h);
 }
 
-/* Whether it may still be used: an operator may have revoked it. */
+/* Whether it may still be used: an operator may have revoked it. And it is for nothing else. */
 static bool is_good(const struct handing *h)
 {
     for (size_t i = 0; i < h->count; i++)
         if (strcmp(h->keys[i].id, h->row.key) == 0)
-            return h->keys[i].revoked_ms == 0;
+            return h->keys[i].revoked_ms == 0 && h->keys[i].pools && h->keys[i].doors &&
+                   strcmp(h->keys[i].pools, h->pool) == 0 && strcmp(h->keys[i].doors, h->door) == 0;
     return false;
 }
 
@@ -52,6 +54,8 @@ static int make(struct handing *h, struct db *db, struct err *e)
                                    .key = mem_strdup(key.id),
                                    .secret = mem_strdup(secret)};
     gnutls_memset(secret, 0, sizeof(secret));
+    key.pools = mem_strdup(h->pool);
+    key.doors = mem_strdup(h->door);
     rc = db_key_put(db, &key, e);
     key_row_done(&key);
     return rc < 0 ? -1 : db_pool_key_put(db, &h->row, e);
@@ -96,13 +100,14 @@ static void fail_later(void *arg)
     handing_free(h);
 }
 
-void service_pool_key(struct service *sv, const struct caller *c, struct str pool, bool anew,
-                      pool_key_fn *fn, void *arg)
+void service_pool_key(struct service *sv, const struct caller *c, struct str pool, const char *door,
+                      bool anew, pool_key_fn *fn, void *arg)
 {
     static const struct step steps[] = {{.store = find_or_make}, {0}};
     struct handing *h = mem_zalloc(sizeof(*h));
 
-    *h = (struct handing){.sv = sv, .pool = mem_strndup(pool), .anew = anew, .fn = fn, .arg = arg};
+    *h = (struct handing){
+        .sv = sv, .pool = mem_strndup(pool), .door = door, .anew = anew, .fn = fn, .arg = arg};
     snprintf(h->tenant, sizeof(h->tenant), "%s", c->tenant);
     if (!c->admin)
         err_set(&h->failed, ERR_DENIED, "this needs the key of an administrator");

@@ -50,6 +50,7 @@ struct exec_op {
     struct task task;
     struct service *sv;
     char tenant[sizeof(((struct caller *)0)->tenant)];
+    char *pools; /* owned, or NULL: of the caller's key */
     char id[ID_MAX];
     bool interrupt;
     exec_fn *fn;
@@ -74,6 +75,7 @@ static void op_free(struct exec_op *op)
     }
     free(op->infos);
     free(op->rows);
+    free(op->pools);
     free(op);
 }
 
@@ -147,7 +149,10 @@ static int read_one(struct task *t, struct db *db, struct err *e)
 
     op->rows = mem_zalloc(sizeof(*op->rows));
     rc = db_exec_get(db, op->tenant, op->id, op->rows, e);
-    op->read = op->count = rc > 0;
+    op->read = rc > 0;
+    if (rc > 0 && !pools_have(op->pools, op->rows->pool))
+        rc = 0;
+    op->count = rc > 0;
     return rc == 0 ? err_set(e, ERR_MISSING, "there is no such execution") : rc;
 }
 
@@ -166,7 +171,7 @@ static void get(void *arg)
     struct execution *j = job_find(op->sv, op->tenant, op->id);
 
     op->sv->pending--;
-    if (!j)
+    if (!j || !pools_have(op->pools, j->row.pool))
         return task_start_read(&op->task, op->sv, steps, on_one);
     if (op->interrupt)
         job_interrupt(j);
@@ -182,6 +187,7 @@ static struct exec_op *op_new(struct service *sv, const struct caller *c, void *
 
     *op = (struct exec_op){.sv = sv, .arg = arg, .whole = true};
     snprintf(op->tenant, sizeof(op->tenant), "%s", c->tenant);
+    op->pools = scope_pools_copy(sv, c);
     return op;
 }
 
@@ -286,6 +292,7 @@ void service_exec_list(struct service *sv, const struct caller *c, const struct 
     op->filter.session = copy(op->session, sizeof(op->session), f->session);
     op->page.after = copy(op->after, sizeof(op->after), page.after);
     op->page.after_ms = page.after_ms;
+    op->page.pools = op->pools;
     op->page.limit = page.limit && page.limit < most ? page.limit : most;
     task_start_read(&op->task, sv, steps, on_list);
 }

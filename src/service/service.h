@@ -104,8 +104,21 @@ bool service_has_keys(struct service *sv);
 /* secret empty: no key was given. local: the request came over loopback or a Unix socket. False
  * when the caller may not come in; ret is then empty. Constant time in the secret. */
 bool service_authorise(struct service *sv, struct str secret, bool local, struct caller *ret);
-/* Whether what this key, by its id, has promised still stands: it is there and not revoked; "" as
- * long as no key is needed. */
+/* Limits of a key (scope.c), as they are now; without a key there are none. Whether the door, or
+ * the part of it ("azure/mcp"), is open to the caller: for reading alone, or for all. ERR_DENIED.
+ */
+int service_may(struct service *sv, const struct caller *c, const char *door, bool reads,
+                struct err *e) MUST_CHECK;
+/* Whether service_may() says no to anything. */
+bool service_is_limited(struct service *sv, const struct caller *c);
+bool service_only_reads(struct service *sv, const struct caller *c);
+bool service_sees_pool(struct service *sv, const struct caller *c, const char *pool);
+/* The pools, comma-separated; NULL: any. Borrowed until the loop turns. */
+const char *scope_pools(const struct service *sv, const struct caller *c);
+bool scope_door_known(struct str name);
+
+/* Whether what this key, by its id, has promised still stands: it is there, not revoked and not
+ * expired; "" as long as no key is needed. */
 bool service_key_stands(struct service *sv, const char *tenant, const char *id);
 
 /* --- sessions --- */
@@ -508,20 +521,34 @@ void service_pool_put(struct service *sv, const struct caller *c, const struct p
 void service_pool_delete(struct service *sv, const struct caller *c, struct str name, done_fn *fn,
                          void *arg);
 
-/* A key of the caller's tenant for the clients of one pool, which can be asked for again: it is
- * made the first time. anew: the one before is revoked. ERR_CONFLICT while there are no keys at
- * all, as the first one would shut everybody else out. */
+/* A key of the caller's tenant for one door, or a part of it, in one pool and nothing else. It can
+ * be asked for again: it is made the first time. anew: the one before is revoked. ERR_CONFLICT
+ * while there are no keys at all, as the first one would shut everybody else out. */
 typedef void pool_key_fn(void *arg, const char *secret, const struct err *failed);
-void service_pool_key(struct service *sv, const struct caller *c, struct str pool, bool anew,
-                      pool_key_fn *fn, void *arg);
+void service_pool_key(struct service *sv, const struct caller *c, struct str pool, const char *door,
+                      bool anew, pool_key_fn *fn, void *arg);
 
 /* --- keys (an admin's, or anybody's on loopback while there are none) --- */
 
 typedef void key_fn(void *arg, const struct key_row *key, const char *secret,
                     const struct err *failed);
 typedef void keys_fn(void *arg, const struct key_row *keys, size_t count, const struct err *failed);
-void service_key_create(struct service *sv, const struct caller *c, struct str tenant,
-                        struct str name, bool admin, bool approver, key_fn *fn, void *arg);
+/* Empty and 0: no limit. */
+#define SCOPE_NAMES_MAX 32
+struct key_limits {
+    struct str pools, doors; /* comma-separated */
+    bool read_only;
+    uint64_t expires_ms; /* so long from now */
+};
+/* Puts the limits into a row of key_make(). */
+int key_limit(struct key_row *row, const struct key_limits *l, struct err *e) MUST_CHECK;
+struct key_spec {
+    struct str tenant, name;
+    bool admin, approver;
+    struct key_limits limits;
+};
+void service_key_create(struct service *sv, const struct caller *c, const struct key_spec *spec,
+                        key_fn *fn, void *arg);
 void service_key_list(struct service *sv, const struct caller *c, keys_fn *fn, void *arg);
 void service_key_revoke(struct service *sv, const struct caller *c, struct str id, done_fn *fn,
                         void *arg);

@@ -247,9 +247,19 @@ void approval_digest(const struct approval_spec *spec, const char *pool, uint8_t
 /* By which execution it was used, and in which session it lasts. */
 void approval_note_use(struct execution *j);
 
-/* files.c: one that is there now; 0, else -1 and ERR_MISSING. */
-int file_find(struct db *db, const char *tenant, const char *id, struct file_row *ret,
-              struct err *e) MUST_CHECK;
+/* files.c: one that is there now; 0, else -1 and ERR_MISSING. pools: of the caller's key. */
+int file_find(struct db *db, const char *tenant, const char *pools, const char *id,
+              struct file_row *ret, struct err *e) MUST_CHECK;
+/* scope.c: the limits of a caller's key. */
+char *scope_pools_copy(const struct service *sv, const struct caller *c); /* owned, or NULL */
+bool pools_have(const char *pools, const char *pool);                     /* pools NULL: any */
+/* ERR_DENIED for a key that only reads. */
+int scope_writes(const struct service *sv, const struct caller *c, struct err *e) MUST_CHECK;
+/* The pool that the caller means, which its key opens. Empty: the first, or the key's first. NULL
+ * with *e. */
+struct environment *scope_environment(struct service *sv, const struct caller *c, struct str pool,
+                                      struct err *e);
+
 /* keys.c */
 void keys_take(struct service *sv, struct key_row *keys, size_t count);
 void keys_free(struct key_row *keys, size_t count);
@@ -344,13 +354,14 @@ void loaded_keep(struct loaded *l, bool is_new);
 void loaded_answer(struct loaded *l, const struct err *failed); /* its waiters */
 void loaded_answer_if_there(struct loaded *l);
 /* The caller's session where it is in memory, else NULL. */
-struct loaded *loaded_get(struct service *sv, const char *tenant, struct str id);
+struct loaded *loaded_get(struct service *sv, const struct caller *c, struct str id);
 /* Of a row from the store, which is taken; asleep, unless it is in memory already. NULL when its
  * pool is no more. Held. */
 struct loaded *loaded_adopt(struct service *sv, struct session_row *row);
 typedef void loaded_fn(void *arg, struct loaded *l, const struct err *failed);
 /* Answers from the loop; ERR_MISSING. */
-void loaded_find(struct service *sv, const char *tenant, struct str id, loaded_fn *fn, void *arg);
+void loaded_find(struct service *sv, const struct caller *c, struct str id, loaded_fn *fn,
+                 void *arg);
 bool loaded_is_awake(const struct loaded *l); /* has a sandbox that can be used */
 /* Room in the pool and for the tenant? ERR_BUSY. */
 int loaded_room(struct service *sv, const struct environment *env, const char *tenant,
@@ -445,6 +456,7 @@ struct execution {
     enum job_state state;
     enum exec_kind kind;
     struct caller caller;
+    char *pools; /* owned, or NULL: of the caller's key */
     struct wanted {
         char *session, *name, *pool; /* owned, "" for none */
         bool stays;

@@ -12,6 +12,7 @@ struct creation {
     struct environment *env;
     struct session_row row;   /* owned: as it will be */
     struct session_row found; /* owned: one of this name */
+    bool finds;               /* and makes none: the caller only reads */
     session_fn *fn;
     void *arg;
     struct err failed;
@@ -87,9 +88,13 @@ static int take_spec(struct creation *n, const struct caller *c, const struct se
 {
     json_t *vars;
 
-    n->env = environment_find(n->sv, spec->pool);
+    n->env = scope_environment(n->sv, c, spec->pool, e);
     if (!n->env)
-        return err_set(e, ERR_CALLER, "there is no such pool");
+        return -1;
+    n->finds = scope_writes(n->sv, c, &n->failed) < 0;
+    if (n->finds && !spec->name.n)
+        return -1;
+    n->failed = (struct err){0};
     session_row_fill(&n->row, n->env, c->tenant);
     n->row.idle_ms = (int64_t)at_most(spec->idle_ms, n->env->config.idle_ms);
     n->row.lifetime_ms = (int64_t)at_most(spec->lifetime_ms, n->env->config.lifetime_ms);
@@ -154,6 +159,9 @@ static void on_named(struct task *t, const struct err *failed)
             loaded_keep(l, false);
         loaded_wait(l, n->fn, n->arg, true);
         creation_free(n);
+    } else if (n->finds) {
+        err_set(&n->failed, ERR_MISSING, "there is no such session, and this key may only read");
+        fail(n);
     } else if (loaded_room(n->sv, n->env, n->row.tenant, &n->failed) < 0) {
         fail(n);
     } else {
@@ -210,7 +218,7 @@ static void ask(struct service *sv, const struct caller *c, struct str id,
     struct session_op *copy = mem_zalloc(sizeof(*copy));
 
     *copy = *op;
-    loaded_find(sv, c->tenant, id, on_found, copy);
+    loaded_find(sv, c, id, on_found, copy);
 }
 
 void service_session_get(struct service *sv, const struct caller *c, struct str id, session_fn *fn,
@@ -283,7 +291,7 @@ void service_session_delete(struct service *sv, const struct caller *c, struct s
     struct session_op *op = mem_zalloc(sizeof(*op));
 
     *op = (struct session_op){.done = fn, .arg = arg};
-    loaded_find(sv, c->tenant, id, on_found_to_delete, op);
+    loaded_find(sv, c, id, on_found_to_delete, op);
 }
 
 /* --- list --- */
@@ -291,9 +299,9 @@ void service_session_delete(struct service *sv, const struct caller *c, struct s
 struct listing {
     struct task task;
     struct service *sv;
-    char tenant[sizeof(((struct caller *)0)->tenant)];
+    struct caller caller;
     char after[ID_MAX];
-    char *pool, *name_prefix; /* owned, or NULL */
+    char *pool, *pools, *name_prefix; /* owned, or NULL */
     struct page page;
     struct session_row *rows; /* owned */
     size_t count;
@@ -307,7 +315,7 @@ static int read_list(struct task *t, struct db *db, struct err *e)
     struct page page = g->page;
 
     page.limit++;
-    return db_session_list(db, g->tenant, page, &g->rows, &g->count, e) < 0 ? -1 : 0;
+    return db_session_list(db, g->caller.tenant, page, &g->rows, &g->count, e) < 0 ? -1 : 0;
 }
 
 /* As many as the page may have, and fewer where their metadata is long: it is on the loop that
@@ -330,7 +338,7 @@ static void on_list(struct task *t, const struct err *failed)
     AUTO_FREE struct session_info *infos = mem_zalloc((n + 1) * sizeof(*infos));
 
     for (size_t i = 0; i < n; i++) {
-        struct loaded *l = loaded_get(g->sv, g->tenant, str_of(g->rows[i].id));
+        struct loaded *l = loaded_get(g->sv, &g->caller, str_of(g->rows[i].id));
         infos[i] = (struct session_info){
             .row = &g->rows[i], .state = SESSION_ASLEEP, .note = session_note(&g->rows[i])};
         if (l)
@@ -341,6 +349,7 @@ static void on_list(struct task *t, const struct err *failed)
         session_row_done(&g->rows[i]);
     free(g->rows);
     free(g->pool);
+    free(g->pools);
     free(g->name_prefix);
     free(g);
 }
@@ -351,12 +360,12 @@ void service_session_list(struct service *sv, const struct caller *c, struct pag
     static const struct step steps[] = {{.store = read_list}, {0}};
     struct listing *g = mem_zalloc(sizeof(*g));
 
-    *g = (struct listing){.sv = sv, .page = page, .fn = fn, .arg = arg};
-    snprintf(g->tenant, sizeof(g->tenant), "%s", c->tenant);
+    *g = (struct listing){.sv = sv, .caller = *c, .page = page, .fn = fn, .arg = arg};
     if (page.after)
         snprintf(g->after, sizeof(g->after), "%s", page.after);
     g->page.after = page.after ? g->after : NULL;
     g->page.pool = g->pool = page.pool ? mem_strdup(page.pool) : NULL;
+    g->page.pools = g->pools = scope_pools_copy(sv, c);
     g->page.name_prefix = g->name_prefix = page.name_prefix ? mem_strdup(page.name_prefix) : NULL;
     g->page.limit = page.limit && page.limit < PAGE_MAX ? page.limit : PAGE_MAX;
     task_start_read(&g->task, sv, steps, on_list);

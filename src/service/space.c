@@ -115,7 +115,7 @@ static void op_start(struct space_op *op, const struct caller *c, struct str ses
         op->sv->pending++;
         return loop_later(op->sv->loop, refuse_later, op);
     }
-    loaded_find(op->sv, c->tenant, session, on_found, op);
+    loaded_find(op->sv, c, session, on_found, op);
 }
 
 static struct space_op *op_new(struct service *sv, void *arg)
@@ -201,7 +201,7 @@ void service_space_list(struct service *sv, const struct caller *c, struct str s
 
     op->on_files = fn;
     op->found = sync_and_read;
-    loaded_find(sv, c->tenant, session, on_found, op);
+    loaded_find(sv, c, session, on_found, op);
 }
 
 void service_space_open(struct service *sv, const struct caller *c, struct str session,

@@ -56,7 +56,7 @@ struct exec_watch *service_exec_watch(struct service *sv, const struct caller *c
     if (!str_to_cstr(id, name, sizeof(name)))
         return NULL;
     j = table_get(&sv->jobs, name);
-    if (!j || strcmp(j->row.tenant, c->tenant) != 0)
+    if (!j || strcmp(j->row.tenant, c->tenant) != 0 || !service_sees_pool(sv, c, j->row.pool))
         return NULL;
     w = mem_zalloc(sizeof(*w));
     *w = (struct exec_watch){.sv = sv, .fn = fn, .arg = arg, .talk = talk};

@@ -29,7 +29,7 @@ SERVE = ["listen", "socket-mode", "config", "check-config", "state", "user", "is
          "model-proxy", "model-ca", "agent-loops", "agent-steps", "agent-rounds", "agent-attempts",
          "agent-run-timeout", "agent-timeout", "agent-model-timeout", "agent-input",
          "agent-tokens", "agent-wait", "help"]
-KEYS = ["tenant", "name", "admin", "approver", "quiet", "config", "state", "json", "verbose", "help"]
+KEYS = ["tenant", "name", "admin", "approver", "pool", "door", "read-only", "expires", "quiet", "config", "state", "json", "verbose", "help"]
 RUN = ["code", "shell", "keep-going", "file", "out", *LIMITS, "python", "preload", "json", "verbose",
        "help"]
 

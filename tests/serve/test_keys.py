@@ -10,7 +10,8 @@ from support.server import Server, TIME
 
 pytestmark = pytest.mark.once
 
-MEMBERS = {"id", "tenant", "name", "hint", "admin", "approver", "created_at", "last_used_at", "revoked_at"}
+MEMBERS = {"id", "tenant", "name", "hint", "admin", "approver", "pools", "doors", "read_only", "expires_at", "created_at",
+           "last_used_at", "revoked_at"}
 
 
 class House:

@@ -70,6 +70,7 @@ enum op_needs {
     NEEDS_ADMIN = 8,
     NEEDS_JSON = 16, /* the body is an object; an empty one counts as {} */
     NEEDS_FORM = 32,
+    PART_MCP = 64, /* for keys it is a part of the door: "azure/mcp" */
 };
 
 struct op {
@@ -78,6 +79,9 @@ struct op {
     unsigned needs;
     void (*run)(struct azure_request *v);
 };
+
+extern const struct op azure_ops[]; /* routes.c: of one pool */
+extern const size_t azure_op_count;
 
 struct service *azure_service(struct azure_request *v);
 const struct caller *azure_caller(struct azure_request *v);

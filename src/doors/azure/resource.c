@@ -143,7 +143,8 @@ void op_pool_list(struct azure_request *v)
     for (size_t i = 0; i < service_pool_count(sv); i++) {
         struct pool_info info;
         service_pool_get(sv, i, &info);
-        json_array_append_new(value, pool_show(v, &info));
+        if (service_sees_pool(sv, azure_caller(v), info.pool->name))
+            json_array_append_new(value, pool_show(v, &info));
     }
     azure_answer(v, 200, json_pack("{s:o, s:n}", "value", value, "nextLink"));
 }
@@ -266,7 +267,8 @@ static void credentials(struct azure_request *v, bool anew)
         azure_fail(v, 400, "SessionMCPServerApiKeyDisabled",
                    "the MCP server of this pool takes no such keys: see mcpServerSettings");
     else
-        service_pool_key(azure_service(v), azure_caller(v), str_of(v->pool_name), anew, on_key, v);
+        service_pool_key(azure_service(v), azure_caller(v), str_of(v->pool_name), "azure/mcp", anew,
+                         on_key, v);
 }
 
 void op_credentials_fetch(struct azure_request *v)

@@ -19,7 +19,7 @@
 
 #define MANAGED (NEEDS_POOL | NEEDS_ADMIN)
 
-static const struct op ops[] = {
+const struct op azure_ops[] = {
     {HTTP_POST,   "code/execute",               CODE,                     op_code_execute      },
     {HTTP_POST,   "python/execute",             CODE,                     op_python_execute    },
     {HTTP_POST,   "executions",                 CODE,                     op_executions        },
@@ -47,9 +47,9 @@ static const struct op ops[] = {
     {HTTP_GET,    "health",                     NEEDS_POOL,               op_health            },
     {HTTP_GET,    "health/startup",             NEEDS_POOL,               op_health            },
 
-    {HTTP_POST,   "mcp",                        NEEDS_POOL,               op_mcp_post          },
-    {HTTP_GET,    "mcp",                        NEEDS_POOL,               op_mcp_refuse        },
-    {HTTP_DELETE, "mcp",                        NEEDS_POOL,               op_mcp_refuse        },
+    {HTTP_POST,   "mcp",                        NEEDS_POOL | PART_MCP,    op_mcp_post          },
+    {HTTP_GET,    "mcp",                        NEEDS_POOL | PART_MCP,    op_mcp_refuse        },
+    {HTTP_DELETE, "mcp",                        NEEDS_POOL | PART_MCP,    op_mcp_refuse        },
 
     {HTTP_POST,   "fetchMcpServerCredentials",  MANAGED,                  op_credentials_fetch },
     {HTTP_POST,   "rotateMcpServerCredentials", MANAGED,                  op_credentials_rotate},
@@ -59,6 +59,8 @@ static const struct op ops[] = {
     {HTTP_PATCH,  "",                           MANAGED | NEEDS_JSON,     op_pool_patch        },
     {HTTP_DELETE, "",                           NEEDS_ADMIN,              op_pool_delete       },
 };
+
+const size_t azure_op_count = COUNT(azure_ops);
 
 static const struct op all_pools = {HTTP_GET, "", 0, op_pool_list};
 static const struct op deployment = {HTTP_PUT, "", NEEDS_ADMIN | NEEDS_JSON, op_deployment_put};
@@ -121,6 +123,11 @@ static void azure_request_free(void *p)
 
 /* --- from a request to its row --- */
 
+static bool request_is_arm(struct request *r)
+{
+    return strncmp(request_route_path(r), "/subscriptions", 14) == 0;
+}
+
 static const struct op *find_op(struct azure_request *v, enum http_method method, bool *ret_other)
 {
     *ret_other = false;
@@ -129,14 +136,31 @@ static const struct op *find_op(struct azure_request *v, enum http_method method
         *ret_other = method != op->method;
         return *ret_other ? NULL : op;
     }
-    for (size_t i = 0; i < COUNT(ops); i++) {
-        if (!rest_fits(ops[i].path, v->target.rest, &v->name))
+    for (size_t i = 0; i < COUNT(azure_ops); i++) {
+        if (!rest_fits(azure_ops[i].path, v->target.rest, &v->name))
             continue;
-        if (ops[i].method == method)
-            return &ops[i];
+        if (azure_ops[i].method == method)
+            return &azure_ops[i];
         *ret_other = true;
     }
     return NULL;
+}
+
+/* What a tool of the MCP server does is checked when it is called. */
+static const char *azure_part(struct request *r, bool *ret_reads)
+{
+    struct str path = request_path(r, "path");
+    AUTO_FREE char *room = mem_zalloc(path.n + 1);
+    struct azure_request v = {0};
+    const struct op *op = NULL;
+    bool other;
+
+    if (azure_target_read(path, request_is_arm(r), room, &v.target))
+        op = find_op(&v, request_method(r), &other);
+    if (!op || !(op->needs & PART_MCP))
+        return "azure";
+    *ret_reads = true;
+    return "azure/mcp";
 }
 
 /* In any case, as Azure has it; ours have small letters. */
@@ -147,7 +171,8 @@ static void find_pool(struct azure_request *v)
     for (size_t i = 0; i < service_pool_count(sv); i++) {
         struct pool_info p;
         service_pool_get(sv, i, &p);
-        if (str_nocase(v->target.pool, str_of(p.pool->name))) {
+        if (str_nocase(v->target.pool, str_of(p.pool->name)) &&
+            service_sees_pool(sv, azure_caller(v), p.pool->name)) {
             v->pool = p;
             snprintf(v->pool_name, sizeof(v->pool_name), "%s", p.pool->name);
         }
@@ -194,8 +219,9 @@ static bool allowed(struct azure_request *v, const struct op *op)
     return !(op->needs & NEEDS_JSON) || take_body(v);
 }
 
-static void serve(struct request *r, enum http_method method, bool arm)
+static void serve(struct request *r)
 {
+    bool arm = request_is_arm(r);
     struct str path = request_path(r, "path");
     struct azure_request *v = mem_zalloc(sizeof(*v));
     const struct op *op = NULL;
@@ -206,14 +232,14 @@ static void serve(struct request *r, enum http_method method, bool arm)
     request_keep(r, azure_request_free, v);
     answer_header(r, "api-supported-versions", API_VERSIONS);
     if (azure_target_read(path, arm, v->room, &v->target))
-        op = find_op(v, method, &other);
+        op = find_op(v, request_method(r), &other);
     if (op) {
         find_pool(v);
         v->then = op->run;
         if (!allowed(v, op))
             return;
         if (op->needs & (NEEDS_SESSION | NEEDS_KNOWN))
-            session_reach(v, (op->needs & NEEDS_SESSION) && method == HTTP_POST);
+            session_reach(v, (op->needs & NEEDS_SESSION) && request_method(r) == HTTP_POST);
         else
             op->run(v);
     } else if (other) {
@@ -225,39 +251,24 @@ static void serve(struct request *r, enum http_method method, bool arm)
 
 /* --- the table of the HTTP room --- */
 
-#define HANDLER(name, method)                                                                      \
-    static void name##_pools(struct request *r)                                                    \
-    {                                                                                              \
-        serve(r, method, false);                                                                   \
-    }                                                                                              \
-    static void name##_arm(struct request *r)                                                      \
-    {                                                                                              \
-        serve(r, method, true);                                                                    \
-    }
-HANDLER(get, HTTP_GET)
-HANDLER(post, HTTP_POST)
-HANDLER(put, HTTP_PUT)
-HANDLER(patch, HTTP_PATCH)
-HANDLER(delete, HTTP_DELETE)
-
-#define ROUTE(m, prefix, kind, fn)                                                                 \
+#define ROUTE(m, prefix, kind)                                                                     \
     {                                                                                              \
         .method = (m), .path = prefix "/{path...}", .id = "azure",                                 \
         .flags = ROUTE_HIDDEN | ROUTE_QUERY, .body_kind = (kind), .body_max = BODY_AZURE_MAX,      \
-        .status = 200, .handle = (fn)                                                              \
+        .status = 200, .handle = serve                                                             \
     }
 
 static const struct route routes[] = {
-    ROUTE(HTTP_GET, "/azure", BODY_NONE, get_pools),
-    ROUTE(HTTP_POST, "/azure", BODY_ANY, post_pools),
-    ROUTE(HTTP_PUT, "/azure", BODY_BYTES, put_pools),
-    ROUTE(HTTP_PATCH, "/azure", BODY_BYTES, patch_pools),
-    ROUTE(HTTP_DELETE, "/azure", BODY_NONE, delete_pools),
-    ROUTE(HTTP_GET, "/subscriptions", BODY_NONE, get_arm),
-    ROUTE(HTTP_POST, "/subscriptions", BODY_ANY, post_arm),
-    ROUTE(HTTP_PUT, "/subscriptions", BODY_BYTES, put_arm),
-    ROUTE(HTTP_PATCH, "/subscriptions", BODY_BYTES, patch_arm),
-    ROUTE(HTTP_DELETE, "/subscriptions", BODY_NONE, delete_arm),
+    ROUTE(HTTP_GET, "/azure", BODY_NONE),
+    ROUTE(HTTP_POST, "/azure", BODY_ANY),
+    ROUTE(HTTP_PUT, "/azure", BODY_BYTES),
+    ROUTE(HTTP_PATCH, "/azure", BODY_BYTES),
+    ROUTE(HTTP_DELETE, "/azure", BODY_NONE),
+    ROUTE(HTTP_GET, "/subscriptions", BODY_NONE),
+    ROUTE(HTTP_POST, "/subscriptions", BODY_ANY),
+    ROUTE(HTTP_PUT, "/subscriptions", BODY_BYTES),
+    ROUTE(HTTP_PATCH, "/subscriptions", BODY_BYTES),
+    ROUTE(HTTP_DELETE, "/subscriptions", BODY_NONE),
 };
 
 struct azure *azure_new(struct mcp *m)
@@ -277,5 +288,8 @@ void azure_free(void *room)
     free(a);
 }
 
-const struct door azure_door = {
-    .name = "azure", .routes = routes, .route_count = COUNT(routes), .error = azure_error};
+const struct door azure_door = {.name = "azure",
+                                .routes = routes,
+                                .route_count = COUNT(routes),
+                                .error = azure_error,
+                                .part = azure_part};

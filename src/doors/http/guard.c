@@ -264,6 +264,23 @@ bool guard_stands(struct request *r)
     return !r->keyed || service_key_stands(r->http->config.service, c->tenant, c->key);
 }
 
+/* What the route is, against the limits of the key. The answer of an open route needs no key. */
+static bool guard_scope(struct request *r, const struct caller *caller)
+{
+    struct service *sv = r->http->config.service;
+    bool reads = r->route->method == HTTP_GET || (r->route->flags & ROUTE_READS);
+    const char *door = r->door->name;
+    struct err e;
+
+    if (!service_is_limited(sv, caller))
+        return true;
+    if (r->door->part)
+        door = r->door->part(r, &reads);
+    if (service_may(sv, caller, door, reads, &e) == 0)
+        return true;
+    return REFUSE(r, 403, "forbidden", "%s", e.text);
+}
+
 /* The one place where a request gets its tenant. */
 bool guard_key(struct request *r)
 {
@@ -281,6 +298,8 @@ bool guard_key(struct request *r)
         return REFUSE(r, 401, "unauthorized",
                       "a valid key is needed: Authorization: Bearer KEY, or x-api-key: KEY");
     }
+    if (!open && !guard_scope(r, &caller))
+        return false;
     if ((r->route->flags & ROUTE_ADMIN) && !caller.admin)
         return REFUSE(r, 403, "forbidden", "this needs the key of an administrator");
     memcpy(caller.request, r->caller.request, sizeof(caller.request));

@@ -78,6 +78,8 @@ enum route_flags {
     ROUTE_HIDDEN = 4,     /* not in the OpenAPI document */
     ROUTE_LOCAL = 8,      /* no key needed from this machine, and not through a proxy */
     ROUTE_QUERY = 16,     /* the handler looks at the query by itself: nothing in it is refused */
+    ROUTE_READS = 64,     /* open to keys that only read, although it is no GET: what it does is
+                             decided below, or it changes nothing */
     ROUTE_QUERY_KEY = 32, /* a key may be in the query, as api_key or token: for readers of event
                              streams, which in a browser can send no headers */
 };
@@ -122,6 +124,10 @@ struct door {
     /* Who comes without a key, or NULL: 1 let in as *ret, 0 a key decides, -1 answered. */
     int (*identify)(struct request *r, void *arg, struct caller *ret);
     void *identify_arg; /* borrowed */
+    /* For a door with a table below one route, or NULL: the part of the door that the request is
+     * for
+     * ("azure/mcp"), and whether it only reads. */
+    const char *(*part)(struct request *r, bool *ret_reads);
     bool correlates;    /* every answer has x-correlation-id: the client's, else the request's id */
     const char *prefix; /* "/theirs": what is below it and nowhere in a table is this door's, too:
                            its errors are said in the door's way. Or NULL */
@@ -164,6 +170,8 @@ void *request_ctx(struct request *r);
 struct service *request_service(struct request *r);
 struct loop *request_loop(struct request *r);
 const struct caller *request_caller(struct request *r);
+enum http_method request_method(struct request *r); /* of its route: a HEAD is a GET */
+const char *request_route_path(struct request *r);  /* "/v1/sessions/{session}" */
 /* Decoded once; no NUL. Everything is borrowed from the request. */
 struct str request_path(struct request *r, const char *name);
 struct str request_query(struct request *r, const char *name);  /* p NULL: not there */

@@ -282,6 +282,16 @@ struct loop *request_loop(struct request *r)
     return r->http->loop;
 }
 
+enum http_method request_method(struct request *r)
+{
+    return r->route->method;
+}
+
+const char *request_route_path(struct request *r)
+{
+    return r->route->path;
+}
+
 const struct caller *request_caller(struct request *r)
 {
     return &r->caller;

@@ -85,7 +85,7 @@ void http_add(struct http *h, const struct door *d)
 {
     struct tables *t = &h->tables;
 
-    assert(t->count < DOORS_MAX);
+    assert(t->count < DOORS_MAX && scope_door_known(str_of(d->name))); /* keys can be made for it */
     t->doors[t->count++] = d;
 }
 

@@ -514,11 +514,11 @@ static void handle_delete(struct request *r)
 
 // clang-format off
 static const struct route routes[] = {
-    {.method = HTTP_POST, .path = "/mcp", .id = "mcp", .flags = ROUTE_HIDDEN,
+    {.method = HTTP_POST, .path = "/mcp", .id = "mcp", .flags = ROUTE_HIDDEN | ROUTE_READS,
      .body_kind = BODY_BYTES, .body_max = MESSAGE_MAX, .status = 200, .handle = handle_post},
     {.method = HTTP_GET, .path = "/mcp", .id = "mcp_stream", .flags = ROUTE_HIDDEN,
      .status = 200, .handle = handle_get},
-    {.method = HTTP_DELETE, .path = "/mcp", .id = "mcp_end", .flags = ROUTE_HIDDEN,
+    {.method = HTTP_DELETE, .path = "/mcp", .id = "mcp_end", .flags = ROUTE_HIDDEN | ROUTE_READS,
      .status = 204, .handle = handle_delete},
     {.method = HTTP_GET, .path = "/.well-known/oauth-protected-resource", .id = "mcp_resource",
      .flags = ROUTE_HIDDEN | ROUTE_OPEN, .status = 200, .handle = handle_resource_metadata},

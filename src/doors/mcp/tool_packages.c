@@ -71,7 +71,8 @@ static void run(struct call *c, json_t *args)
     for (size_t i = 0; i < service_pool_count(sv); i++) {
         struct pool_info p;
         service_pool_get(sv, i, &p);
-        if (pool.n > 0 && !str_is(pool, p.pool->name))
+        if ((pool.n > 0 && !str_is(pool, p.pool->name)) ||
+            !service_sees_pool(sv, &c->caller, p.pool->name))
             continue;
         put_pool(&b, &p, i == 0);
         if (pool.n > 0 || i == 0 || *query)

@@ -149,6 +149,14 @@ const struct tool *tool_find(const struct tool_set *f, struct str name)
     return NULL;
 }
 
+/* A service that has not been started yet has no keys, either. */
+static bool only_reads(const struct call *c)
+{
+    struct service *sv = *c->caller.key ? call_service((struct call *)c) : NULL;
+
+    return sv && service_only_reads(sv, &c->caller);
+}
+
 void handle_tools_call(struct call *c)
 {
     struct str name = json_view(json_object_get(c->params, "name"));
@@ -170,6 +178,10 @@ void handle_tools_call(struct call *c)
         json_object_set_new(c->params, "arguments", args);
     }
     t = tool_meant(c, t);
+    if (!(t->hints & TOOL_READS) && only_reads(c)) {
+        tool_fail(c, "this key may only read, and %s does more", t->name);
+        return;
+    }
     if (!t->schema && fields_check(t->params, args, param, &e) < 0)
         tool_fail(c, "%s %s", param, e.text);
     else

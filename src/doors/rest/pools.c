@@ -9,6 +9,8 @@ void handle_list_pools(struct request *r)
     for (size_t i = 0; i < service_pool_count(sv); i++) {
         struct pool_info info;
         service_pool_get(sv, i, &info);
+        if (!service_sees_pool(sv, request_caller(r), info.pool->name))
+            continue;
         json_array_append_new(data, render_pool(&info));
     }
     answer_json(r, 200, render_list(data, false, NULL));
@@ -22,7 +24,8 @@ void handle_get_pool(struct request *r)
     for (size_t i = 0; i < service_pool_count(sv); i++) {
         struct pool_info info;
         service_pool_get(sv, i, &info);
-        if (str_is(name, info.pool->name)) {
+        if (str_is(name, info.pool->name) &&
+            service_sees_pool(sv, request_caller(r), info.pool->name)) {
             answer_json(r, 200, render_pool(&info));
             return;
         }

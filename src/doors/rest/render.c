@@ -245,13 +245,26 @@ json_t *render_pool(const struct pool_info *info)
 
 /* --- keys --- */
 
+/* Comma-separated names as a list; null: none are listed. */
+static json_t *render_names(const char *names)
+{
+    struct str rest = str_of(names), one;
+    json_t *list = names ? json_array() : json_null();
+
+    while (names && str_next(&rest, ',', &one))
+        json_array_append_new(list, record_text(one));
+    return list;
+}
+
 json_t *render_key(const struct key_row *row, const char *secret)
 {
-    json_t *v = json_pack("{s:s, s:o, s:o, s:s, s:b, s:b, s:o, s:o, s:o}", "id", row->id, "tenant",
-                          render_text(row->tenant), "name", render_text(row->name), "hint",
-                          row->hint, "admin", (int)row->admin, "approver", (int)row->approver,
-                          "created_at", time_json(row->created_ms), "last_used_at",
-                          time_json(row->used_ms), "revoked_at", time_json(row->revoked_ms));
+    json_t *v = json_pack(
+        "{s:s, s:o, s:o, s:s, s:b, s:b, s:o, s:o, s:b, s:o, s:o, s:o, s:o}", "id", row->id,
+        "tenant", render_text(row->tenant), "name", render_text(row->name), "hint", row->hint,
+        "admin", (int)row->admin, "approver", (int)row->approver, "pools", render_names(row->pools),
+        "doors", render_names(row->doors), "read_only", (int)row->read_only, "expires_at",
+        time_json(row->expires_ms), "created_at", time_json(row->created_ms), "last_used_at",
+        time_json(row->used_ms), "revoked_at", time_json(row->revoked_ms));
 
     if (secret)
         json_object_set_new(v, "secret", json_string(secret));

@@ -87,6 +87,16 @@ static const struct field create_key_body[] = {
      .text = "May manage keys and export every tenant's log.", .example = "false"},
     {"approver", FIELD_BOOL, OPTIONAL,
      .text = "May decide what clients of its tenant ask approval for.", .example = "false"},
+    {"pools", FIELD_LIST, OPTIONAL, 0, SCOPE_NAMES_MAX, .of = "string",
+     .text = "The pools it opens. Left out: all of them.", .example = "[\"default\"]"},
+    {"doors", FIELD_LIST, OPTIONAL, 0, SCOPE_NAMES_MAX, .of = "string",
+     .text = "The doors it opens: rest, mcp, anthropic, azure, azure/mcp, ubik, prisme, qwen, "
+             "operator. Left out: all of them.", .example = "[\"rest\"]"},
+    {"read_only", FIELD_BOOL, OPTIONAL,
+     .text = "It changes nothing and runs nothing.", .example = "false"},
+    {"expires_in", FIELD_INT, OPTIONAL, 1, 315360000,
+     .text = "Seconds from now after which it opens nothing. Left out: it does not expire.",
+     .example = "86400"},
     {0},
 };
 

@@ -239,7 +239,9 @@ static void test_a_secret_is_told_once(void **state)
     json_decref(v);
     expect(render_key(&row, NULL),
            "{\"id\":\"key_1\",\"tenant\":\"acme\",\"name\":\"chat\",\"hint\":\"rt_ab\","
-           "\"admin\":false,\"approver\":false,\"created_at\":\"1970-01-01T00:00:01.000Z\",\"last_"
+           "\"admin\":false,\"approver\":false,\"pools\":null,\"doors\":null,"
+           "\"read_only\":false,\"expires_at\":null,\"created_at\":\"1970-01-01T00:00:01.000Z\","
+           "\"last_"
            "used_at\":null,"
            "\"revoked_at\":null}");
 }
