@@ -334,10 +334,13 @@ static int limit(struct cgroups *cg, const int dir[], const struct box_plan *p, 
 {
     uint64_t quota = p->cpu_percent * (CPU_PERIOD_US / 100);
     const struct setting v1[] = {
-        {CTL_MEMORY, "memory.limit_in_bytes",       p->memory_bytes, "", true },
-        {CTL_MEMORY, "memory.memsw.limit_in_bytes", p->memory_bytes, "", false},
-        {CTL_PIDS,   "pids.max",                    p->pids,         "", true },
-        {CTL_CPU,    "cpu.cfs_quota_us",            quota,           "", false},
+        {CTL_MEMORY, "memory.limit_in_bytes",          p->memory_bytes,     "", true },
+        {CTL_MEMORY, "memory.memsw.limit_in_bytes",    p->memory_bytes,     "", false},
+ /* Version 1 counts what is under way in connections apart, and not at all unless asked to.
+  * Past it a write waits. */
+        {CTL_MEMORY, "memory.kmem.tcp.limit_in_bytes", p->memory_bytes / 8, "", false},
+        {CTL_PIDS,   "pids.max",                       p->pids,             "", true },
+        {CTL_CPU,    "cpu.cfs_quota_us",               quota,               "", false},
     };
     const struct setting v2[] = {
         {CTL_MEMORY, "memory.max",      p->memory_bytes, "",        true },

@@ -29,11 +29,25 @@ static int raise_loopback(struct err *e)
     return 0;
 }
 
+/* What is under way in a connection is the kernel's memory. A host allows megabytes for each, for
+ * long ways; the way here is as long as a copy. init.c counts sockets by this size. */
+static const char *const tcp_settings[] = {"/proc/sys/net/ipv4/tcp_rmem",
+                                           "/proc/sys/net/ipv4/tcp_wmem"};
+
+static int bound_buffers(struct err *e)
+{
+    for (size_t i = 0; i < COUNT(tcp_settings); i++)
+        if (fd_write_file_at(AT_FDCWD, tcp_settings[i], STR("4096 65536 262144")) < 0 &&
+            errno != ENOENT)
+            return err_sys(e, "set %s", tcp_settings[i]);
+    return 0;
+}
+
 int net_prepare(struct err *e)
 {
     if (unshare(CLONE_NEWNET) < 0)
         return err_sys(e, "new network namespace");
-    return raise_loopback(e);
+    return raise_loopback(e) < 0 ? -1 : bound_buffers(e);
 }
 
 /* The one way out, where there is one: what connects here is answered by the server, which accepts

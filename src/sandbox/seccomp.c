@@ -473,6 +473,21 @@ static int add_init_guard(scmp_filter_ctx ctx)
     return rc;
 }
 
+/* How much may be under way in a socket is settled (net.c), and init counts on it. A wish for more
+ * is heard and not granted, which is what the kernel does with one past the host's own limit. */
+static int add_buffer_sizes(scmp_filter_ctx ctx)
+{
+    static const unsigned sizes[] = {SO_SNDBUF, SO_RCVBUF, SO_SNDBUFFORCE, SO_RCVBUFFORCE};
+    int rc = 0;
+
+    for (size_t i = 0; i < COUNT(sizes) && rc == 0; i++) {
+        struct scmp_arg_cmp is[] = {SCMP_A1(SCMP_CMP_MASKED_EQ, LOW_WORD, SOL_SOCKET),
+                                    SCMP_A2(SCMP_CMP_MASKED_EQ, LOW_WORD, sizes[i])};
+        rc = add(ctx, SCMP_ACT_ERRNO(0), "setsockopt", 2, is);
+    }
+    return rc;
+}
+
 /* On top of the list, for the code's own processes: what only init may do. */
 static int add_user(scmp_filter_ctx ctx)
 {
@@ -487,6 +502,8 @@ static int add_user(scmp_filter_ctx ctx)
         rc = add(ctx, SCMP_ACT_ERRNO(EPERM), "prlimit64", 1, &other);
     if (rc == 0)
         rc = add_init_guard(ctx);
+    if (rc == 0)
+        rc = add_buffer_sizes(ctx);
     for (size_t i = 0; i < COUNT(terminal) && rc == 0; i++) {
         struct scmp_arg_cmp is = SCMP_A1(SCMP_CMP_MASKED_EQ, LOW_WORD, terminal[i]);
         rc = add(ctx, SCMP_ACT_ERRNO(EPERM), "ioctl", 1, &is);

@@ -12,6 +12,7 @@ try:
         pair = socket.socketpair()
         kept += pair
         for end in pair:
+            end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 64 << 20)
             end.setblocking(False)
             try:
                 while True:
