@@ -173,8 +173,9 @@ void run_begin(struct agent_run *run)
     if (session.n > 0)
         return service_session_get(sv, run->caller, session, on_session, run_hold(run));
     metadata = json_pack("{s:O}", AGENT_OWNER, r->owner);
-    service_session_create(sv, run->caller,
-                           &(struct session_spec){.pool = json_text(r->pool), .metadata = metadata},
-                           on_session, run_hold(run));
+    service_session_create(
+        sv, run->caller,
+        &(struct session_spec){.pool = json_text(r->pool), .metadata = metadata, .asleep = true},
+        on_session, run_hold(run));
     json_decref(metadata);
 }

@@ -151,7 +151,7 @@ const struct option options[] = {
     {"ready",        0, OPTION_COUNT, GROUP_POOL, MCP, AT(pool.ready),
      0, 10000, .metavar = "N", .unset = "1", .text = "Number of sandboxes kept ready for new sessions."},
     {"max-sessions", 0, OPTION_COUNT, GROUP_POOL, SERVE | MCP, AT(pool.max_sessions),
-     1, 30000, .metavar = "N", .text = "Maximum number of live sessions."},
+     1, 30000, .metavar = "N", .text = "Maximum number of live sessions; when full, the longest idle goes to sleep."},
     {"idle-timeout", 0, OPTION_SECONDS, GROUP_POOL, SERVE | MCP, AT(pool.idle_ms),
      SECOND_MS, YEARS_MS, .metavar = "TIME",
      .text = "An unused session goes to sleep after this time: variables are lost, files are kept."},

@@ -48,7 +48,7 @@ bool job_is_cleared_for(const struct execution *j, const struct environment *env
 {
     enum approval_policy policy = env->config.approval;
 
-    return policy == POLICY_AUTO || (policy == POLICY_ASK_EXTERNAL && !j->external) ||
+    return j->reads || policy == POLICY_AUTO || (policy == POLICY_ASK_EXTERNAL && !j->external) ||
            strcmp(j->cleared, env->config.name) == 0;
 }
 
@@ -74,8 +74,10 @@ static void attach(struct execution *j, struct loaded *l)
 }
 
 static void find_session(struct execution *j);
+static void begin_new(struct execution *j);
 
-/* Where the session is gone, one of its name takes its place. */
+/* Where the session is gone, one of its name takes its place. One whose id was only promised is
+ * made now. */
 static void on_found(void *arg, struct loaded *l, const struct err *failed)
 {
     struct execution *j = arg;
@@ -87,6 +89,9 @@ static void on_found(void *arg, struct loaded *l, const struct err *failed)
         return;
     }
     err_set(&e, ERR_CALLER, "interrupted before it began");
+    if (failed && failed->kind == ERR_MISSING && j->wanted.makes &&
+        id_is(str_of(j->wanted.session), "sess_") && j->watched && !j->sv->closing)
+        return begin_new(j);
     if (l && j->watched && !j->sv->closing)
         attach(j, l);
     else if (j->sv->closing && !failed)
@@ -113,9 +118,17 @@ static void begin_new(struct execution *j)
         return job_refuse(j, &e);
     if (check_cleared(j, env, &e) < 0 || loaded_room(j->sv, env, j->row.tenant, &e) < 0)
         return job_refuse(j, &e);
+    if (j->wanted.makes && table_get(&j->sv->sessions, j->wanted.session)) {
+        err_set(&e, ERR_CONFLICT, "a session of another tenant has this id");
+        return job_refuse(j, &e);
+    }
     session_row_fill(&row, env, j->row.tenant);
+    if (j->wanted.makes)
+        snprintf(row.id, sizeof(row.id), "%s", j->wanted.session);
+    if (j->wanted.idle_ms && (int64_t)j->wanted.idle_ms < row.idle_ms)
+        row.idle_ms = (int64_t)j->wanted.idle_ms;
     l = loaded_begin(j->sv, env, &row);
-    l->once = !j->wanted.stays;
+    l->once = !j->wanted.stays && !j->wanted.makes;
     attach(j, l);
     loaded_drop(l);
 }
@@ -281,7 +294,7 @@ struct execution *service_execute(struct service *sv, const struct caller *c,
     j->row.code = mem_strndup(spec->code);
     if (check(j, spec, &e) < 0)
         job_refuse(j, &e);
-    else if (!sv->asks)
+    else if (!sv->asks || spec->ask.reads)
         job_cleared(j);
     else
         job_ask(j, spec);

@@ -153,6 +153,7 @@ struct session_spec {
     const struct env_var *env;
     size_t env_count;
     uint64_t idle_ms, lifetime_ms; /* 0: the pool's; at most the pool's */
+    bool asleep;                   /* a new one has no sandbox until code is to run in it */
 };
 
 typedef void session_fn(void *arg, const struct session_info *info, const struct err *failed);
@@ -203,6 +204,7 @@ struct approval_ask {
     bool implied;            /* the session was not named: another may stand in its place later */
     bool can_ask;            /* the client's user can be asked, by on_ask() */
     bool external;           /* a tool of a protocol, of whoever wrote its client: MCP */
+    bool reads;              /* it is code of ours that changes nothing: nobody is asked */
 };
 
 /* So many executions at a time, shared fairly among tenants; others wait. Part of a door. */
@@ -225,9 +227,11 @@ struct exec_spec {
     size_t env_count;
     const struct file_input *files;
     size_t file_count;
-    bool background; /* goes on when nobody watches */
-    bool stays;      /* the new session is not put to sleep: more is to come */
-    bool alone;      /* a command that waits for its turn as cells do */
+    bool background;  /* goes on when nobody watches */
+    bool stays;       /* the new session is not put to sleep: more is to come */
+    bool makes;       /* a session that is not there is made with the id that was given for it */
+    uint64_t idle_ms; /* of a session made so; 0: the pool's, which is also the most */
+    bool alone;       /* a command that waits for its turn as cells do */
     struct exec_lane *lane;
     struct approval_ask ask;
 };

@@ -10,8 +10,8 @@
 
 #include <stdatomic.h>
 
-#define JOBS_MAX         64 /* executions in one session, waiting and running */
-#define INPUTS_MAX       64 /* files given with one execution */
+#define JOBS_MAX         64  /* executions in one session, waiting and running */
+#define INPUTS_MAX       128 /* files given with one execution */
 #define PAGE_MAX         1000
 #define PAGE_BYTES       (512 * KiB) /* of metadata */
 #define SPACE_FILES_MAX  20000       /* as many as are looked at in a sandbox */
@@ -307,7 +307,7 @@ bool change_problem(const struct change *c, struct event *ret);
 
 /* --- loaded.c: sessions in memory --- */
 
-enum sleep_why { SLEEP_IDLE, SLEEP_LIFETIME, SLEEP_ONCE, SLEEP_LOST, SLEEP_CLOSING };
+enum sleep_why { SLEEP_IDLE, SLEEP_CROWDED, SLEEP_LIFETIME, SLEEP_ONCE, SLEEP_LOST, SLEEP_CLOSING };
 
 struct loaded {
     struct service *sv;      /* borrowed */
@@ -363,11 +363,15 @@ typedef void loaded_fn(void *arg, struct loaded *l, const struct err *failed);
 void loaded_find(struct service *sv, const struct caller *c, struct str id, loaded_fn *fn,
                  void *arg);
 bool loaded_is_awake(const struct loaded *l); /* has a sandbox that can be used */
-/* Room in the pool and for the tenant? ERR_BUSY. */
+/* Room in the pool and for the tenant? Where there is none, the session that has been idle for the
+ * longest time is put to sleep. ERR_BUSY: none is idle. */
 int loaded_room(struct service *sv, const struct environment *env, const char *tenant,
                 struct err *e) MUST_CHECK;
 /* A new session: takes the row, opens a sandbox and writes the row at once. */
 struct loaded *loaded_begin(struct service *sv, struct environment *env, struct session_row *row);
+/* The same without a sandbox: the first execution opens one. */
+struct loaded *loaded_begin_asleep(struct service *sv, struct environment *env,
+                                   struct session_row *row);
 void loaded_wait(struct loaded *l, session_fn *fn, void *arg, bool existed);
 void loaded_wake(struct loaded *l);
 void loaded_sleep(struct loaded *l, enum sleep_why why);
@@ -459,11 +463,12 @@ struct execution {
     char *pools; /* owned, or NULL: of the caller's key */
     struct wanted {
         char *session, *name, *pool; /* owned, "" for none */
-        bool stays;
+        bool stays, makes;
+        uint64_t idle_ms;
     } wanted;
     struct approve approve;
     char cleared[64];       /* the pool it may run in, once a person has agreed; else "" */
-    bool external;          /* as in struct approval_ask */
+    bool external, reads;   /* as in struct approval_ask */
     struct exec_lane *lane; /* borrowed, or NULL */
     struct execution *lane_next, **lane_link; /* link NULL: neither seated nor waiting */
     bool alone, counted;                      /* counted: in sv->foreground */

@@ -13,6 +13,7 @@ struct creation {
     struct session_row row;   /* owned: as it will be */
     struct session_row found; /* owned: one of this name */
     bool finds;               /* and makes none: the caller only reads */
+    bool asleep;              /* without a sandbox until code runs */
     session_fn *fn;
     void *arg;
     struct err failed;
@@ -107,9 +108,16 @@ static int take_spec(struct creation *n, const struct caller *c, const struct se
     return 0;
 }
 
+/* What takes no sandbox yet needs no room. */
+static int check_room(struct creation *n)
+{
+    return n->asleep ? 0 : loaded_room(n->sv, n->env, n->row.tenant, &n->failed);
+}
+
 static void begin(struct creation *n)
 {
-    struct loaded *l = loaded_begin(n->sv, n->env, &n->row);
+    struct loaded *l = n->asleep ? loaded_begin_asleep(n->sv, n->env, &n->row)
+                                 : loaded_begin(n->sv, n->env, &n->row);
 
     loaded_wait(l, n->fn, n->arg, false);
     loaded_drop(l);
@@ -162,7 +170,7 @@ static void on_named(struct task *t, const struct err *failed)
     } else if (n->finds) {
         err_set(&n->failed, ERR_MISSING, "there is no such session, and this key may only read");
         fail(n);
-    } else if (loaded_room(n->sv, n->env, n->row.tenant, &n->failed) < 0) {
+    } else if (check_room(n) < 0) {
         fail(n);
     } else {
         begin(n);
@@ -177,9 +185,8 @@ void service_session_create(struct service *sv, const struct caller *c,
     static const struct step steps[] = {{.store = find_named}, {0}};
     struct creation *n = mem_zalloc(sizeof(*n));
 
-    *n = (struct creation){.sv = sv, .fn = fn, .arg = arg};
-    if (take_spec(n, c, spec, &n->failed) < 0 ||
-        (!n->row.name && loaded_room(sv, n->env, c->tenant, &n->failed) < 0)) {
+    *n = (struct creation){.sv = sv, .asleep = spec->asleep, .fn = fn, .arg = arg};
+    if (take_spec(n, c, spec, &n->failed) < 0 || (!n->row.name && check_room(n) < 0)) {
         sv->pending++;
         loop_later(sv->loop, fail_later, n);
     } else if (n->row.name) {

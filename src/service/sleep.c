@@ -1,8 +1,8 @@
 /*
  * How a session wakes, sleeps and ends. Awake it has a sandbox, opened from its pool
  * and filled with the saved files. It sleeps when nobody has used it for its idle
- * time, when its interpreter has lived its lifetime, after a one-shot execution, when
- * the sandbox is lost, and when the server closes: what has changed is saved first,
+ * time or its room is needed, when its interpreter has lived its lifetime, after a one-shot
+ * execution, when the sandbox is lost, and when the server closes: what has changed is saved first,
  * then the sandbox is closed. Lifetime counts from the start of the interpreter.
  */
 #include "service/service_int.h"
@@ -12,6 +12,7 @@
 #define AGAIN_MS     30000 /* saving failed: later */
 #define NEXT_MAX_S   60
 #define ROWS_AT_ONCE 200 /* deleted */
+#define FALLING_MAX  16  /* put to sleep at a time to make room */
 
 /* --- limits on awake sessions --- */
 
@@ -25,20 +26,33 @@ int64_t loaded_sleeps_us(const struct loaded *l)
     return earlier(l->used_us + l->row.idle_ms * 1000, l->woke_us + l->row.lifetime_ms * 1000);
 }
 
-/* When the next idle session goes to sleep; only asked when a limit is reached. */
-static int next_free_s(struct service *sv, const struct environment *env, const char *tenant)
+/* Sessions that count for one limit: of a tenant, or of all pools that have had this name. */
+struct crowd {
+    int64_t next_us;     /* when the next idle one goes to sleep by itself */
+    struct loaded *idle; /* for the longest time; NULL: none is */
+    unsigned falling;    /* saved at this moment, and asleep then */
+};
+
+/* Only asked when a limit is reached. */
+static struct crowd look_at(struct service *sv, const struct environment *env, const char *tenant)
 {
     AUTO_FREE void **all = table_all(&sv->sessions);
-    int64_t now = time_mono_us(), soonest = now + (int64_t)NEXT_MAX_S * 1000000;
+    struct crowd c = {.next_us = time_mono_us() + (int64_t)NEXT_MAX_S * 1000000};
 
     for (size_t i = 0; i < sv->sessions.n; i++) {
         struct loaded *l = all[i];
         bool counts = tenant ? strcmp(l->row.tenant, tenant) == 0
                              : strcmp(l->row.pool, env->config.name) == 0;
-        if (l->state == SESSION_IDLE && counts)
-            soonest = earlier(soonest, loaded_sleeps_us(l));
+        if (!counts || !loaded_is_awake(l))
+            continue;
+        c.falling += l->sleeping;
+        if (l->state != SESSION_IDLE || l->sleeping || l->jobs)
+            continue;
+        c.next_us = earlier(c.next_us, loaded_sleeps_us(l));
+        if (!c.idle || l->used_us < c.idle->used_us)
+            c.idle = l;
     }
-    return soonest <= now ? 1 : (int)((soonest - now) / 1000000) + 1;
+    return c;
 }
 
 int forbid(struct service *sv, struct err *e, int retry_s, const char *text)
@@ -49,6 +63,29 @@ int forbid(struct service *sv, struct err *e, int retry_s, const char *text)
     return -1;
 }
 
+/* Room for one more where `awake` of `most` are live. One that falls asleep has a sandbox until its
+ * files are saved, for milliseconds mostly. The new one does not wait for that, so there may be up
+ * to FALLING_MAX sandboxes more than the limit. */
+static int make_room(struct service *sv, const struct environment *env, const char *tenant,
+                     uint64_t awake, uint64_t most, struct err *e)
+{
+    struct crowd c;
+    int64_t now = time_mono_us();
+
+    if (awake < most)
+        return 0;
+    c = look_at(sv, env, tenant);
+    if (awake - c.falling < most)
+        return 0;
+    if (c.idle && c.falling < FALLING_MAX) {
+        loaded_sleep(c.idle, SLEEP_CROWDED);
+        return 0;
+    }
+    return forbid(sv, e, c.next_us <= now ? 1 : (int)((c.next_us - now) / 1000000) + 1,
+                  tenant ? "as many sessions are live as one tenant may have"
+                         : "as many sessions are live as the pool may have");
+}
+
 int loaded_room(struct service *sv, const struct environment *env, const char *tenant,
                 struct err *e)
 {
@@ -56,13 +93,9 @@ int loaded_room(struct service *sv, const struct environment *env, const char *t
 
     if (sv->draining || sv->closing)
         return forbid(sv, e, 5, "the server is shutting down");
-    if (t && t->awake >= sv->config.tenant_sessions)
-        return forbid(sv, e, next_free_s(sv, env, tenant),
-                      "as many sessions are live as one tenant may have");
-    if (environment_awake(env) >= env->config.max_sessions)
-        return forbid(sv, e, next_free_s(sv, env, NULL),
-                      "as many sessions are live as the pool may have");
-    return 0;
+    if (make_room(sv, env, tenant, t ? t->awake : 0, sv->config.tenant_sessions, e) < 0)
+        return -1;
+    return make_room(sv, env, NULL, environment_awake(env), env->config.max_sessions, e);
 }
 
 /* --- the clock --- */
@@ -260,6 +293,19 @@ struct loaded *loaded_begin(struct service *sv, struct environment *env, struct 
     return l;
 }
 
+struct loaded *loaded_begin_asleep(struct service *sv, struct environment *env,
+                                   struct session_row *row)
+{
+    struct loaded *l = loaded_enter(sv, env, row, SESSION_ASLEEP);
+
+    l->kept = false;
+    sv->counts.sessions[SESSION_ASLEEP]++;
+    sv->counts.sessions_created++;
+    loaded_used(l);
+    loaded_keep(l, true);
+    return l;
+}
+
 void loaded_wake(struct loaded *l)
 {
     struct err e;
@@ -277,7 +323,8 @@ static void on_saved(void *arg, const struct err *failed)
 {
     struct loaded *l = arg;
     /* Somebody came at the last moment. */
-    bool spared = l->jobs && (l->why == SLEEP_IDLE || l->why == SLEEP_ONCE);
+    bool spared =
+        l->jobs && (l->why == SLEEP_IDLE || l->why == SLEEP_CROWDED || l->why == SLEEP_ONCE);
 
     l->sleeping = false;
     /* It was deleted; or it was waking when the server began to close, and did not come up. */

@@ -107,9 +107,17 @@ def test_lifetime(house):
         assert done["stdout"] == "False kept\n" and done["outcome"]["state_lost"] is True
 
 
+def busy(client, **spec):
+    """A session with code that runs until it is interrupted."""
+    one = client.session(**spec)
+    one.background("import time\ntime.sleep(600)")
+    retort.wait_until(lambda: state(client, one) == "running", "the code to run")
+    return one
+
+
 def test_the_pool_is_full(house):
     with house.client() as c:
-        a, b = c.session(pool="few"), c.session(pool="few")
+        a, b = busy(c, pool="few"), busy(c, pool="few")
         answer = c.post("/v1/sessions", {"pool": "few"})
         answer.refused(429)
         assert int(answer.headers["retry-after"]) >= 1
@@ -120,14 +128,34 @@ def test_the_pool_is_full(house):
         c.delete(b.path).expect(204)
 
 
+def test_the_longest_idle_makes_room(house):
+    """In a full pool and of a full tenant: files stay, variables go, and that is said."""
+    with house.client() as c:
+        old, other = c.session(pool="few"), c.session(pool="few")
+        other.run("x = 1")
+        old.run("x = 1; open('f', 'w').write('kept')")
+        other.run("x = 2")  # the other one has been idle for longer now
+        new = c.session(pool="few")
+        wait_asleep(c, old)
+        assert state(c, other) == "idle" and other.run("print(x)")["stdout"] == "2\n"
+        done = old.run("print('x' in globals(), open('f').read())")
+        assert done["stdout"] == "False kept\n" and done["outcome"]["state_lost"] is True
+        wait_asleep(c, new)
+        mine = [c.session(pool="main", idle_timeout=600) for _ in range(3)]  # one more than are left
+        for one in (old, other):
+            wait_asleep(c, one)
+        for one in (old, other, new, *mine):
+            c.delete(one.path).expect(204)
+
+
 def test_the_tenant_has_enough(house):
     with house.client() as c:
-        made = [c.session(pool="main") for _ in range(3)]
+        made = [busy(c, pool="main") for _ in range(3)]
         answer = c.post("/v1/sessions", {"pool": "main"})
         answer.refused(429)
         assert int(answer.headers["retry-after"]) >= 1
-        for one in made:
-            wait_asleep(c, one)  # then they do not count
+        c.post(made[0].path + "/interrupt").expect(200)
+        retort.wait_until(lambda: state(c, made[0]) != "running", "the code to end")
         more = c.session(pool="main")
         for one in (*made, more):
             c.delete(one.path).expect(204)
@@ -138,7 +166,7 @@ def test_waking_needs_room(house):
         sleeper = c.session(pool="few", idle_timeout=1)
         sleeper.run("open('f', 'w').write('kept')")
         wait_asleep(c, sleeper)
-        a, b = c.session(pool="few"), c.session(pool="few")
+        a, b = busy(c, pool="few"), busy(c, pool="few")
         answer = sleeper.ask("1")
         answer.refused(429)
         assert int(answer.headers["retry-after"]) >= 1

@@ -67,7 +67,8 @@ def test_refusals_are_counted():
             retort.wait_until(lambda: nobody.get("/v1/sessions").status == 401, "keys to be needed")
             before = metrics(c)
             nobody.get("/v1/sessions").refused(401)
-            c.session()
+            one = c.session()
+            one.background("import time\ntime.sleep(600)")
             c.post("/v1/sessions").refused(429)
             after = metrics(c)
         for reason in ("auth", "busy"):

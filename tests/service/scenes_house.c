@@ -7,14 +7,28 @@ static void on_failed_session(void *arg, const struct session_info *info, const 
     on_session(arg, info, failed);
 }
 
+static void on_any(void *arg, const struct session_info *info, const struct err *failed)
+{
+    (void)arg, (void)info;
+    CHECK(!failed);
+}
+
 void scene_busy_limits(void)
 {
     struct answer a = {0};
     static struct run r;
+    static struct run one, two, three;
     const char *first = keep(new_session());
     const char *second = keep(new_session());
     struct exec_spec spec = {.code = STR("1")};
+    struct exec_spec slow = {.session = str_of(first), .code = STR("import time\ntime.sleep(600)")};
 
+    /* one that only idles would make room */
+    start(&one, &alice, &slow);
+    slow.session = str_of(second);
+    start(&two, &alice, &slow);
+    wait_state(first, SESSION_RUNNING);
+    wait_state(second, SESSION_RUNNING);
     service_session_create(service, &alice, &(struct session_spec){0}, on_failed_session, &a);
     wait_for(&a.done, "a refusal");
     CHECK(a.err.kind == ERR_BUSY && a.err.retry_s >= 1); /* two for one tenant */
@@ -22,12 +36,22 @@ void scene_busy_limits(void)
     service_session_create(service, &bob, &(struct session_spec){0}, on_session, &a);
     wait_for(&a.done, "a session");
     CHECK(a.err.kind == ERR_NONE);
+    slow.session = str_of(a.id);
+    start(&three, &bob, &slow);
     start(&r, &bob, &spec);
     finish(&r);
     CHECK(r.err.kind == ERR_BUSY && r.err.retry_s >= 1 && !r.queued); /* three in the pool */
-    wait_state(first, SESSION_ASLEEP);
-    wait_state(second, SESSION_ASLEEP);
+    service_session_interrupt(service, &alice, str_of(first), on_any, NULL);
+    service_session_interrupt(service, &alice, str_of(second), on_any, NULL);
+    service_session_interrupt(service, &bob, str_of(a.id), on_any, NULL);
+    finish(&one);
+    finish(&two);
+    finish(&three);
     CHECK(strcmp(run(first, "6 * 7"), "42") == 0);
+    start(&r, &bob, &spec); /* the longest idle one sleeps */
+    finish(&r);
+    CHECK(r.err.kind == ERR_NONE);
+    wait_state(second, SESSION_ASLEEP);
     CHECK(service_counts(service)->refused_busy == 2);
 }
 

@@ -53,7 +53,8 @@ static void on_reached(void *arg, const struct session_info *info, const struct 
 /* make: only for a POST. A GET makes nothing: a page of another site can have a browser send it. */
 void session_reach(struct azure_request *v, bool make)
 {
-    const struct session_spec spec = {.pool = str_of(v->pool_name), .name = azure_identifier(v)};
+    const struct session_spec spec = {
+        .pool = str_of(v->pool_name), .name = azure_identifier(v), .asleep = true};
 
     if (!identifier_check(v))
         return;

@@ -138,7 +138,7 @@ static void on_session(void *arg, const struct session_info *info, const struct 
 static void run(struct call *c, const json_t *args, enum exec_kind kind, char *code)
 {
     struct str id = json_view(json_object_get(args, "environmentId"));
-    const struct session_spec spec = {.pool = str_of(azure_pool_of(c)), .name = id};
+    const struct session_spec spec = {.pool = str_of(azure_pool_of(c)), .name = id, .asleep = true};
     struct azure_tool_exec *n = mem_zalloc(sizeof(*n));
 
     *n = (struct azure_tool_exec){.c = c, .kind = kind, .code = code};

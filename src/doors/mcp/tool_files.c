@@ -188,7 +188,7 @@ static const char *what_is_wrong(struct call *c, struct err *e)
 static void write_file(struct call *c, json_t *args)
 {
     /* By the name of the conversation: two calls at the same moment get one session. */
-    const struct session_spec spec = {.name = str_of(call_conversation(c))};
+    const struct session_spec spec = {.name = str_of(call_conversation(c)), .asleep = true};
     struct service *sv = call_service(c);
     struct file_write *f;
     const char *wrong;

@@ -73,7 +73,8 @@ void sandbox_make(const struct end_user *user, sandbox_fn *fn, void *arg)
                                       .name = str_of(name),
                                       .metadata = metadata,
                                       .env = config->env,
-                                      .env_count = config->env_count};
+                                      .env_count = config->env_count,
+                                      .asleep = true};
     service_session_create(user->sv, &user->caller, &spec, on_made, l);
     json_decref(metadata);
 }
