@@ -60,8 +60,6 @@ static const struct scene scenes[] = {
     {"files_expire",                      scene_files_expire,                      &tidy,         true },
     {"files_in_pages",                    scene_files_in_pages,                    &tidy,         true },
     {"files_have_a_quota",                scene_files_have_a_quota,                &tidy,         true },
-    {"editor",                            scene_editor,                            &awake,        true },
-    {"editor_refuses",                    scene_editor_refuses,                    &awake,        true },
     {"busy_limits",                       scene_busy_limits,                       &full,         true },
     {"tenants_apart",                     scene_tenants_apart,                     &sleepy_later, true },
     {"crowd",                             scene_crowd,                             &crowded,      true },

@@ -140,8 +140,6 @@ void scene_files_given_with_code(void);
 void scene_files_expire(void);
 void scene_files_in_pages(void);
 void scene_files_have_a_quota(void);
-void scene_editor(void);
-void scene_editor_refuses(void);
 void scene_busy_limits(void);
 void scene_tenants_apart(void);
 void scene_draining(void);

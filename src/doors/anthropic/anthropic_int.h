@@ -15,7 +15,8 @@ struct anthropic {
     struct turn_registry *registry; /* owned: messages under way */
     struct tool_call *parked;       /* calls whose code waits for a client, the newest first */
     size_t parked_count;
-    bool draining; /* messages pause at their next step */
+    json_t *promised; /* owned: {session: tenant}, ids that clients know and that are no session */
+    bool draining;    /* messages pause at their next step */
 };
 
 /* A string member of an object; NULL, and an empty view, when there is none. */
@@ -77,39 +78,6 @@ json_t *container_value(const char *session, int64_t expires_ms);
 void handle_containers(struct request *r);
 void handle_container(struct request *r);
 void handle_container_delete(struct request *r);
-
-/* --- editor.c: the text editor tool, on the files of a session --- */
-
-/* The folders of the workspace that these variables name at the start of a path, without a slash at
- * either end. NULL: there is none. */
-struct editor_dirs {
-    const char *input;  /* $INPUT_DIR */
-    const char *output; /* $OUTPUT_DIR */
-};
-
-/* content: of the result block, also of an error; borrowed. */
-typedef void editor_fn(void *arg, json_t *content);
-/* input: of the model's call: {"command": "view" | "create" | "str_replace", "path",
- * "view_range"?, "file_text"?, "old_str"?, "new_str"?}. fn comes from the loop, exactly once. */
-void editor_run(struct loop *l, struct service *sv, const struct caller *c, const char *session,
-                const struct editor_dirs *dirs, json_t *input, editor_fn *fn, void *arg);
-/* paths.c: the path in the workspace, "" for the workspace itself. */
-int editor_path(struct str given, const struct editor_dirs *dirs, char ret[SPACE_PATH_MAX],
-                struct err *e) MUST_CHECK;
-
-/* --- view.c, hunk.c: results of the editor, owned by the caller --- */
-
-bool text_is_binary(struct str bytes);
-/* The last line may be without a newline. */
-size_t text_count_lines(struct str text);
-/* Cuts the next line off a text that is not empty, with its newline. */
-struct str text_cut_line(struct str *text);
-/* view_range: or NULL. NULL: *e says what is wrong with the bytes or the range. */
-json_t *view_bytes(struct str bytes, const json_t *view_range, struct err *e);
-/* folder "": the workspace. files: sorted by path. NULL: there is no such folder. */
-json_t *view_folder(const char *folder, const struct space_file *files, size_t count);
-/* {"old_start", "old_lines", "new_start", "new_lines", "lines"}. */
-json_t *hunk_value(struct str before, struct str after);
 
 /* --- errors.c --- */
 

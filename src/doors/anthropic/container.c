@@ -2,7 +2,12 @@
  * The container of a message, and routes for containers.
  *
  * A message uses the container that it names, else the one of the calls in its history, else a new
- * one. All uploads of the conversation are put into $INPUT_DIR before the model is asked.
+ * one. A new one is only an id at first: the first call makes the session, so that a message
+ * without a call costs none, and that nothing is there before a person has agreed to the call. The
+ * id is promised meanwhile: a client that has read it in the first event of a stream may send it
+ * back.
+ *
+ * All uploads of the conversation are in $INPUT_DIR before code runs.
  *
  * A file with the name of an upload and other bytes may be another upload, or one that code has
  * changed. It is not overwritten: the upload gets a name with a part of its id.
@@ -12,8 +17,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define ID_SHOWN  6  /* characters of an id in a name */
-#define END_SHOWN 32 /* of an extension */
+#define ID_SHOWN     6  /* characters of an id in a name */
+#define END_SHOWN    32 /* of an extension */
+#define PROMISED_MAX 16384
 
 /* --- ids and values --- */
 
@@ -55,6 +61,7 @@ struct upload_file {
 struct container_setup {
     struct turn *turn; /* borrowed: it waits for the container */
     bool inferred;     /* the history names the container, not the request */
+    char wanted[ID_MAX];
     int64_t expires_ms;
     struct upload_file *files; /* owned */
     size_t count, at;
@@ -80,6 +87,28 @@ static void settle(struct container_setup *g)
     if (!turn_is_gone(g->turn))
         turn_on_container(g->turn, g->expires_ms);
     setup_free(g);
+}
+
+/* --- promises --- */
+
+static bool is_promised(const struct turn *r, const char *session)
+{
+    return str_is(view_of(r->anthropic->promised, session), r->caller.tenant);
+}
+
+/* The oldest promise is forgotten where there are too many. */
+static void promise(struct turn *r, const char *session)
+{
+    json_t *all = r->anthropic->promised;
+
+    if (json_object_size(all) >= PROMISED_MAX)
+        json_object_del(all, json_object_iter_key(json_object_iter(all)));
+    json_object_set_new(all, session, json_string(r->caller.tenant));
+}
+
+void container_made(struct turn *r)
+{
+    json_object_del(r->anthropic->promised, r->session);
 }
 
 /* --- files --- */
@@ -109,8 +138,20 @@ static void on_put(void *arg, const struct space_file *files, size_t count,
     put_next(g);
 }
 
+/* The first call brings them along. */
+static void leave_for_call(struct container_setup *g)
+{
+    for (size_t i = 0; i < g->count; i++)
+        if (!g->files[i].there)
+            json_array_append_new(g->turn->uploads, json_pack("{s:s, s:s}", "id", g->files[i].id,
+                                                              "path", g->files[i].path));
+    g->at = g->count;
+}
+
 static void put_next(struct container_setup *g)
 {
+    if (!g->turn->exists)
+        leave_for_call(g);
     while (g->at < g->count && g->files[g->at].there)
         g->at++;
     if (g->at == g->count) {
@@ -209,6 +250,8 @@ static void find_file(struct container_setup *g)
     if (g->at < g->count)
         service_file_get(g->turn->service, &g->turn->caller, str_of(g->files[g->at].id), on_file,
                          g);
+    else if (!g->turn->exists)
+        on_listed(g, NULL, 0, NULL);
     else
         service_space_list(g->turn->service, &g->turn->caller, str_of(g->turn->session), on_listed,
                            g);
@@ -216,7 +259,26 @@ static void find_file(struct container_setup *g)
 
 /* --- the session --- */
 
-static void make(struct container_setup *g);
+static void go_on(struct container_setup *g)
+{
+    if (g->count > 0)
+        find_file(g);
+    else
+        settle(g);
+}
+
+/* session: "" for a new one. */
+static void make_later(struct container_setup *g, const char *session)
+{
+    struct turn *r = g->turn;
+
+    if (*session)
+        snprintf(r->session, sizeof(r->session), "%s", session);
+    else
+        id_make(r->session, SESSION_PREFIX);
+    promise(r, r->session);
+    go_on(g);
+}
 
 static void on_session(void *arg, const struct session_info *info, const struct err *failed)
 {
@@ -224,10 +286,10 @@ static void on_session(void *arg, const struct session_info *info, const struct 
     char shown[NAME_SHOWN];
     struct err e;
 
-    if (failed && failed->kind == ERR_MISSING && g->inferred) {
-        g->inferred = false; /* its files are gone, but the request does not name it */
-        return make(g);
-    }
+    if (failed && failed->kind == ERR_MISSING && is_promised(g->turn, g->wanted))
+        return make_later(g, g->wanted);
+    if (failed && failed->kind == ERR_MISSING && g->inferred)
+        return make_later(g, ""); /* its files are gone, but the request does not name it */
     if (failed && failed->kind == ERR_MISSING) {
         err_set(&e, ERR_MISSING, "Container %s not found or expired.",
                 name_show(shown, json_view(g->turn->params.container)));
@@ -236,27 +298,15 @@ static void on_session(void *arg, const struct session_info *info, const struct 
     if (failed)
         return fail(g, failed, NULL);
     memcpy(g->turn->session, info->row->id, sizeof(g->turn->session));
+    g->turn->exists = true;
     g->expires_ms = info->row->expires_ms;
-    if (g->count > 0)
-        find_file(g);
-    else
-        settle(g);
-}
-
-static void make(struct container_setup *g)
-{
-    const struct anthropic_config *config = &g->turn->anthropic->config;
-    const struct session_spec spec = {.pool = str_of(config->pool), .idle_ms = config->idle_ms};
-
-    g->turn->made = true;
-    service_session_create(g->turn->service, &g->turn->caller, &spec, on_session, g);
+    go_on(g);
 }
 
 void container_prepare(struct turn *r)
 {
     struct container_setup *g = mem_zalloc(sizeof(*g));
     struct str named = json_view(r->params.container);
-    char session[ID_MAX] = ""; /* no session */
     json_t *one;
     size_t i;
 
@@ -270,12 +320,12 @@ void container_prepare(struct turn *r)
     }
     g->inferred = named.n == 0 && *r->history.session;
     if (named.n == 0 && !g->inferred)
-        return make(g);
+        return make_later(g, "");
     if (g->inferred)
-        memcpy(session, r->history.session, sizeof(session));
-    else
-        (void)!container_to_session(named, session);
-    service_session_get(r->service, &r->caller, str_of(session), on_session, g);
+        memcpy(g->wanted, r->history.session, sizeof(g->wanted));
+    else if (!container_to_session(named, g->wanted))
+        *g->wanted = '\0'; /* which is nobody's */
+    service_session_get(r->service, &r->caller, str_of(g->wanted), on_session, g);
 }
 
 /* --- routes: Anthropic has none; these let a client list, see and delete containers --- */

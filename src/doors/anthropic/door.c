@@ -38,6 +38,7 @@ struct anthropic *anthropic_new(const struct anthropic_config *config)
 
     a->config = *config;
     a->registry = turn_registry_new(a);
+    a->promised = json_object();
     return a;
 }
 
@@ -62,6 +63,7 @@ void anthropic_free(void *room)
     struct anthropic *a = room;
 
     turn_registry_free(a->registry);
+    json_decref(a->promised);
     free(a);
 }
 

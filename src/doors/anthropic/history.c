@@ -316,8 +316,13 @@ static int take_server_result(struct history_reader *g, const json_t *block, con
     struct known_call *k = find(g, text_of(block, "tool_use_id"));
     int tool = server_tool_of_result(type);
 
-    if (k && k->tool == tool && tool >= 0 && !k->answered)
-        put_result(g, k, content_said(json_object_get(block, "content")), NULL, false);
+    if (k && k->tool == tool && tool >= 0 && !k->answered) {
+        json_t *images = json_array(), *image = edit_image(json_object_get(block, "content"));
+        if (image)
+            json_array_append_new(images, image);
+        put_result(g, k, content_said(json_object_get(block, "content")), images, false);
+        json_decref(images);
+    }
     return 0; /* a result without a call is ignored */
 }
 

@@ -1,9 +1,9 @@
 /*
  * One call of a server tool.
  *
- * Theory of operation: a command or a cell is an execution of the service, with a folder of its
- * own, $OUTPUT_DIR, for files that are given to the user. When a person must agree first and does
- * not do so in time, the turn pauses, and the same call finds the approval later.
+ * Theory of operation: a command, a cell or an edit (edit.c) is an execution of the service, with a
+ * folder of its own, $OUTPUT_DIR, for files that are given to the user. When a person must agree
+ * first and does not do so in time, the turn pauses, and the same call finds the approval later.
  *
  * Code may call client tools (client_tools.c): the message ends with these calls, and the call is
  * parked until the next request brings the answers. When no request comes, the code gets an error
@@ -238,6 +238,8 @@ static void take_events(struct tool_call *c, const json_t *events)
 
 static void conclude(struct tool_call *c)
 {
+    if (c->tool == TOOL_EDITOR)
+        return end(c, edit_content(c, buf_str(&c->out)));
     end(c, content_ran(c->tool, buf_str(&c->out), buf_str(&c->err), c->return_code,
                        json_incref(c->outputs), c->dropped));
 }
@@ -300,6 +302,8 @@ static void on_end(void *arg, const struct exec_info *info, const struct err *fa
         return end_failed(c, failed);
     assert(info->how); /* it has just ended */
     o = info->how;
+    if (c->turn)
+        json_array_clear(c->turn->uploads); /* they are there */
     take_events(c, info->events);
     c->return_code = o->exit_code;
     c->dropped = o->output_dropped;
@@ -312,7 +316,7 @@ static void on_end(void *arg, const struct exec_info *info, const struct err *fa
     case OUTCOME_SESSION_LOST:
         return end_error(c, "unavailable", NULL);
     case OUTCOME_TIMEOUT:
-        if (c->tool == TOOL_BASH || !c->repl)
+        if (c->tool != TOOL_PYTHON || !c->repl)
             return end_error(c, "execution_time_exceeded", NULL);
         put_note(c, STR("detection_timeout: the cell took longer than it may"));
         c->return_code = 1;
@@ -330,7 +334,8 @@ static void on_end(void *arg, const struct exec_info *info, const struct err *fa
     if (o->status != OUTCOME_OK && o->status != OUTCOME_RAISED)
         put_note(c, str_of(o->line));
     if (c->too_large)
-        return end_error(c, "output_file_too_large", NULL);
+        return end_error(c, c->tool == TOOL_EDITOR ? "invalid_tool_input" : "output_file_too_large",
+                         NULL);
     if (c->path_count > 1)
         qsort(c->paths, c->path_count, sizeof(*c->paths), by_name);
     keep_file(c);
@@ -345,6 +350,8 @@ static void on_queued(void *arg, const struct exec_info *info)
     (void)info;
     c->approval[0] = '\0';
     timer_clear(c->timer);
+    if (c->turn)
+        turn_on_session(c->turn);
 }
 
 static void on_event(void *arg, const struct event *ev)
@@ -397,11 +404,28 @@ static void name_tools(const struct tool_call *c, char *ret, size_t size)
     }
 }
 
+/* The files of the spec: folders of the call, its script if it is long, and uploads that no call
+ * has brought along yet. */
+struct call_files {
+    struct file_input at[3 + UPLOADS_SHOWN];
+    size_t count;
+};
+
+static void add_uploads(struct call_files *f, const json_t *uploads)
+{
+    const json_t *one;
+    size_t i;
+
+    json_array_foreach((json_t *)uploads, i, one)
+        f->at[f->count++] =
+            (struct file_input){.path = view_of(one, "path"), .file_id = view_of(one, "id")};
+}
+
 static void execute(struct tool_call *c, struct str text)
 {
     static const struct exec_watcher watcher = {on_queued, on_event, on_end, on_ask};
     static const struct exec_watcher plain = {on_queued, NULL, on_end, on_ask};
-    bool bash = c->tool == TOOL_BASH;
+    bool cell = c->tool == TOOL_PYTHON;
     char output[SPACE_PATH_MAX + sizeof(PLACE)], script[SPACE_PATH_MAX],
         command[SPACE_PATH_MAX + 32];
     char tools[VALUE_MAX];
@@ -412,61 +436,57 @@ static void execute(struct tool_call *c, struct str text)
         {STR("RETORT_PROFILE"), STR("anthropic")    },
         {STR("RETORT_TOOLS"),   {tools, 0}          },
     };
-    struct file_input files[] = {
-        {.path = str_of(c->folder), .is_folder = true},
-        {.path = STR(INPUT_DIR),    .is_folder = true},
-        {.has_content = true,       .content = text  },
-    };
+    AUTO_FREE struct call_files *files = mem_zalloc(sizeof(*files));
     struct exec_spec spec = {
         .session = str_of(c->session),
-        .kind = bash ? EXEC_COMMAND : EXEC_CELL,
+        .makes = !c->turn->exists,
+        .pool = str_of(config->pool),
+        .idle_ms = config->idle_ms,
+        .kind = cell ? EXEC_CELL : EXEC_COMMAND,
         .code = text,
-        .wall_ms = c->tool == TOOL_PYTHON && c->repl ? config->cell_ms : config->timeout_ms,
+        .wall_ms = cell && c->repl ? config->cell_ms : config->timeout_ms,
         .env = env,
-        .env_count = bash ? 2 : COUNT(env),
-        .files = files,
-        .file_count = 2,
-        .alone = bash, /* a changed file is given to the user with the call that ran */
-        .ask = {.tool = str_of(server_tools[c->tool].name), .args = c->input, .code = text},
+        .env_count = cell ? COUNT(env) : 2,
+        .files = files->at,
+        .alone = !cell, /* a changed file is given to the user with the call that ran */
+        .ask = {.tool = str_of(server_tools[c->tool].name),
+                .args = c->input,
+                .implied = !c->turn->exists, /* a restart forgets the id that was promised */
+                .code = c->tool == TOOL_EDITOR ? edit_code(c->input) : text,
+                .reads = c->tool == TOOL_EDITOR && edit_reads(c->input)},
     };
 
     snprintf(output, sizeof(output), PLACE "%s", c->folder);
     env[1].value = str_of(output);
     name_tools(c, tools, sizeof(tools));
     env[3].value = str_of(tools);
-    if (bash && text.n > COMMAND_SHORT) {
+    files->at[files->count++] = (struct file_input){.path = str_of(c->folder), .is_folder = true};
+    files->at[files->count++] = (struct file_input){.path = STR(INPUT_DIR), .is_folder = true};
+    if (!cell && text.n > COMMAND_SHORT) {
         snprintf(script, sizeof(script), "%s.sh", c->folder);
         snprintf(command, sizeof(command), ". " PLACE "%s", script);
-        files[spec.file_count++].path = str_of(script);
+        files->at[files->count++] =
+            (struct file_input){.path = str_of(script), .has_content = true, .content = text};
         spec.code = str_of(command);
     }
-    c->execution = service_execute(c->service, &c->caller, &spec, bash ? &plain : &watcher, c);
+    add_uploads(files, c->turn->uploads);
+    spec.file_count = files->count;
+    c->execution = service_execute(c->service, &c->caller, &spec, cell ? &watcher : &plain, c);
 }
 
 /* --- the beginning --- */
 
-static void on_edited(void *arg, json_t *content)
-{
-    struct tool_call *c = arg;
-
-    if (!tool_call_is_gone(c))
-        end(c, json_incref(content));
-}
-
 static void begin(struct tool_call *c)
 {
-    const struct editor_dirs dirs = {.input = INPUT_DIR, .output = c->folder};
     json_t *text = json_object_get(c->input, c->tool == TOOL_BASH ? "command" : "code");
+    AUTO_FREE char *edit = c->tool == TOOL_EDITOR ? edit_command(c->input) : NULL;
 
-    if (c->tool == TOOL_EDITOR) {
-        c->waits++;
-        editor_run(c->anthropic->config.loop, c->service, &c->caller, c->session, &dirs, c->input,
-                   on_edited, c);
-    } else if (!json_is_string(text)) {
+    if (edit)
+        execute(c, str_of(edit));
+    else if (!json_is_string(text))
         end_error(c, "invalid_tool_input", NULL);
-    } else {
+    else
         execute(c, json_view(text));
-    }
 }
 
 struct tool_call *tool_call_start(struct turn *r, const struct pending_call *p)

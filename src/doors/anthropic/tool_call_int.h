@@ -55,6 +55,14 @@ bool tool_call_is_gone(struct tool_call *c);
 /* Tells the turn, from the loop, of the result or of fresh client calls. */
 void tool_call_tell(struct tool_call *c);
 
+/* --- edit.c: the text editor --- */
+
+char *edit_command(const json_t *input); /* owned by the caller */
+bool edit_reads(const json_t *input);    /* it changes nothing */
+struct str edit_code(const json_t *input);
+/* The content of the result block, owned by the caller; adds an image that was viewed to c. */
+json_t *edit_content(struct tool_call *c, struct str printed);
+
 /* --- client_tools.c: tools of the client that code calls --- */
 
 /* Takes the calls out of a display that announces them. */

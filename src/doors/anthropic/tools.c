@@ -106,9 +106,10 @@ static void describe_editor(struct buf *b, const struct tool_limits *l)
 {
     (void)l;
     put(b, "Views, creates and edits text files in the container in which commands run. Paths are "
-           "relative to the working directory of commands, and may begin with $INPUT_DIR/. view "
-           "shows a file, or the lines of view_range; create writes a file; str_replace replaces "
-           "old_str, which must be there exactly once.");
+           "absolute, or relative to the working directory of commands, and may begin with "
+           "$INPUT_DIR/ or $OUTPUT_DIR/. view shows a file, or the lines of view_range, or the "
+           "names in a folder, or an image; create writes a file; str_replace replaces old_str, "
+           "which must be there exactly once.");
 }
 
 static void describe_python(struct buf *b, const struct tool_limits *l)
@@ -320,13 +321,23 @@ static void put_error(struct buf *b, const json_t *content, const char *code)
     buf_printf(b, "Error: %s%s%s", code, message ? ": " : "", message ? message : "");
 }
 
+static void put_outputs(struct buf *b, const json_t *outputs)
+{
+    const json_t *one;
+    size_t i;
+
+    json_array_foreach((json_t *)outputs, i, one) {
+        const char *name = text_of(one, "filename");
+        if (name)
+            buf_printf(b, "\n[given to the user: %s]", name);
+    }
+}
+
 static void put_run(struct buf *b, const json_t *content)
 {
     struct str out = view_of(content, "stdout");
     struct str err = view_of(content, "stderr");
     json_int_t code = json_integer_value(json_object_get(content, "return_code"));
-    const json_t *outputs = json_object_get(content, "content"), *one;
-    size_t i;
 
     put_clipped(b, json_object_get(content, "stdout"));
     if (err.n > 0) {
@@ -335,11 +346,7 @@ static void put_run(struct buf *b, const json_t *content)
     }
     if (code != 0)
         buf_printf(b, "\n[return code %lld]", (long long)code);
-    json_array_foreach((json_t *)outputs, i, one) {
-        const char *name = text_of(one, "filename");
-        if (name)
-            buf_printf(b, "\n[given to the user: %s]", name);
-    }
+    put_outputs(b, json_object_get(content, "content"));
     if (b->n == 0)
         put(b, "[it printed nothing]");
 }
@@ -350,7 +357,12 @@ static void put_edit(struct buf *b, const json_t *content)
     const json_t *text = json_object_get(content, "content");
     size_t i;
 
-    if (json_is_string(text))
+    if (json_is_string(text) && str_is(view_of(content, "file_type"), "image"))
+        put(b, "[the image]");
+    else if (json_is_string(text) && str_is(view_of(content, "file_type"), "pdf"))
+        buf_printf(b, "[a PDF of %zu bytes: its text is to be had with code]",
+                   json_string_length(text) / 4 * 3);
+    else if (json_is_string(text))
         put_clipped(b, text);
     else if (json_is_array(lines))
         json_array_foreach((json_t *)lines, i, line) {
@@ -360,6 +372,7 @@ static void put_edit(struct buf *b, const json_t *content)
     else
         put(b, json_is_true(json_object_get(content, "is_file_update")) ? "The file was replaced."
                                                                         : "The file was created.");
+    put_outputs(b, text);
 }
 
 json_t *content_said(const json_t *content)

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 #define LOG_STDERR (2 * KiB) /* of one call, in the manifest */
+#define PROMISE_MS 3600000   /* told of a container that no call has made; it is kept for longer */
 
 static void ask_model(struct turn *r);
 static void work(struct turn *r);
@@ -25,6 +26,7 @@ static void turn_free(struct turn *r)
     request_params_done(&r->params);
     json_decref(r->outputs);
     json_decref(r->log);
+    json_decref(r->uploads);
     free(r);
 }
 
@@ -80,22 +82,8 @@ static void end(struct turn *r)
     tell(r);
 }
 
-static void on_deleted(void *arg, const struct err *failed)
-{
-    (void)arg, (void)failed; /* a session that is left goes with its retention */
-}
-
-/* Deletes the container that was created for this message, while no client has heard of it. */
-static void give_back(struct turn *r)
-{
-    if (r->made && *r->session && !r->message.begun)
-        service_session_delete(r->service, &r->caller, str_of(r->session), on_deleted, NULL);
-    r->made = false;
-}
-
 static void fail(struct turn *r, int status, const char *code, const char *text)
 {
-    give_back(r);
     r->failure.status = status;
     r->failure.code = code ? code : CODE_INVALID;
     snprintf(r->failure.text, sizeof(r->failure.text), "%s", text);
@@ -145,7 +133,9 @@ static void on_session_now(void *arg, const struct session_info *info, const str
 /* The container's deadline moves with each use, so it is read again at the end. */
 static void finish_container(struct turn *r)
 {
-    if (!*r->session)
+    if (!r->exists && !r->called && !r->params.skills)
+        json_decref(take_ptr(&r->message.container)); /* nothing has used it */
+    if (!r->exists)
         return end_message(r);
     r->waits++;
     service_session_get(r->service, &r->caller, str_of(r->session), on_session_now, r);
@@ -392,6 +382,7 @@ static void put_call(struct turn *r, json_t *part)
         json_decref(input);
         return;
     }
+    r->called = true;
     put_block(r, block_use((enum server_tool)tool, id, input));
     history_pend(&r->history, (enum server_tool)tool, id, model_call_id, input)->broken =
         !json_is_object(args);
@@ -567,8 +558,16 @@ static void ask_model(struct turn *r)
 
 void turn_on_container(struct turn *r, int64_t expires_ms)
 {
-    set_container(r, expires_ms);
+    set_container(r, expires_ms ? expires_ms : time_now_ms() + PROMISE_MS);
     work(r);
+}
+
+void turn_on_session(struct turn *r)
+{
+    if (r->exists)
+        return;
+    r->exists = true;
+    container_made(r);
 }
 
 static const char no_model[] =
@@ -618,6 +617,7 @@ struct turn *turn_start(struct anthropic *a, struct messages_request *m, loop_fn
                        .on_news = on_news,
                        .arg = arg,
                        .begun_us = time_mono_us(),
+                       .uploads = json_array(),
                        .outputs = json_array(),
                        .log = json_array()};
     m->params = (struct request_params){0};

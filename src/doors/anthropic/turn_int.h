@@ -16,7 +16,9 @@ struct turn {
     bool over, left;
     unsigned waits;
     char session[ID_MAX]; /* "" without code execution */
-    bool made;            /* the session is new with this message */
+    bool exists;          /* it is a session; else an id that becomes one with the first call */
+    bool called;          /* the model has called a server tool */
+    json_t *uploads;      /* owned: [{"id", "path"}], files that the first call brings along */
     struct model *model;  /* borrowed */
     struct model_call *asking;
     struct tool_call *tool_call;
@@ -42,8 +44,10 @@ bool turn_is_gone(struct turn *r);
 void turn_fail(struct turn *r, const struct err *e, const char *code);
 
 /* What container.c and tool_call.c tell, from the loop. All values are borrowed. */
-/* The container of turn->session is ready. */
+/* The container of turn->session is ready, or (0) will be made by the first call. */
 void turn_on_container(struct turn *r, int64_t expires_ms);
+/* The first call has made it. */
+void turn_on_session(struct turn *r);
 /* The call is over. content: of its result block; outputs: for the manifest; images: for the model,
  * or NULL; text: for the model in place of content, or NULL. */
 void turn_on_result(struct turn *r, json_t *content, json_t *outputs, json_t *images,
@@ -55,6 +59,8 @@ void turn_on_approval(struct turn *r, const char *id, int64_t expires_ms);
 
 /* --- container.c --- */
 
-/* Finds or creates the container, and puts the uploads into it: then turn_on_container() or
+/* Finds the container and puts the uploads into it, or promises one: then turn_on_container() or
  * turn_fail(). */
 void container_prepare(struct turn *r);
+/* The session that was promised is there. */
+void container_made(struct turn *r);
