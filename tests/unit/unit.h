@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#undef stop /* a macro of version 2, for debuggers; a plain word of ours */
 
 #include "base/base.h"
 
@@ -21,6 +22,15 @@
     do {                                                                                           \
         if (!strstr((text), (part)))                                                               \
             fail_msg("'%s' is not in: %s", (part), (text));                                        \
+    } while (0)
+
+/* cmocka has this under other names in version 2 and calls the old one deprecated. */
+#define assert_between(value, low, high)                                                           \
+    do {                                                                                           \
+        intmax_t assert_v_ = (intmax_t)(value);                                                    \
+        if (assert_v_ < (intmax_t)(low) || assert_v_ > (intmax_t)(high))                           \
+            fail_msg("%s is %jd, not from %jd to %jd", #value, assert_v_, (intmax_t)(low),         \
+                     (intmax_t)(high));                                                            \
     } while (0)
 
 #define RUN(tests) cmocka_run_group_tests(tests, NULL, NULL)

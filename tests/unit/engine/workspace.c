@@ -479,7 +479,7 @@ static void test_names_are_bounded(void **state)
 
     make_many(s, 9000, 250);
     scan_for(s, on_counted, &count);
-    assert_in_range(count, 8000, 8999);
+    assert_between(count, 8000, 8999);
 }
 
 /* Mode and date come with the bytes; a delete says whether there was something. */
@@ -516,7 +516,7 @@ static void test_deep(void **state)
         at = next;
     }
     s->limits.artifact_count = TOLD_MAX;
-    assert_in_range(scan(s), 20, TOLD_MAX); /* down to some depth, and back */
+    assert_between(scan(s), 20, TOLD_MAX); /* down to some depth, and back */
     assert_int_equal(scan(s), 0);
 }
 

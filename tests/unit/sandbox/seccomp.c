@@ -186,8 +186,8 @@ static void test_size(void **state)
 
     assert_int_equal(p->base.n % sizeof(struct sock_filter), 0);
     assert_int_equal(p->user.n % sizeof(struct sock_filter), 0);
-    assert_in_range(p->base.n / sizeof(struct sock_filter), 100, BPF_MAXINSNS);
-    assert_in_range(p->user.n / sizeof(struct sock_filter), 10, BPF_MAXINSNS);
+    assert_between(p->base.n / sizeof(struct sock_filter), 100, BPF_MAXINSNS);
+    assert_between(p->user.n / sizeof(struct sock_filter), 10, BPF_MAXINSNS);
 }
 
 static void test_everybody(void **state)
