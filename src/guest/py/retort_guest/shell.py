@@ -18,11 +18,13 @@ import linecache
 import os
 import re
 import sys
+import types
 import warnings
 
 from IPython.core import interactiveshell
 from IPython.core.autocall import ExitAutocall, IPyAutocall
 from IPython.core.compilerop import CachingCompiler
+from IPython.core.displayhook import DisplayHook
 from IPython.core.history import HistoryManager
 from IPython.core.inputtransformer2 import TransformerManager
 from IPython.core.interactiveshell import ExecutionInfo, ExecutionResult, InteractiveShell
@@ -42,6 +44,9 @@ _MAGIC_FILES = {"<timed exec>", "<timed eval>", "<magic-timeit>", "<magic-timeit
                 "<magic-timeit-stmt>", "<unknown>"}
 _PYTHON_MAGICS = {"time", "timeit", "capture"}
 _INFO_EXTRA = len(inspect.signature(ExecutionInfo).parameters) - 4  # grew over the versions
+# Whether a cell's number is counted on before it runs, and a result belongs to the one before.
+_COUNTS_FIRST = DisplayHook.prompt_count.fget(
+    types.SimpleNamespace(shell=types.SimpleNamespace(execution_count=1))) == 0
 
 NO_DEBUGGER = ("The debugger is not available here: nobody can answer it. "
                "Print what you want to see.")
@@ -358,6 +363,7 @@ class Shell(InteractiveShell):
             self.history_manager.store_inputs(self.execution_count, raw, raw)
             if self.logger.log_active:
                 self.logger.log(raw, raw)
+            self.execution_count += _COUNTS_FIRST
             with self.builtin_trap, self.display_trap:
                 self.displayhook.exec_result = result
                 try:
@@ -372,7 +378,7 @@ class Shell(InteractiveShell):
                 self.displayhook.exec_result = None
             self.last_execution_succeeded = result.success
             self.last_execution_result = result
-            self.execution_count += 1
+            self.execution_count += not _COUNTS_FIRST
         finally:
             self.events.trigger("post_execute")
             self.events.trigger("post_run_cell", result)
