@@ -38,7 +38,8 @@ def test_name_from_disposition(fetch, web):
 
 
 def test_name_is_decoded_before_it_is_cut(fetch, web):
-    url = web.put("/a/..%2f..%2fetc%2Fpasswd", response())
+    # In upper case, for newer versions of curl write it so, whatever they were given.
+    url = web.put("/a/..%2F..%2Fetc%2Fpasswd", response())
     assert fetch(url, allow=web.here).endswith(" passwd")
 
 
