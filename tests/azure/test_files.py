@@ -24,8 +24,8 @@ def test_a2_3_old_upload_list_download(either):
 
 def test_a2_3_old_stat_and_delete(pool):
     put(pool)
-    assert pool.get("files/a.txt", OLD).json["value"][0]["properties"]["size"] == 5
-    assert "message" in pool.delete("files/a.txt", OLD).expect(200).json
+    assert pool.get("files/a.txt", OLD).json["properties"]["size"] == 5
+    pool.delete("files/a.txt", OLD).expect(204)
     assert code_of(pool.get("files/a.txt", OLD).expect(404)) == "FileNotFound"
 
 

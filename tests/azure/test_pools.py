@@ -104,7 +104,7 @@ def test_a_template_that_is_wrong_makes_nothing(server, change, said):
     template["resources"][0].update(change)
     with server.client() as client:
         before = client.get("/azure/pools").json["value"]
-        answer = deploy(client, template, environmentName="e", **({"sessionPoolName": name} if name else {})).expect(400)
+        answer = deploy(client, template, environmentName="env", **({"sessionPoolName": name} if name else {})).expect(400)
         assert said is None or said in answer.json["error"]["message"]
         assert len(client.get("/azure/pools").json["value"]) == len(before)
 

@@ -18,18 +18,38 @@ static void print_row(const char *door, enum http_method method, const char *pat
            flags & ROUTE_READS ? "reads" : "-");
 }
 
+#define GROUP "/subscriptions/{s}/resourceGroups/{g}"
+
+/* Where each kind of target is. */
+static const struct {
+    enum target_kind kind;
+    const char *path;
+} places[] = {
+    {TARGET_POOL,        "/azure/pools/{pool}"                                                 },
+    {TARGET_POOL,        GROUP "/sessionPools/{pool}"                                          },
+    {TARGET_POOL,        GROUP "/providers/Microsoft.App/sessionPools/{pool}"                  },
+    {TARGET_POOLS,       "/azure/pools"                                                        },
+    {TARGET_POOLS,       GROUP "/providers/Microsoft.App/sessionPools"                         },
+    {TARGET_PROVIDER,    "/subscriptions/{s}/providers/Microsoft.App"                          },
+    {TARGET_OPERATION,
+     "/subscriptions/{s}/providers/Microsoft.App/locations/l/sessionPoolOperationStatuses/{id}"},
+    {TARGET_GROUP,       GROUP                                                                 },
+    {TARGET_ENVIRONMENT, GROUP "/providers/Microsoft.App/managedEnvironments/{e}"              },
+    {TARGET_DEPLOYMENTS, GROUP "/providers/Microsoft.Resources/deployments"                    },
+    {TARGET_DEPLOYMENT,  GROUP "/providers/Microsoft.Resources/deployments/{d}"                },
+};
+
 /* The table below the one route of this door. */
 static void print_azure(void)
 {
-    static const char *const prefixes[] = {
-        "/azure/pools/{pool}", "/subscriptions/{s}/resourceGroups/{g}/sessionPools/{pool}",
-        "/subscriptions/{s}/resourceGroups/{g}/providers/Microsoft.App/sessionPools/{pool}"};
     char path[256];
 
-    for (size_t p = 0; p < COUNT(prefixes); p++)
+    for (size_t p = 0; p < COUNT(places); p++)
         for (size_t i = 0; i < azure_op_count; i++) {
             const struct op *op = &azure_ops[i];
-            snprintf(path, sizeof(path), "%s/%s", prefixes[p], op->path);
+            if (op->of != places[p].kind)
+                continue;
+            snprintf(path, sizeof(path), "%s%s%s", places[p].path, *op->path ? "/" : "", op->path);
             print_row(op->needs & PART_MCP ? "azure/mcp" : "azure", op->method, path,
                       op->needs & PART_MCP ? ROUTE_READS : 0);
         }

@@ -26,12 +26,22 @@
 
 /* --- target.c: where a request goes --- */
 
+enum target_kind {
+    TARGET_POOL,
+    TARGET_POOLS,       /* all of them, or of a group */
+    TARGET_PROVIDER,    /* Microsoft.App itself */
+    TARGET_OPERATION,   /* how one goes that was asked for before */
+    TARGET_GROUP,       /* a resource group */
+    TARGET_ENVIRONMENT, /* of Container Apps */
+    TARGET_DEPLOYMENTS,
+    TARGET_DEPLOYMENT,
+};
+
 struct azure_target {
+    enum target_kind kind;
     struct str subscription, group; /* p NULL: below /azure */
-    struct str pool;                /* empty: all of them */
-    struct str rest;                /* what of the pool: "code/execute"; no doubled slashes */
-    struct str deployment;          /* of templates; empty: none */
-    bool resource;                  /* by providers/Microsoft.App: what is managed */
+    struct str pool;                /* of TARGET_POOL; else the name of what it is */
+    struct str rest;                /* what of it: "code/execute"; no doubled slashes */
 };
 /* path: decoded, below /azure or /subscriptions. room: path.n + 1 bytes that ret looks into. */
 bool azure_target_read(struct str path, bool arm, char *room, struct azure_target *ret);
@@ -78,6 +88,7 @@ struct op {
     const char *path; /* of target.rest */
     unsigned needs;
     void (*run)(struct azure_request *v);
+    enum target_kind of;
 };
 
 extern const struct op azure_ops[]; /* routes.c: of one pool */
@@ -109,6 +120,10 @@ void azure_answer(struct azure_request *v, int status, json_t *value);
 
 /* --- sessions.c --- */
 
+/* Why it is none: the code of the error, and *e. NULL: it is one. */
+const char *identifier_problem(struct str id, struct err *e);
+/* As a query holds it. Returns ret. */
+const char *identifier_escape(struct str id, char ret[3 * IDENTIFIER_MAX + 1]);
 /* The identifier is of a good length and shape; false: answered. */
 bool identifier_check(struct azure_request *v);
 /* v->then() with the session of the identifier. make: it need not be there. */
@@ -220,6 +235,9 @@ void op_credentials_fetch(struct azure_request *v);
 void op_credentials_rotate(struct azure_request *v);
 /* As it is given to clients; owned. */
 json_t *pool_show(struct azure_request *v, const struct pool_info *info);
+/* Pools of the settings, and those made below /azure, are in every group; others in their own. In
+ * *ret, and whether there is one. */
+bool pool_find(struct azure_request *v, struct str name, struct pool_info *ret);
 /* fn hears of it; false: answered. */
 bool pool_put(struct azure_request *v, struct str name, const json_t *doc, pool_fn *fn, void *arg);
 bool pool_has_mcp(const struct pool_info *info);
@@ -237,9 +255,35 @@ json_t *expression_value(const struct scope *s, struct str text, struct err *e);
 /* The same of every text in value; *e must be empty. */
 json_t *expression_fill(const struct scope *s, const json_t *value, int depth, struct err *e);
 
+/* --- parameters.c: what a template declares, and what it is given --- */
+
+/* Types, bounds and allowed values, as Resource Manager enforces them; and nothing undeclared. */
+int parameters_check(const json_t *declared, const json_t *given, struct err *e) MUST_CHECK;
+/* The values that count, secrets left out; owned. */
+json_t *parameters_show(const json_t *declared, const json_t *given);
+
 /* --- deployment.c --- */
 
 void op_deployment_put(struct azure_request *v);
+void op_deployment_validate(struct azure_request *v);
+void op_deployment_what_if(struct azure_request *v);
+
+/* --- deployment_record.c: those there have been --- */
+
+/* Kept under its name; takes record. fn as service_item_put(). */
+void deployment_keep(struct azure_request *v, json_t *record, done_fn *fn, void *arg);
+void op_deployment_get(struct azure_request *v);
+void op_deployment_list(struct azure_request *v);
+void op_deployment_delete(struct azure_request *v);
+void op_deployment_operations(struct azure_request *v);
+void op_deployment_export(struct azure_request *v);
+
+/* --- arm.c: what Resource Manager has around session pools --- */
+
+void op_provider(struct azure_request *v);
+void op_operation_status(struct azure_request *v);
+void op_group(struct azure_request *v);
+void op_environment(struct azure_request *v);
 
 /* --- mcp.c: the MCP server of a pool; tools.c: what it has --- */
 

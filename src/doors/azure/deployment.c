@@ -1,7 +1,7 @@
 /*
  * Deployment templates: a document with parameters, the session pools it makes, and what
  * it tells of them. The pools are made one after the other; a template that has something
- * else in it is refused before the first.
+ * else in it, or is given what it does not declare, is refused before the first.
  */
 #include "doors/azure/azure_int.h"
 
@@ -9,13 +9,18 @@
 #include <stdlib.h>
 
 #define RESOURCES_MAX 16
+#define NAMED(s)      (int)(s).n, (s).p
 
 struct deployment {
     struct azure_request *v;
     json_t *template; /* borrowed from the body */
     json_t *made;     /* owned: what was made, by its id */
+    json_t *ops;      /* owned: array, of each resource */
+    json_t *record;   /* owned, or NULL: as it is answered */
     struct scope scope;
     size_t at;
+    bool existed; /* the pool that is being put */
+    int64_t began_ms;
 };
 
 static void deployment_free(void *p)
@@ -23,115 +28,43 @@ static void deployment_free(void *p)
     struct deployment *d = p;
 
     json_decref(d->made);
+    json_decref(d->ops);
+    json_decref(d->record);
     free(d);
 }
 
 static void refuse(struct deployment *d, const struct err *e)
 {
-    azure_fail(d->v, 400, "InvalidTemplate", "%s", e->text);
+    azure_fail(d->v, 400, "InvalidTemplate", "Deployment template validation failed: %s", e->text);
 }
 
-/* --- before and after --- */
+/* --- before --- */
 
 static int check(const struct deployment *d, struct err *e)
 {
     const json_t *resources = json_nocase(d->template, "resources");
-    const json_t *parameters = json_nocase(d->template, "parameters");
     json_t *one;
-    const char *key;
     size_t i;
 
+    if (!json_is_object(d->template))
+        return err_set(e, ERR_CALLER, "properties.template is needed, and is an object");
     if (json_array_size(resources) == 0 || json_array_size(resources) > RESOURCES_MAX)
         return err_set(e, ERR_CALLER, "a template has 1 to %d resources", RESOURCES_MAX);
     json_array_foreach(resources, i, one)
         if (!str_nocase(json_view(json_nocase(one, "type")), STR("Microsoft.App/sessionPools")))
-            return err_set(e, ERR_CALLER,
-                           "a template makes "
-                           "Microsoft.App/sessionPools here");
-    json_object_foreach((json_t *)parameters, key, one)
-        if (!json_nocase(one, "defaultValue") &&
-            !json_at(json_nocase(d->scope.given, key), "value"))
-            return err_set(e, ERR_CALLER, "the parameter %.64s has no value", key);
-    return 0;
+            return err_set(e, ERR_CALLER, "a template makes Microsoft.App/sessionPools here");
+    return parameters_check(d->scope.parameters, d->scope.given, e);
 }
 
-static void answer(struct deployment *d)
-{
-    const struct azure_target *p = &d->v->target;
-    json_t *outputs = json_object(), *one, *ids = json_array();
-    struct err e = {0};
-    const char *key;
-
-    json_object_foreach(json_nocase(d->template, "outputs"), key, one) {
-        json_t *value = expression_fill(&d->scope, json_nocase(one, "value"), 0, &e);
-        if (value)
-            json_object_set_new(
-                outputs, key,
-                json_pack("{s:O?, s:o}", "type", json_nocase(one, "type"), "value", value));
-    }
-    json_object_foreach(d->made, key, one)
-        json_array_append_new(ids, json_pack("{s:s}", "id", key));
-    if (e.kind) {
-        json_decref(outputs);
-        json_decref(ids);
-        refuse(d, &e);
-        return;
-    }
-    azure_answer(d->v, 201,
-                 json_pack("{s:o, s:o, s:s, s:{s:s, s:o, s:o}}", "id",
-                           json_sprintf("/subscriptions/%.*s/resourceGroups/%.*s/providers/"
-                                        "Microsoft.Resources/deployments/%.*s",
-                                        (int)p->subscription.n, p->subscription.p, (int)p->group.n,
-                                        p->group.p, (int)p->deployment.n, p->deployment.p),
-                           "name", record_text(p->deployment), "type",
-                           "Microsoft.Resources/deployments", "properties", "provisioningState",
-                           "Succeeded", "outputs", outputs, "outputResources", ids));
-}
-
-/* --- one resource after the other --- */
-
-static void make_next(struct deployment *d);
-
-static void on_made(void *arg, const struct pool_info *info, const struct err *failed)
-{
-    struct deployment *d = arg;
-    json_t *shown;
-
-    if (failed) {
-        azure_fail_err(d->v, failed, "SessionPoolNotFound");
-        return;
-    }
-    shown = pool_show(d->v, info);
-    json_object_set_new(d->made, json_string_value(json_object_get(shown, "id")), shown);
-    make_next(d);
-}
-
-static void make_next(struct deployment *d)
-{
-    const json_t *resource = json_array_get(json_nocase(d->template, "resources"), d->at++);
-    struct err e = {0};
-    json_t *filled;
-
-    if (!resource) {
-        answer(d);
-        return;
-    }
-    filled = expression_fill(&d->scope, resource, 0, &e);
-    if (filled)
-        pool_put(d->v, json_view(json_nocase(filled, "name")), filled, on_made, d);
-    else
-        refuse(d, &e);
-    json_decref(filled);
-}
-
-void op_deployment_put(struct azure_request *v)
+static struct deployment *deployment_new(struct azure_request *v)
 {
     struct deployment *d = mem_zalloc(sizeof(*d));
-    struct err e;
 
     d->v = v;
     d->template = json_at(v->body, "properties.template");
     d->made = json_object();
+    d->ops = json_array();
+    d->began_ms = time_now_ms();
     d->scope = (struct scope){
         .given = json_at(v->body, "properties.parameters"),
         .parameters = json_nocase(d->template, "parameters"),
@@ -141,8 +74,258 @@ void op_deployment_put(struct azure_request *v)
         .group = v->target.group,
     };
     request_keep(v->r, deployment_free, d);
+    return d;
+}
+
+/* Every resource with its expressions filled in, and good for a pool; owned, or NULL with *e. */
+static json_t *fill_all(struct deployment *d, struct err *e)
+{
+    const json_t *resources = json_nocase(d->template, "resources");
+    json_t *all = json_array(), *one;
+    struct azure_pool_spec spec;
+    size_t i;
+
+    json_array_foreach(resources, i, one) {
+        json_t *filled = expression_fill(&d->scope, one, 0, e);
+        if (filled)
+            json_array_append_new(all, filled);
+        if (!filled || azure_pool_spec_read(&spec, azure_service(d->v), filled, e) < 0) {
+            json_decref(all);
+            return NULL;
+        }
+    }
+    return all;
+}
+
+/* --- as it is shown --- */
+
+static json_t *id_of(const struct azure_request *v, const char *type, struct str name)
+{
+    return json_sprintf("/subscriptions/%.*s/resourceGroups/%.*s/providers/%s/%.*s",
+                        NAMED(v->target.subscription), NAMED(v->target.group), type, NAMED(name));
+}
+
+static json_t *show(struct deployment *d, const char *state)
+{
+    struct azure_request *v = d->v;
+    char took[32];
+
+    snprintf(took, sizeof(took), "PT%.3fS", (double)(time_now_ms() - d->began_ms) / 1000);
+    return json_pack(
+        "{s:o, s:o, s:s, s:{s:s, s:o, s:s, s:o, s:s, s:s, s:[{s:s, s:[{s:s, s:[s]}]}], s:[]}}",
+        "id", id_of(v, "Microsoft.Resources/deployments", v->target.pool), "name",
+        record_text(v->target.pool), "type", "Microsoft.Resources/deployments", "properties",
+        "provisioningState", state, "timestamp", time_json(time_now_ms()), "duration", took,
+        "parameters", parameters_show(d->scope.parameters, d->scope.given), "mode", "Incremental",
+        "correlationId", azure_caller(v)->request, "providers", "namespace", "Microsoft.App",
+        "resourceTypes", "resourceType", "sessionPools", "locations", "local", "dependencies");
+}
+
+/* Type and value of each; NULL with *e. */
+static json_t *outputs_of(struct deployment *d, struct err *e)
+{
+    json_t *outputs = json_object(), *one;
+    const char *key;
+
+    json_object_foreach(json_nocase(d->template, "outputs"), key, one) {
+        json_t *value = expression_fill(&d->scope, json_nocase(one, "value"), 0, e);
+        if (value)
+            json_object_set_new(
+                outputs, key,
+                json_pack("{s:O?, s:o}", "type", json_nocase(one, "type"), "value", value));
+    }
+    if (!e->kind)
+        return outputs;
+    json_decref(outputs);
+    return NULL;
+}
+
+/* --- the end --- */
+
+static void on_kept(void *arg, const struct err *failed)
+{
+    struct deployment *d = arg;
+
+    if (failed)
+        azure_fail_err(d->v, failed, "DeploymentNotFound");
+    else
+        azure_answer(d->v, 201, take_ptr(&d->record));
+}
+
+/* What is kept has the template and the operations, too. */
+static void keep(struct deployment *d, json_t *record, done_fn *fn)
+{
+    deployment_keep(d->v,
+                    json_pack("{s:O, s:O, s:O}", "deployment", record, "operations", d->ops,
+                              "template", d->template),
+                    fn, d);
+}
+
+static void finish(struct deployment *d)
+{
+    struct err e = {0};
+    json_t *outputs = outputs_of(d, &e), *ids = json_array(), *props, *one;
+    const char *key;
+
+    if (!outputs) {
+        json_decref(ids);
+        refuse(d, &e);
+        return;
+    }
+    json_object_foreach(d->made, key, one)
+        json_array_append_new(ids, json_pack("{s:s}", "id", key));
+    d->record = show(d, "Succeeded");
+    props = json_object_get(d->record, "properties");
+    json_object_set_new(props, "outputs", outputs);
+    json_object_set_new(props, "outputResources", ids);
+    keep(d, d->record, on_kept);
+}
+
+static void on_failure_kept(void *arg, const struct err *failed)
+{
+    (void)arg, (void)failed; /* the client has been told why */
+}
+
+/* --- one resource after the other --- */
+
+static void make_next(struct deployment *d);
+
+static void note_operation(struct deployment *d, json_t *id, struct str name, const char *state,
+                           const char *code)
+{
+    char number[24];
+
+    snprintf(number, sizeof(number), "%zu", d->at);
+    json_array_append_new(
+        d->ops,
+        json_pack("{s:s, s:{s:s, s:s, s:o, s:s, s:s, s:{s:o, s:s, s:o}}}", "operationId", number,
+                  "properties", "provisioningOperation", "Create", "provisioningState", state,
+                  "timestamp", time_json(time_now_ms()), "statusCode", code, "duration", "PT0S",
+                  "targetResource", "id", id, "resourceType", "Microsoft.App/sessionPools",
+                  "resourceName", record_text(name)));
+}
+
+static void on_made(void *arg, const struct pool_info *info, const struct err *failed)
+{
+    struct deployment *d = arg;
+    const json_t *resource = json_array_get(json_nocase(d->template, "resources"), d->at - 1);
+    json_t *shown, *record;
+
+    if (failed) {
+        struct str name = json_view(json_nocase(resource, "name"));
+        note_operation(d, id_of(d->v, "Microsoft.App/sessionPools", name), name, "Failed",
+                       "BadRequest");
+        record = show(d, "Failed");
+        json_object_set_new(json_object_get(record, "properties"), "error",
+                            json_pack("{s:s, s:o}", "code", "DeploymentFailed", "message",
+                                      record_text(str_of(failed->text))));
+        azure_fail_err(d->v, failed, "SessionPoolNotFound");
+        keep(d, record, on_failure_kept);
+        json_decref(record);
+        return;
+    }
+    shown = pool_show(d->v, info);
+    note_operation(d, json_incref(json_object_get(shown, "id")),
+                   json_view(json_object_get(shown, "name")), "Succeeded",
+                   d->existed ? "OK" : "Created");
+    json_object_set_new(d->made, json_string_value(json_object_get(shown, "id")), shown);
+    make_next(d);
+}
+
+static void make_next(struct deployment *d)
+{
+    const json_t *resource = json_array_get(json_nocase(d->template, "resources"), d->at++);
+    struct pool_info before;
+    struct err e = {0};
+    json_t *filled;
+
+    if (!resource) {
+        finish(d);
+        return;
+    }
+    filled = expression_fill(&d->scope, resource, 0, &e);
+    if (filled) {
+        struct str name = json_view(json_nocase(filled, "name"));
+        d->existed = pool_find(d->v, name, &before);
+        pool_put(d->v, name, filled, on_made, d);
+    } else {
+        refuse(d, &e);
+    }
+    json_decref(filled);
+}
+
+/* --- what is asked --- */
+
+void op_deployment_put(struct azure_request *v)
+{
+    struct deployment *d = deployment_new(v);
+    struct err e = {0};
+
     if (check(d, &e) < 0)
         refuse(d, &e);
     else
         make_next(d);
+}
+
+void op_deployment_validate(struct azure_request *v)
+{
+    struct deployment *d = deployment_new(v);
+    struct err e = {0};
+    json_t *all, *one, *ids, *shown;
+    size_t i;
+
+    all = check(d, &e) < 0 ? NULL : fill_all(d, &e);
+    if (!all) {
+        refuse(d, &e);
+        return;
+    }
+    ids = json_array();
+    json_array_foreach(all, i, one)
+        json_array_append_new(ids, json_pack("{s:o}", "id",
+                                             id_of(v, "Microsoft.App/sessionPools",
+                                                   json_view(json_nocase(one, "name")))));
+    shown = show(d, "Succeeded");
+    json_object_set_new(json_object_get(shown, "properties"), "validatedResources", ids);
+    json_decref(all);
+    azure_answer(v, 200, shown);
+}
+
+/* A pool that would be as it is: NoChange. */
+static json_t *change_of(struct azure_request *v, const json_t *after)
+{
+    struct str name = json_view(json_nocase(after, "name"));
+    struct pool_info before;
+    bool there = pool_find(v, name, &before);
+    const json_t *kept = there ? json_at(before.document, "document") : NULL;
+    json_t *change = json_pack(
+        "{s:o, s:s, s:O}", "resourceId", id_of(v, "Microsoft.App/sessionPools", name), "changeType",
+        !there                                                                          ? "Create"
+        : json_equal(json_nocase(kept, "properties"), json_nocase(after, "properties")) ? "NoChange"
+                                                                                        : "Modify",
+        "after", after);
+
+    if (there)
+        json_object_set_new(change, "before", pool_show(v, &before));
+    return change;
+}
+
+void op_deployment_what_if(struct azure_request *v)
+{
+    struct deployment *d = deployment_new(v);
+    struct err e = {0};
+    json_t *all, *one, *changes;
+    size_t i;
+
+    all = check(d, &e) < 0 ? NULL : fill_all(d, &e);
+    if (!all) {
+        refuse(d, &e);
+        return;
+    }
+    changes = json_array();
+    json_array_foreach(all, i, one)
+        json_array_append_new(changes, change_of(v, one));
+    json_decref(all);
+    azure_answer(
+        v, 200,
+        json_pack("{s:s, s:{s:o}}", "status", "Succeeded", "properties", "changes", changes));
 }

@@ -36,13 +36,14 @@ static void put_times(struct azure_request *v, const struct exec_info *info)
 static void put_operation(struct azure_request *v, const struct azure_exec_options *w,
                           const struct exec_info *info)
 {
-    char url[URL_TEXT_MAX], text[2 * URL_TEXT_MAX];
+    char url[URL_TEXT_MAX], text[2 * URL_TEXT_MAX], who[3 * IDENTIFIER_MAX + 1];
     struct str version = azure_version(v);
     const char *id = *w->operation ? w->operation : info->row->id;
 
     answer_header(v->r, "operation-id", id);
-    snprintf(text, sizeof(text), "%s/executions/%s?api-version=%.*s", azure_url(v, url), id,
-             (int)version.n, version.p);
+    snprintf(text, sizeof(text), "%s/executions/%s?identifier=%s&api-version=%.*s",
+             azure_url(v, url), id, identifier_escape(azure_identifier(v), who), (int)version.n,
+             version.p);
     answer_header(v->r, "operation-location", text);
 }
 

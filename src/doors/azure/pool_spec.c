@@ -114,20 +114,25 @@ static bool read_memory(const json_t *v, uint64_t *ret)
     return false;
 }
 
-/* Left out is 0. */
+/* Left out is 0. A number, or, as az sends it, the text of one. */
 static int take_count(const json_t *doc, const char *path, uint64_t least, uint64_t most,
                       uint64_t *ret, struct err *e)
 {
     const json_t *v = json_at(doc, path);
+    const char *text = json_string_value(v);
+    json_int_t n = json_integer_value(v);
+    char *end = NULL;
 
     *ret = 0;
     if (!v || json_is_null(v))
         return 0;
-    if (!json_is_integer(v) || json_integer_value(v) < (json_int_t)least ||
-        json_integer_value(v) > (json_int_t)most)
+    if (text)
+        n = strtoll(text, &end, 10);
+    if ((!json_is_integer(v) && (!text || end == text || *end)) || n < (json_int_t)least ||
+        n > (json_int_t)most)
         return err_set(e, ERR_CALLER, "%s is a whole number from %llu to %llu", path,
                        (unsigned long long)least, (unsigned long long)most);
-    *ret = (uint64_t)json_integer_value(v);
+    *ret = (uint64_t)n;
     return 0;
 }
 

@@ -97,14 +97,98 @@ static void put_live(json_t *props, const struct pool_info *info, const char *ur
     set_at(props, "retort", ours);
 }
 
-static void put_id(json_t *v, struct azure_request *w, const char *name)
+/* --- its group --- */
+
+/* Where a pool was made, and under which name: only what was made in a group is told apart by it.
+ */
+struct place {
+    struct str subscription, group, name; /* p NULL: in every group */
+};
+
+static struct place place_of(const struct pool_info *info)
+{
+    return (struct place){
+        .subscription = json_view(json_at(info->document, "retort.subscription")),
+        .group = json_view(json_at(info->document, "retort.group")),
+        .name = json_view(json_at(info->document, "retort.name")),
+    };
+}
+
+static bool is_here(const struct place *p, const struct azure_target *t)
+{
+    return !p->group.p || !t->subscription.p ||
+           (str_nocase(p->subscription, t->subscription) &&
+            (t->group.n == 0 || str_nocase(p->group, t->group)));
+}
+
+/* In any case, as Azure has it; ours have small letters. One of the group goes before one of all
+ * groups. Below /azure each has the name it is kept under. */
+bool pool_find(struct azure_request *v, struct str name, struct pool_info *ret)
+{
+    struct service *sv = azure_service(v);
+    bool found = false;
+
+    for (size_t i = 0; i < service_pool_count(sv); i++) {
+        struct pool_info info;
+        struct place p;
+        bool own;
+        service_pool_get(sv, i, &info);
+        p = place_of(&info);
+        own = p.group.p && v->target.subscription.p;
+        if (!str_nocase(name, own ? p.name : str_of(info.pool->name)) || !is_here(&p, &v->target) ||
+            (found && !own) || !service_sees_pool(sv, azure_caller(v), info.pool->name))
+            continue;
+        *ret = info;
+        found = true;
+    }
+    return found;
+}
+
+static bool is_taken(struct azure_request *v, const char *name)
+{
+    struct service *sv = azure_service(v);
+
+    for (size_t i = 0; i < service_pool_count(sv); i++) {
+        struct pool_info info;
+        service_pool_get(sv, i, &info);
+        if (strcmp(info.pool->name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* The name it is kept under: its own, or, where a pool of another group has that, one with a
+ * number. */
+static void name_to_keep(struct azure_request *v, struct str name, char ret[POOL_NAME_MAX + 2])
+{
+    struct pool_info there;
+    size_t n = 0;
+
+    for (; n < name.n && n < POOL_NAME_MAX + 1; n++)
+        ret[n] = (char)tolower((unsigned char)name.p[n]);
+    ret[n] = '\0';
+    if (pool_find(v, name, &there))
+        snprintf(ret, POOL_NAME_MAX + 2, "%s", there.pool->name);
+    else
+        for (unsigned i = 2; is_taken(v, ret) && i < 1000; i++)
+            snprintf(ret, POOL_NAME_MAX + 2, "%.*s-%u", (int)(n < 28 ? n : 28), name.p, i);
+    for (size_t i = 0; ret[i]; i++)
+        ret[i] = (char)tolower((unsigned char)ret[i]);
+}
+
+static void put_id(json_t *v, struct azure_request *w, const struct pool_info *info)
 {
     const struct azure_target *p = &w->target;
-    json_t *id = p->group.n ? json_sprintf("/subscriptions/%.*s/resourceGroups/%.*s/providers/"
-                                           "Microsoft.App/sessionPools/%s",
-                                           (int)p->subscription.n, p->subscription.p,
-                                           (int)p->group.n, p->group.p, name)
-                            : json_sprintf("/azure/pools/%s", name);
+    struct place at = place_of(info);
+    AUTO_FREE char *name =
+        at.name.n && p->subscription.p ? mem_strndup(at.name) : mem_strdup(info->pool->name);
+    struct str group = p->group.n ? p->group : at.group;
+    json_t *id =
+        p->subscription.p && group.n
+            ? json_sprintf("/subscriptions/%.*s/resourceGroups/%.*s/providers/"
+                           "Microsoft.App/sessionPools/%s",
+                           (int)p->subscription.n, p->subscription.p, (int)group.n, group.p, name)
+            : json_sprintf("/azure/pools/%s", info->pool->name);
 
     set_at(v, "id", id);
     set_at(v, "name", json_string(name));
@@ -123,7 +207,7 @@ json_t *pool_show(struct azure_request *v, const struct pool_info *info)
     snprintf(v->pool_name, sizeof(v->pool_name), "%s", info->pool->name);
     hide_secrets(props);
     put_live(props, info, azure_url(v, url));
-    put_id(shown, v, info->pool->name);
+    put_id(shown, v, info);
     set_at(shown, "systemData",
            json_pack("{s:o, s:o}", "createdAt", time_json(info->created_ms), "lastModifiedAt",
                      time_json(info->updated_ms)));
@@ -143,7 +227,8 @@ void op_pool_list(struct azure_request *v)
     for (size_t i = 0; i < service_pool_count(sv); i++) {
         struct pool_info info;
         service_pool_get(sv, i, &info);
-        if (service_sees_pool(sv, azure_caller(v), info.pool->name))
+        struct place p = place_of(&info);
+        if (is_here(&p, &v->target) && service_sees_pool(sv, azure_caller(v), info.pool->name))
             json_array_append_new(value, pool_show(v, &info));
     }
     azure_answer(v, 200, json_pack("{s:o, s:n}", "value", value, "nextLink"));
@@ -151,38 +236,72 @@ void op_pool_list(struct azure_request *v)
 
 /* --- put and changed --- */
 
+/* Where a client of Resource Manager asks how it goes. It has ended: see arm.c. */
+static void put_operation(struct azure_request *v)
+{
+    char text[URL_TEXT_MAX];
+    struct str version = azure_version(v), s = v->target.subscription;
+
+    if (!s.p)
+        return;
+    snprintf(text, sizeof(text),
+             "%.300s/subscriptions/%.*s/providers/Microsoft.App/locations/local/"
+             "sessionPoolOperationStatuses/%s?api-version=%.*s",
+             request_base_url(v->r), (int)s.n, s.p, azure_caller(v)->request, (int)version.n,
+             version.p);
+    answer_header(v->r, "azure-asyncoperation", text);
+    answer_header(v->r, "retry-after", "0");
+}
+
 static void on_put(void *arg, const struct pool_info *info, const struct err *failed)
 {
     struct azure_request *v = arg;
 
     if (failed)
         azure_fail_err(v, failed, "SessionPoolNotFound");
-    else
-        azure_answer(v, v->pool.pool ? 200 : 201, pool_show(v, info));
+    else if (v->pool.pool)
+        azure_answer(v, 200, pool_show(v, info));
+    else {
+        put_operation(v);
+        azure_answer(v, 201, pool_show(v, info));
+    }
 }
 
-/* What is kept with the pool: the document, and what came of it. Owned. */
-static json_t *kept_of(const json_t *doc, const struct azure_pool_spec *r)
+/* What is kept with the pool: the document, what came of it, and where it was made. Owned. */
+static json_t *kept_of(struct azure_request *v, struct str name, const json_t *doc,
+                       const struct azure_pool_spec *r)
 {
-    return json_pack("{s:O, s:{s:o, s:o}}", "document", doc, "retort", "ignored", ignored_of(doc),
-                     "environment", record_text(r->spec.environment));
+    json_t *ours = json_pack("{s:o, s:o}", "ignored", ignored_of(doc), "environment",
+                             record_text(r->spec.environment));
+    struct pool_info before;
+    struct place at = {0};
+
+    if (pool_find(v, name, &before))
+        at = place_of(&before);
+    else if (v->target.group.n)
+        at = (struct place){v->target.subscription, v->target.group, name};
+    if (at.group.p) {
+        json_object_set_new(ours, "subscription", record_text(at.subscription));
+        json_object_set_new(ours, "group", record_text(at.group));
+        json_object_set_new(ours, "name", record_text(at.name));
+    }
+    return json_pack("{s:O, s:o}", "document", doc, "retort", ours);
 }
 
 bool pool_put(struct azure_request *v, struct str name, const json_t *doc, pool_fn *fn, void *arg)
 {
-    char small[POOL_NAME_MAX + 2] = "";
+    char kept_name[POOL_NAME_MAX + 2] = "";
     struct azure_pool_spec r;
     struct err e;
     json_t *kept;
 
-    for (size_t i = 0; i < name.n && i < sizeof(small) - 1; i++)
-        small[i] = (char)tolower((unsigned char)name.p[i]);
     if (azure_pool_spec_read(&r, azure_service(v), doc, &e) < 0) {
         azure_fail(v, 400, r.code, "%s", e.text);
         return false;
     }
-    kept = kept_of(doc, &r);
-    r.spec.name = str_of(small);
+    name_to_keep(v, name, kept_name);
+    kept = kept_of(v, name, doc, &r);
+    r.spec.name = str_of(kept_name);
     r.spec.document = kept;
     service_pool_put(azure_service(v), azure_caller(v), &r.spec, fn, arg);
     json_decref(kept);

@@ -19,6 +19,7 @@
 
 #define MANAGED (NEEDS_POOL | NEEDS_ADMIN)
 
+// clang-format off
 const struct op azure_ops[] = {
     {HTTP_POST,   "code/execute",               CODE,                     op_code_execute      },
     {HTTP_POST,   "python/execute",             CODE,                     op_python_execute    },
@@ -58,12 +59,27 @@ const struct op azure_ops[] = {
     {HTTP_PUT,    "",                           NEEDS_ADMIN | NEEDS_JSON, op_pool_put          },
     {HTTP_PATCH,  "",                           MANAGED | NEEDS_JSON,     op_pool_patch        },
     {HTTP_DELETE, "",                           NEEDS_ADMIN,              op_pool_delete       },
+
+    {HTTP_GET, "", 0, op_pool_list, TARGET_POOLS},
+    {HTTP_GET, "", 0, op_provider, TARGET_PROVIDER},
+    {HTTP_POST, "register", 0, op_provider, TARGET_PROVIDER},
+    {HTTP_GET, "", 0, op_operation_status, TARGET_OPERATION},
+    {HTTP_GET, "", 0, op_group, TARGET_GROUP},
+    {HTTP_PUT, "", NEEDS_ADMIN | NEEDS_JSON, op_group, TARGET_GROUP},
+    {HTTP_GET, "", 0, op_environment, TARGET_ENVIRONMENT},
+    {HTTP_GET, "", NEEDS_ADMIN, op_deployment_list, TARGET_DEPLOYMENTS},
+    {HTTP_PUT, "", NEEDS_ADMIN | NEEDS_JSON, op_deployment_put, TARGET_DEPLOYMENT},
+    {HTTP_GET, "", NEEDS_ADMIN, op_deployment_get, TARGET_DEPLOYMENT},
+    {HTTP_DELETE, "", NEEDS_ADMIN, op_deployment_delete, TARGET_DEPLOYMENT},
+    {HTTP_POST, "validate", NEEDS_ADMIN | NEEDS_JSON, op_deployment_validate, TARGET_DEPLOYMENT},
+    {HTTP_POST, "whatIf", NEEDS_ADMIN | NEEDS_JSON, op_deployment_what_if, TARGET_DEPLOYMENT},
+    {HTTP_POST, "exportTemplate", NEEDS_ADMIN, op_deployment_export, TARGET_DEPLOYMENT},
+    {HTTP_GET, "operations", NEEDS_ADMIN, op_deployment_operations, TARGET_DEPLOYMENT},
+    {HTTP_GET, "operations/**", NEEDS_ADMIN, op_deployment_operations, TARGET_DEPLOYMENT},
 };
+// clang-format on
 
 const size_t azure_op_count = COUNT(azure_ops);
-
-static const struct op all_pools = {HTTP_GET, "", 0, op_pool_list};
-static const struct op deployment = {HTTP_PUT, "", NEEDS_ADMIN | NEEDS_JSON, op_deployment_put};
 
 /* --- the context of a request --- */
 
@@ -103,7 +119,7 @@ const char *azure_url(struct azure_request *v, char ret[URL_TEXT_MAX])
     const struct azure_target *p = &v->target;
     int n = snprintf(ret, URL_TEXT_MAX, "%.300s", request_base_url(v->r));
 
-    if (p->subscription.p)
+    if (p->subscription.p && p->group.n)
         snprintf(ret + n, URL_TEXT_MAX - (size_t)n,
                  "/subscriptions/%.*s/resourceGroups/%.*s/sessionPools/%s", (int)p->subscription.n,
                  p->subscription.p, (int)p->group.n, p->group.p, v->pool_name);
@@ -131,13 +147,9 @@ static bool request_is_arm(struct request *r)
 static const struct op *find_op(struct azure_request *v, enum http_method method, bool *ret_other)
 {
     *ret_other = false;
-    if (v->target.pool.n == 0) {
-        const struct op *op = v->target.deployment.n ? &deployment : &all_pools;
-        *ret_other = method != op->method;
-        return *ret_other ? NULL : op;
-    }
     for (size_t i = 0; i < COUNT(azure_ops); i++) {
-        if (!rest_fits(azure_ops[i].path, v->target.rest, &v->name))
+        if (azure_ops[i].of != v->target.kind ||
+            !rest_fits(azure_ops[i].path, v->target.rest, &v->name))
             continue;
         if (azure_ops[i].method == method)
             return &azure_ops[i];
@@ -163,20 +175,10 @@ static const char *azure_part(struct request *r, bool *ret_reads)
     return "azure/mcp";
 }
 
-/* In any case, as Azure has it; ours have small letters. */
 static void find_pool(struct azure_request *v)
 {
-    struct service *sv = azure_service(v);
-
-    for (size_t i = 0; i < service_pool_count(sv); i++) {
-        struct pool_info p;
-        service_pool_get(sv, i, &p);
-        if (str_nocase(v->target.pool, str_of(p.pool->name)) &&
-            service_sees_pool(sv, azure_caller(v), p.pool->name)) {
-            v->pool = p;
-            snprintf(v->pool_name, sizeof(v->pool_name), "%s", p.pool->name);
-        }
-    }
+    if (v->target.kind == TARGET_POOL && pool_find(v, v->target.pool, &v->pool))
+        snprintf(v->pool_name, sizeof(v->pool_name), "%s", v->pool.pool->name);
 }
 
 static bool take_body(struct azure_request *v)

@@ -7,27 +7,54 @@
 
 /* --- identifiers --- */
 
-/* Letters, digits, punctuation of ASCII: what the newest version of the interface allows. */
+/* Letters, digits, punctuation of ASCII: what the newest version of the interface allows. The same
+ * in a query and as environmentId of a tool. */
+const char *identifier_problem(struct str id, struct err *e)
+{
+    if (id.n < IDENTIFIER_MIN || id.n > IDENTIFIER_MAX) {
+        err_set(e, ERR_CALLER, "the identifier must have %d to %d characters", IDENTIFIER_MIN,
+                IDENTIFIER_MAX);
+        return "InvalidLengthOfSessionIdentifier";
+    }
+    for (size_t i = 0; i < id.n; i++)
+        if ((unsigned char)id.p[i] <= ' ' || (unsigned char)id.p[i] >= 0x7f) {
+            err_set(e, ERR_CALLER,
+                    "the identifier has letters, digits and punctuation of ASCII alone");
+            return "InvalidSessionIdentifier";
+        }
+    return NULL;
+}
+
+const char *identifier_escape(struct str id, char ret[3 * IDENTIFIER_MAX + 1])
+{
+    static const char plain[] = "-_.~";
+    size_t n = 0;
+
+    for (size_t i = 0; i < id.n && i < IDENTIFIER_MAX; i++) {
+        char c = id.p[i];
+        if (isalnum((unsigned char)c) || memchr(plain, c, sizeof(plain) - 1))
+            ret[n++] = c;
+        else
+            n += (size_t)snprintf(ret + n, 4, "%%%02X", (unsigned)(unsigned char)c);
+    }
+    ret[n] = '\0';
+    return ret;
+}
+
 bool identifier_check(struct azure_request *v)
 {
     struct str id = azure_identifier(v);
+    const char *code;
+    struct err e;
 
     if (!id.p) {
         azure_invalid(v, "identifier", "the query parameter identifier is needed");
         return false;
     }
-    if (id.n < IDENTIFIER_MIN || id.n > IDENTIFIER_MAX) {
-        azure_fail(v, 400, "InvalidLengthOfSessionIdentifier",
-                   "the identifier must have %d to %d characters", IDENTIFIER_MIN, IDENTIFIER_MAX);
-        return false;
-    }
-    for (size_t i = 0; i < id.n; i++)
-        if (id.p[i] <= ' ' || id.p[i] == 0x7f) {
-            azure_fail(v, 400, "InvalidSessionIdentifier",
-                       "the identifier has letters, digits and punctuation of ASCII alone");
-            return false;
-        }
-    return true;
+    code = identifier_problem(id, &e);
+    if (code)
+        azure_fail(v, 400, code, "%s", e.text);
+    return !code;
 }
 
 static void on_reached(void *arg, const struct session_info *info, const struct err *failed)

@@ -78,6 +78,49 @@ static struct str from(const struct parts *p, size_t i)
     return i < p->n ? (struct str){p->at[i].p, (size_t)(end - p->at[i].p)} : STR("");
 }
 
+/* What follows providers/: the rows of the table are tried in their order. */
+static const struct {
+    const char *provider, *type; /* type NULL: the provider itself */
+    bool named, in_group;        /* the type is followed by a name; it is of a group */
+    enum target_kind kind;
+} providers[] = {
+    {"Microsoft.App",       "sessionPools",        true,  true,  TARGET_POOL       },
+    {"Microsoft.App",       "sessionPools",        false, false, TARGET_POOLS      },
+    {"Microsoft.App",       "managedEnvironments", true,  true,  TARGET_ENVIRONMENT},
+    {"Microsoft.Resources", "deployments",         true,  true,  TARGET_DEPLOYMENT },
+    {"Microsoft.Resources", "deployments",         false, true,  TARGET_DEPLOYMENTS},
+    {"Microsoft.App",       NULL,                  false, false, TARGET_PROVIDER   },
+};
+
+/* locations/{l}/sessionPoolOperationStatuses/{id} */
+static bool read_operation(const struct parts *p, size_t i, struct azure_target *ret)
+{
+    if (!is(p, i, "Microsoft.App") || !is(p, i + 1, "locations") || p->n != i + 5)
+        return false;
+    ret->kind = TARGET_OPERATION;
+    return take_name(p, i + 4, &ret->pool);
+}
+
+static bool read_provider(const struct parts *p, size_t i, struct azure_target *ret)
+{
+    if (read_operation(p, i, ret))
+        return true;
+    for (size_t k = 0; k < COUNT(providers); k++) {
+        size_t at = i + 1 + (providers[k].type != NULL);
+        if (!is(p, i, providers[k].provider) ||
+            (providers[k].type && !is(p, i + 1, providers[k].type)) ||
+            (providers[k].in_group && ret->group.n == 0) || (providers[k].named && at >= p->n) ||
+            (!providers[k].named && providers[k].type && at < p->n))
+            continue;
+        ret->kind = providers[k].kind;
+        if (providers[k].named && !take_name(p, at++, &ret->pool))
+            return false;
+        ret->rest = from(p, at);
+        return true;
+    }
+    return false;
+}
+
 /* {s}/resourceGroups/{g}/..., or {s}/providers/... for all groups. */
 static bool read_arm(const struct parts *p, struct azure_target *ret)
 {
@@ -90,18 +133,16 @@ static bool read_arm(const struct parts *p, struct azure_target *ret)
             return false;
         i += 2;
     }
-    if (is(p, i, "providers") && is(p, i + 1, "Microsoft.Resources") && is(p, i + 2, "deployments"))
-        return p->n == i + 4 && ret->group.n > 0 && take_name(p, i + 3, &ret->deployment);
-    if (is(p, i, "providers") && is(p, i + 1, "Microsoft.App")) {
-        ret->resource = true;
-        i += 2;
-    }
-    if (!is(p, i, "sessionPools"))
+    if (is(p, i, "providers"))
+        return read_provider(p, i + 1, ret);
+    ret->kind = TARGET_GROUP;
+    if (i == p->n)
+        return ret->group.n > 0;
+    ret->kind = i + 1 < p->n ? TARGET_POOL : TARGET_POOLS;
+    if (!is(p, i, "sessionPools") || (i + 1 < p->n && ret->group.n == 0) ||
+        (i + 1 < p->n && !take_name(p, i + 1, &ret->pool)))
         return false;
-    i++;
-    if (i < p->n && (ret->group.n == 0 || !take_name(p, i, &ret->pool)))
-        return false;
-    ret->rest = from(p, i + 1);
+    ret->rest = from(p, i + 2);
     return true;
 }
 
@@ -116,6 +157,7 @@ bool azure_target_read(struct str path, bool arm, char *room, struct azure_targe
         return read_arm(&p, ret);
     if (!is(&p, 0, "pools"))
         return false;
+    ret->kind = p.n > 1 ? TARGET_POOL : TARGET_POOLS;
     if (p.n > 1 && !take_name(&p, 1, &ret->pool))
         return false;
     ret->rest = from(&p, 2);

@@ -140,14 +140,15 @@ static void run(struct call *c, const json_t *args, enum exec_kind kind, char *c
     struct str id = json_view(json_object_get(args, "environmentId"));
     const struct session_spec spec = {.pool = str_of(azure_pool_of(c)), .name = id, .asleep = true};
     struct azure_tool_exec *n = mem_zalloc(sizeof(*n));
+    const char *problem;
+    struct err e;
 
     *n = (struct azure_tool_exec){.c = c, .kind = kind, .code = code};
     call_keep(c, azure_tool_exec_free, n);
-    if (id.n < IDENTIFIER_MIN || id.n > IDENTIFIER_MAX) {
-        tool_fail(c,
-                  "InvalidLengthOfSessionIdentifier: environmentId must have %d to %d characters. "
-                  "Call launchShell and use the environmentId it gives.",
-                  IDENTIFIER_MIN, IDENTIFIER_MAX);
+    problem = identifier_problem(id, &e);
+    if (problem) {
+        tool_fail(c, "%s: %s. Call launchShell and use the environmentId it gives.", problem,
+                  e.text);
         return;
     }
     if (!call_service(c))

@@ -7,8 +7,10 @@
  */
 #include "doors/http/http_int.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
+#define LINE_MAX_      80   /* of the first delimiter of a form */
 #define RATE_MS_PER_KB 2000 /* a body slower than this is no upload but a grip on a connection */
 
 #define PARSE_NOW (64 * KiB) /* a longer one is parsed on a worker: 16 MB take 0.2 s */
@@ -59,7 +61,8 @@ static bool kind_of(struct request *r, enum body_kind *ret)
         *ret = BODY_BYTES;
         return true;
     }
-    if ((*ret == BODY_JSON || *ret == BODY_BYTES) && type.n && !json)
+    /* Of a body that is empty no type is wrong: curl -d '' calls it a form. */
+    if ((*ret == BODY_JSON || *ret == BODY_BYTES) && r->has_body && type.n && !json)
         return refuse_type(r, r->route->body_kind == BODY_EITHER || r->route->body_kind == BODY_ANY
                                   ? "application/json or multipart/form-data"
                                   : "application/json");
@@ -105,6 +108,36 @@ static const struct multipart_fns form_fns = {on_part, on_data};
 
 /* --- as it comes in --- */
 
+/* Semantic Kernel calls a form application/json. No JSON begins with two dashes, so what does is
+ * the first delimiter of a form, whose boundary is the rest of the line. */
+static bool may_turn(const struct request *r)
+{
+    return r->route->body_kind == BODY_ANY && r->body->kind == BODY_BYTES;
+}
+
+/* 1: it is a form from here on. 0: it is none, or that cannot be told yet. */
+static int turn_to_form(struct request *r, struct err *e)
+{
+    struct http_body *b = r->body;
+    struct str seen = buf_str(&b->json);
+    const char *end = memmem(seen.p, seen.n < LINE_MAX_ ? seen.n : LINE_MAX_, "\r\n", 2);
+    char type[LINE_MAX_ + 32];
+
+    if (seen.n < 2 || memcmp(seen.p, "--", 2) != 0 || !end)
+        return 0;
+    snprintf(type, sizeof(type), "multipart/form-data; boundary=\"%.*s\"", (int)(end - seen.p - 2),
+             seen.p + 2);
+    b->form = multipart_new(str_of(type), &form_fns, r, e);
+    if (!b->form)
+        return -1;
+    b->kind = BODY_FORM;
+    b->uploads = uploads_new(r);
+    if (multipart_feed(b->form, seen, e) < 0)
+        return -1;
+    buf_done(&b->json);
+    return 1;
+}
+
 bool body_begin(struct request *r)
 {
     struct part raw = {
@@ -119,7 +152,7 @@ bool body_begin(struct request *r)
     if (!kind_of(r, &b->kind))
         return false;
     buf_init(&b->json, limit_of(r, BODY_JSON));
-    if (r->has_body && !r->chunked && r->body_length > limit_of(r, b->kind)) {
+    if (r->has_body && !r->chunked && r->body_length > limit_of(r, b->kind) && !may_turn(r)) {
         refuse_size(r);
         return false;
     }
@@ -158,7 +191,9 @@ void body_piece(struct request *r, struct str piece)
         return;
     }
     if (b->kind == BODY_JSON || b->kind == BODY_BYTES)
-        rc = buf_put(&b->json, piece) < 0 ? buf_check(&b->json, &e) : 0;
+        rc = buf_put(&b->json, piece) < 0 ? buf_check(&b->json, &e)
+             : may_turn(r)                ? turn_to_form(r, &e)
+                                          : 0;
     else if (b->kind == BODY_FORM)
         rc = multipart_feed(b->form, piece, &e);
     else if (b->kind == BODY_RAW)

@@ -1,0 +1,182 @@
+/* Deployments there have been: one record each, by its group and name. What they made stays. */
+#include "doors/azure/azure_int.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define KIND "azure-deployment"
+#define MOST 800 /* of one group, as Resource Manager has it */
+
+/* Names of Azure's own are the same in any case; owned. */
+static char *group_key(const struct azure_request *v)
+{
+    json_t *text =
+        json_sprintf("%.*s/%.*s", (int)v->target.subscription.n, v->target.subscription.p,
+                     (int)v->target.group.n, v->target.group.p);
+    char *key = mem_strdup(json_string_value(text));
+
+    json_decref(text);
+    for (char *p = key; *p; p++)
+        *p = (char)tolower((unsigned char)*p);
+    return key;
+}
+
+static char *key_of(const struct azure_request *v)
+{
+    AUTO_FREE char *group = group_key(v);
+    AUTO_FREE char *name = mem_strndup(v->target.pool);
+    json_t *text;
+    char *key;
+
+    for (char *p = name; *p; p++)
+        *p = (char)tolower((unsigned char)*p);
+    text = json_sprintf("%s/%s", group, name);
+    key = mem_strdup(json_string_value(text));
+    json_decref(text);
+    return key;
+}
+
+void deployment_keep(struct azure_request *v, json_t *record, done_fn *fn, void *arg)
+{
+    AUTO_FREE char *id = key_of(v), *parent = group_key(v);
+    AUTO_FREE char *body = json_dumps(record, JSON_COMPACT);
+    char kind[] = KIND, owner[] = "";
+    const struct item_row row = {
+        .id = id, .kind = kind, .owner = owner, .parent = parent, .body = body};
+
+    json_decref(record);
+    service_item_put_up_to(azure_service(v), azure_caller(v), &row, MOST, fn, arg);
+}
+
+static json_t *read_body(const struct item_row *item)
+{
+    json_t *v = json_loads(item->body, 0, NULL);
+
+    return v ? v : json_object();
+}
+
+/* --- one --- */
+
+/* All of them, or one by its number. */
+static void show_operations(struct azure_request *v, const json_t *ops)
+{
+    json_t *one, *value = json_array();
+    size_t i;
+
+    json_array_foreach(ops, i, one) {
+        json_t *row = json_deep_copy(one);
+        json_object_set_new(row, "id",
+                            json_sprintf("/subscriptions/%.*s/resourceGroups/%.*s/providers/"
+                                         "Microsoft.Resources/deployments/%.*s/operations/%s",
+                                         (int)v->target.subscription.n, v->target.subscription.p,
+                                         (int)v->target.group.n, v->target.group.p,
+                                         (int)v->target.pool.n, v->target.pool.p,
+                                         json_string_value(json_object_get(one, "operationId"))));
+        if (v->name.n == 0 || str_eq(v->name, json_view(json_object_get(one, "operationId"))))
+            json_array_append(value, row);
+        json_decref(row);
+    }
+    if (v->name.n == 0)
+        azure_answer(v, 200, json_pack("{s:O}", "value", value));
+    else if (json_array_size(value) > 0)
+        azure_answer(v, 200, json_incref(json_array_get(value, 0)));
+    else
+        azure_fail(v, 404, "DeploymentOperationNotFound", "there is no such operation");
+    json_decref(value);
+}
+
+static void show_one(struct azure_request *v, const struct item_row *item, const struct err *failed)
+{
+    json_t *record;
+    struct str what = v->target.rest;
+
+    if (failed) {
+        azure_fail_err(v, failed, "DeploymentNotFound");
+        return;
+    }
+    if (request_is_head(v->r)) { /* a HEAD is answered with nothing else */
+        answer_empty(v->r, 204);
+        return;
+    }
+    record = read_body(item);
+    if (str_nocase(what, STR("exportTemplate")))
+        azure_answer(v, 200, json_pack("{s:O?}", "template", json_object_get(record, "template")));
+    else if (what.n > 0)
+        show_operations(v, json_object_get(record, "operations"));
+    else
+        azure_answer(v, 200, json_incref(json_object_get(record, "deployment")));
+    json_decref(record);
+}
+
+static void on_found(void *arg, const struct item_row *item, const struct err *failed)
+{
+    show_one(arg, item, failed);
+}
+
+static void look_up(struct azure_request *v)
+{
+    AUTO_FREE char *id = key_of(v);
+
+    service_item_get(azure_service(v), azure_caller(v), KIND, str_of(id), on_found, v);
+}
+
+void op_deployment_get(struct azure_request *v)
+{
+    look_up(v);
+}
+
+void op_deployment_operations(struct azure_request *v)
+{
+    look_up(v);
+}
+
+void op_deployment_export(struct azure_request *v)
+{
+    look_up(v);
+}
+
+static void on_deleted(void *arg, const struct err *failed)
+{
+    struct azure_request *v = arg;
+
+    if (failed && failed->kind != ERR_MISSING)
+        azure_fail_err(v, failed, "DeploymentNotFound");
+    else
+        answer_empty(v->r, 204);
+}
+
+void op_deployment_delete(struct azure_request *v)
+{
+    AUTO_FREE char *id = key_of(v);
+
+    service_item_delete(azure_service(v), azure_caller(v), KIND, str_of(id), on_deleted, v);
+}
+
+/* --- those of a group --- */
+
+static void on_listed(void *arg, const struct item_row *items, size_t count, uint64_t total,
+                      const struct err *failed)
+{
+    struct azure_request *v = arg;
+    json_t *value = json_array();
+
+    (void)total;
+    for (size_t i = 0; !failed && i < count; i++) {
+        json_t *record = read_body(&items[i]);
+        json_array_append(value, json_object_get(record, "deployment"));
+        json_decref(record);
+    }
+    if (!failed)
+        return azure_answer(v, 200, json_pack("{s:o}", "value", value));
+    json_decref(value);
+    azure_fail_err(v, failed, "DeploymentNotFound");
+}
+
+void op_deployment_list(struct azure_request *v)
+{
+    AUTO_FREE char *group = group_key(v);
+    const struct item_filter f = {.kind = KIND, .owner = "", .parent = group, .limit = MOST};
+
+    service_item_list(azure_service(v), azure_caller(v), &f, on_listed, v);
+}

@@ -1,0 +1,218 @@
+"""What Resource Manager has around a pool: groups, the provider, operations, deployments and their bounds."""
+
+import copy
+import json
+from pathlib import Path
+
+import pytest
+
+from azure import NEW, Pool, code_of
+from support.server import Server
+
+SUB = "/subscriptions/0000-1"
+TEMPLATE = json.loads((Path(__file__).parent / "template.json").read_text())
+BODY = {"location": "local", "properties": {"containerType": "PythonLTS", "poolManagementType": "Dynamic",
+        "scaleConfiguration": {"maxConcurrentSessions": 3, "readySessionInstances": 0}}}
+
+
+@pytest.fixture(scope="module")
+def house():
+    with Server() as server, server.client() as client:
+        yield client
+
+
+def group(name, rest=""):
+    return f"{SUB}/resourceGroups/{name}" + rest
+
+
+def pool_path(where, name):
+    return group(where, f"/providers/Microsoft.App/sessionPools/{name}?api-version={NEW}")
+
+
+def deployment(where, name, rest=""):
+    return group(where, f"/providers/Microsoft.Resources/deployments/{name}{rest}?api-version=2022-09-01")
+
+
+def small(**parameters):
+    """A template with one pool, and the declarations to be tried."""
+    return {"parameters": {"poolName": {"type": "string", "defaultValue": "made"}, **parameters},
+            "resources": [{"type": "Microsoft.App/sessionPools", "apiVersion": NEW, "name": "[parameters('poolName')]",
+                           **copy.deepcopy(BODY)}],
+            "outputs": {"id": {"type": "string", "value": "[resourceId('Microsoft.App/sessionPools', "
+                                                          "parameters('poolName'))]"}}}
+
+
+def asked(template, **given):
+    return {"properties": {"mode": "Incremental", "template": template,
+                           "parameters": {k: {"value": v} for k, v in given.items()}}}
+
+
+def test_a3_numbers_as_text_and_the_operation_of_a_new_pool(house):
+    body = copy.deepcopy(BODY)
+    body["properties"]["scaleConfiguration"] = {"maxConcurrentSessions": "5", "readySessionInstances": "0"}
+    body["properties"]["dynamicPoolConfiguration"] = {"lifecycleConfiguration": {
+        "lifecycleType": "Timed", "cooldownPeriodInSeconds": "300"}}
+    made = house.request("PUT", pool_path("text", "as-text"), body).expect(201)
+    status = house.get(made.headers["azure-asyncoperation"].split("//")[1].partition("/")[2].join(["/", ""])).expect(200)
+    assert status.json["status"] == "Succeeded"
+    for bad in ("5x", "", " ", "-1", "1e3"):
+        body["properties"]["scaleConfiguration"]["maxConcurrentSessions"] = bad
+        assert house.request("PUT", pool_path("text", "as-text"), body).status == 400, bad
+    house.request("DELETE", pool_path("text", "as-text")).expect(204)
+
+
+def test_a3_groups_are_apart(house):
+    for where, most in (("blue", 2), ("red", 4)):
+        body = copy.deepcopy(BODY)
+        body["properties"]["scaleConfiguration"]["maxConcurrentSessions"] = most
+        made = house.request("PUT", pool_path(where, "Twin"), body).expect(201).json
+        assert made["id"] == pool_path(where, "Twin").partition("?")[0] and made["name"] == "Twin"
+    for where, most in (("BLUE", 2), ("red", 4)):
+        got = house.get(pool_path(where, "twin")).expect(200).json["properties"]
+        assert got["scaleConfiguration"]["maxConcurrentSessions"] == most
+    assert house.get(pool_path("green", "twin")).status == 404
+    names = {where: [p["name"] for p in house.get(pool_path(where, "")[:-len(f"/?api-version={NEW}")]).json["value"]]
+             for where in ("blue", "green")}
+    assert names == {"blue": ["default", "Twin"], "green": ["default"]}
+    run = {"properties": {"code": "who = 'blue'"}}
+    data = "/sessionPools/twin/code/execute?identifier=the-same"
+    house.post(group("blue", data), run).expect(200)
+    run["properties"]["code"] = "'who' in globals()"
+    assert house.post(group("red", data), run).json["properties"]["result"] is False
+    house.request("DELETE", pool_path("red", "twin")).expect(204)
+    house.get(pool_path("blue", "twin")).expect(200)
+    house.request("DELETE", pool_path("blue", "twin")).expect(204)
+
+
+def test_a3_the_provider_the_group_and_the_environment(house):
+    provider = house.get(SUB + "/providers/Microsoft.App?api-version=2024-11-01").expect(200).json
+    assert provider["registrationState"] == "Registered"
+    assert "sessionPools" in [t["resourceType"] for t in provider["resourceTypes"]]
+    assert house.get(group("any")).expect(200).json["properties"]["provisioningState"] == "Succeeded"
+    assert house.request("HEAD", group("any")).status == 204
+    env = house.get(group("any", "/providers/Microsoft.App/managedEnvironments/env-1")).expect(200).json
+    assert env["name"] == "env-1"
+
+
+PARAMETERS = [
+    ({"type": "int", "minValue": 1, "maxValue": 16}, [1, 16], [0, 17, "4", 1.5, True, None]),
+    ({"type": "string", "minLength": 3, "maxLength": 5}, ["abc", "abcde"], ["ab", "abcdef", 3, ["abc"]]),
+    ({"type": "string", "allowedValues": ["eastus", "north(stage)"]}, ["eastus", "EastUS"], ["west", "", 1]),
+    ({"type": "int", "allowedValues": [1, 2]}, [2], [3, "2"]),
+    ({"type": "bool"}, [True, False], ["true", 1]),
+    ({"type": "array", "minLength": 1, "allowedValues": ["a", "b"]}, [["a"], ["b", "a"]], [[], ["c"], "a"]),
+    ({"type": "object"}, [{}], [[], "x"]),
+    ({"type": "secureString", "minLength": 2}, ["xy"], ["x", 12]),
+    ({"type": "float"}, [], [1, "x"]),
+]
+
+
+@pytest.mark.parametrize("declared,good,bad", PARAMETERS, ids=lambda p: str(p.get("type")) if isinstance(p, dict) else None)
+def test_a3_the_bounds_of_a_template(house, declared, good, bad):
+    template = small(tried=declared)
+    for value in good:
+        house.post(deployment("bounds", "d", "/validate"), asked(template, tried=value)).expect(200)
+    for value in bad:
+        answer = house.post(deployment("bounds", "d", "/validate"), asked(template, tried=value)).expect(400)
+        assert code_of(answer) == "InvalidTemplate" and "tried" in answer.json["error"]["message"], value
+        assert house.request("PUT", deployment("bounds", "d"), asked(template, tried=value)).status == 400
+    assert house.post(deployment("bounds", "d", "/validate"), asked(template)).status == 400  # it has no value
+    assert house.get(deployment("bounds", "d")).status == 404
+
+
+def test_a3_undeclared_parameters_and_bad_defaults(house):
+    path = deployment("bounds", "u", "/validate")
+    answer = house.post(path, asked(small(), surprise=1)).expect(400)
+    assert "surprise" in answer.json["error"]["message"]
+    assert house.post(path, asked(small(n={"type": "int", "maxValue": 3, "defaultValue": 4}))).status == 400
+    assert house.post(path, {"properties": {}}).status == 400
+
+
+def test_a3_the_bounds_of_the_published_template(house):
+    given = {"environmentName": "env", "sessionPoolName": "pub-1"}
+    house.post(deployment("pub", "d", "/validate"), asked(TEMPLATE, **given)).expect(200)
+    for name, value in (("cpu", 17), ("memory", 0), ("location", "westus"), ("sessionPoolName", "ab"), ("other", 1)):
+        answer = house.post(deployment("pub", "d", "/validate"), asked(TEMPLATE, **{**given, name: value}))
+        assert answer.status == 400 and name in answer.json["error"]["message"], name
+
+
+def test_a3_the_life_of_a_deployment(house):
+    body = asked(small(pin={"type": "securestring"}, n={"type": "int", "defaultValue": 7}), poolName="lived", pin="1234")
+    path, where = deployment("life", "First"), "life"
+    assert house.request("HEAD", path).status == 404 and house.get(path).status == 404
+    what = house.post(deployment(where, "First", "/whatIf"), body).expect(200).json
+    assert [c["changeType"] for c in what["properties"]["changes"]] == ["Create"]
+    assert house.get(pool_path(where, "lived")).status == 404
+    made = house.request("PUT", path, body).expect(201).json
+    id = pool_path(where, "lived").partition("?")[0]
+    assert made["properties"]["provisioningState"] == "Succeeded"
+    assert made["properties"]["outputs"] == {"id": {"type": "string", "value": id}}
+    assert house.request("HEAD", path).status == 204
+    got = house.get(deployment("LIFE", "first")).expect(200).json
+    assert got["properties"]["outputResources"] == [{"id": id}] and got["name"] == "First"
+    assert got["properties"]["parameters"]["n"]["value"] == 7 and "1234" not in json.dumps(got)
+    listed = house.get(deployment(where, "").replace("/?", "?")).expect(200).json["value"]
+    assert [d["name"] for d in listed] == ["First"]
+    assert house.get(deployment("other-group", "").replace("/?", "?")).json["value"] == []
+    [op] = house.get(deployment(where, "First", "/operations")).expect(200).json["value"]
+    assert op["properties"]["provisioningState"] == "Succeeded" and op["properties"]["targetResource"]["id"] == id
+    house.get(deployment(where, "First", "/operations/" + op["operationId"])).expect(200)
+    assert house.get(deployment(where, "First", "/operations/99")).status == 404
+    exported = house.post(deployment(where, "First", "/exportTemplate"), {}).expect(200).json["template"]
+    assert exported == body["properties"]["template"]
+    what = house.post(deployment(where, "First", "/whatIf"), body).json["properties"]["changes"]
+    assert [c["changeType"] for c in what] == ["NoChange"]
+    house.request("DELETE", path).expect(204)
+    assert house.get(path).status == 404
+    house.get(pool_path(where, "lived")).expect(200)  # what it made stays
+    house.request("DELETE", pool_path(where, "lived")).expect(204)
+
+
+# --- requests as some clients make them ---
+
+
+def test_a1_an_empty_body_that_is_called_a_form(house):
+    answer = house.request("POST", "/azure/pools/default/fetchMcpServerCredentials", body=b"",
+                           headers={"Content-Type": "application/x-www-form-urlencoded"})
+    assert answer.expect(200).json["apiKey"]
+
+
+@pytest.mark.parametrize("version,path", [("2024-02-02-preview", "files/upload"), (NEW, "files")])
+def test_a2_a_form_that_is_called_json(house, version, path):
+    body = (b'--b0undary\r\nContent-Disposition: form-data; name="file"; filename="/mnt/data/k.txt"\r\n'
+            b"Content-Type: application/octet-stream\r\n\r\nas a form\r\n--b0undary--\r\n")
+    url = f"/azure/pools/default/{path}?identifier=sk-form&api-version={version}"
+    house.request("POST", url, body=body, headers={"Content-Type": "application/json"}).expect(200)
+    got = house.get(f"/azure/pools/default/files/k.txt/content?identifier=sk-form&api-version={NEW}").expect(200)
+    assert got.body == b"as a form"
+
+
+def test_a2_json_is_json_all_the_same(house):
+    url = "/azure/pools/default/code/execute?identifier=sk-json"
+    for body in (b"--", b"--x", b"--x\r\n", b"-1", b"- -"):
+        assert house.request("POST", url, body=body, headers={"Content-Type": "application/json"}).status == 400, body
+    assert house.post(url, {"properties": {"code": "1"}}).expect(200)
+
+
+def test_a2_operation_location_leads_back(house):
+    with Pool(house_server(house), identifier="a&b=c/d") as pool:
+        answer = pool.execution(code="6*7").expect(200)
+        where = answer.headers["operation-location"]
+        assert "identifier=a%26b%3Dc%2Fd" in where
+        assert house.get("/" + where.split("/", 3)[3]).expect(200).json["result"]["executionResult"] == 42
+
+
+def house_server(client):
+    """What a Pool wants of a server: clients."""
+    class One:
+        def client(self, *_, **__):
+            return client
+    return One()
+
+
+@pytest.mark.parametrize("id", ["with blank", "tab\tbed", "caf\u00e9-1", "line\nfeed"])
+def test_a1_an_identifier_is_the_same_everywhere(house, id):
+    with Pool(house_server(house), identifier=id) as pool:
+        assert code_of(pool.post("code/execute", {"properties": {"code": "1"}}).expect(400)) == "InvalidSessionIdentifier"
+        refused = pool.tool("runPythonCodeInRemoteEnvironment", environmentId=id, pythonCode="1")
+        assert refused["isError"] and "InvalidSessionIdentifier" in refused["content"][0]["text"]
