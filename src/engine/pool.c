@@ -12,6 +12,8 @@
 #define RESTART_MS 1000
 #define RETRY_MS   5000   /* when that has failed */
 #define START_MS   120000 /* an interpreter that is not up by then hangs */
+#define AGAIN_MS   250    /* between tries while no sandbox can be made: at first, */
+#define AGAIN_MAX  8000   /* and at most */
 
 struct parked {
     struct parked *next;
@@ -42,17 +44,21 @@ struct pool {
     pool_ready_fn *on_ready; /* until called */
     void *arg;
     struct timer *recycle, *late; /* owned */
-    bool tried_again;             /* a start that hung has had its second try */
-    struct parked *parked;        /* idle, oldest last */
-    struct parked *booting;       /* on their way, for the ready pool or for a session */
+    struct timer *again;          /* owned: the next try after one that made no sandbox */
+    uint64_t again_ms;
+    bool tried_again;       /* a start that hung has had its second try */
+    struct parked *parked;  /* idle, oldest last */
+    struct parked *booting; /* on their way, for the ready pool or for a session */
     unsigned parked_count, booting_count;
     bool restarting;         /* it died, and the timer brings another */
     bool was_up;             /* so what it is made of is good, and another try is worth it */
     struct err down;         /* why there is no zygote; ERR_NONE while there is, or one is coming */
+    struct err barren;       /* why the last sandbox could not be made; ERR_NONE when it could */
     struct opening *waiting; /* owned: oldest first, for a zygote that is coming up */
 };
 
 static void refill(struct pool *p);
+static void on_again(void *arg);
 static void answer_waiting(struct pool *p);
 
 /* --- small lists --- */
@@ -163,7 +169,7 @@ void pool_on_zygote(struct pool *p, uint64_t zygote, const struct err *down)
         p->coming = 0;
         p->was_up = true;
         p->tried_again = false;
-        p->down = (struct err){0};
+        p->down = p->barren = (struct err){0};
         if (old)
             retire(p, old);
         answer_ready(p, NULL);
@@ -217,6 +223,7 @@ struct pool *pool_start(struct engine *en, const struct pool_config *config,
     en->pools = p;
     p->recycle = timer_new(en->loop, on_recycle, p);
     p->late = timer_new(en->loop, on_late, p);
+    p->again = timer_new(en->loop, on_again, p);
     if (p->recycle_ms)
         timer_set(p->recycle, p->recycle_ms);
     p->environment = environment_number(en, &config->environment, &p->down);
@@ -244,6 +251,7 @@ void pool_free(struct pool *p)
     }
     timer_free(p->recycle);
     timer_free(p->late);
+    timer_free(p->again);
     /* An open_later() may still be on its way: it finds nothing and says so. */
     p->parked = p->booting = NULL;
     p->zygote = p->coming = 0;
@@ -281,6 +289,7 @@ static void on_closed(void *arg)
     struct parked *k = arg;
     struct pool *p = k->pool;
 
+    p->barren = (struct err){0};
     if (!k->on_open)
         return;
     unlink_from(&p->booting, k);
@@ -299,7 +308,8 @@ static void on_booted(void *arg)
         return;
     unlink_from(&p->booting, k);
     p->booting_count--;
-    if (guest_zygote(k->guest) != p->zygote) { /* replaced meanwhile */
+    /* Replaced meanwhile, or made to see whether one can be made. */
+    if (guest_zygote(k->guest) != p->zygote || p->parked_count >= p->ready) {
         guest_free(k->guest);
         free(k);
     } else {
@@ -310,12 +320,24 @@ static void on_booted(void *arg)
     refill(p);
 }
 
+/* The reason is kept until a sandbox comes up, and what failed is tried again: GET /ready tells. */
+static void note_barren(struct pool *p, const char *why)
+{
+    p->again_ms = !p->barren.kind           ? AGAIN_MS
+                  : p->again_ms < AGAIN_MAX ? p->again_ms * 2
+                                            : AGAIN_MAX;
+    err_set(&p->barren, ERR_HOST, "no sandbox can be made: %s", why);
+    timer_set(p->again, p->again_ms);
+}
+
 static void on_booting_dead(void *arg, const char *why)
 {
     struct parked *k = arg;
     struct pool *p = k->pool;
     struct err e;
 
+    if (!k->up && p->zygote) /* without one, down says more */
+        note_barren(p, why);
     if (guest_state(k->guest) == GUEST_DEAD && k->on_open) {
         err_set(&e, ERR_HOST, "no sandbox: %s", why);
         k->on_open(k->arg, NULL, &e);
@@ -395,9 +417,21 @@ static void boot(struct pool *p, session_open_fn *on_open, void *arg)
 
 static void refill(struct pool *p)
 {
-    while (p->zygote && p->booting_count < SPAWNS_MAX &&
+    /* One at a time while that does not work: on_again(). */
+    while (p->zygote && !p->barren.kind && p->booting_count < SPAWNS_MAX &&
            p->parked_count + p->booting_count < p->ready)
         boot(p, NULL, NULL);
+}
+
+/* Nobody may ask for a session for a long time, and whoever wants to know whether one could be had
+ * (GET /ready) must not be told of an hour ago. */
+static void on_again(void *arg)
+{
+    struct pool *p = arg;
+
+    if (p->barren.kind && p->zygote && p->booting_count == 0)
+        boot(p, NULL, NULL);
+    refill(p);
 }
 
 /* --- opening a session --- */
@@ -477,8 +511,8 @@ const char *pool_python_version(const struct pool *p)
 
 bool pool_is_up(const struct pool *p, const char **ret_why)
 {
-    *ret_why = p->zygote ? "" : p->down.kind ? p->down.text : "it is still starting";
-    return p->zygote != 0;
+    *ret_why = p->zygote ? p->barren.text : p->down.kind ? p->down.text : "it is still starting";
+    return p->zygote != 0 && !p->barren.kind;
 }
 
 bool pool_has_proxy(const struct pool *p)

@@ -78,16 +78,23 @@ static int write_maps(pid_t pid, struct str map)
     return fd_write_file_at(AT_FDCWD, path, map);
 }
 
-static void answer_fail(int sock, uint64_t id, const char *what)
+static void answer_no(int sock, uint64_t id, const char *why)
 {
     char body_bytes[256];
     struct buf body = {.p = body_bytes, .cap = sizeof(body_bytes), .max = sizeof(body_bytes)};
+    size_t n = strlen(why);
+
+    wire_put(&body, TAG_TEXT, (struct str){why, n < 200 ? n : 200});
+    if (wire_send(sock, MSG_FORK_FAIL, id, buf_str(&body), NULL, 0) < 0)
+        _exit(0);
+}
+
+static void answer_fail(int sock, uint64_t id, const char *what)
+{
     char text[160];
 
     snprintf(text, sizeof(text), "%s: %s", what, strerror(errno));
-    wire_put(&body, TAG_TEXT, str_of(text));
-    if (wire_send(sock, MSG_FORK_FAIL, id, buf_str(&body), NULL, 0) < 0)
-        _exit(0);
+    answer_no(sock, id, text);
 }
 
 struct zygote_loop {
@@ -144,8 +151,11 @@ static bool on_fork(const struct zygote_loop *z, uint64_t id, struct str body, c
         kill(pid, SIGKILL);
         return false;
     }
-    if (wire_send(z->sock, MSG_FORKED, id, (struct str){0}, &pidfd, 1) < 0)
-        _exit(0);
+    /* It may be refused for what others have in flight, and every sandbox would go with us. */
+    if (wire_send(z->sock, MSG_FORKED, id, (struct str){0}, &pidfd, 1) < 0) {
+        answer_fail(z->sock, id, "hand over the sandbox");
+        kill(pid, SIGKILL);
+    }
     return false;
 }
 
@@ -187,6 +197,8 @@ void zygote_run(int sock)
     struct wire_head head;
     struct err e;
 
+    bool fresh = true; /* the network namespace: none is ever used twice */
+
     if (net_prepare(&e) < 0)
         give_up(&e);
     signal(SIGCHLD, SIG_IGN); /* children are reaped by the kernel; the warden has their pidfds */
@@ -204,12 +216,16 @@ void zygote_run(int sock)
             if (rc < 0 || (rc == 1 && take_filters(&z, &in) < 0))
                 _exit(1);
         }
-        /* A network namespace is never used twice: without a fresh one there is no fork. */
-        if (head.type == MSG_FORK && on_fork(&z, head.id, (struct str){bytes, head.len}, fds, nfds))
-            return;
+        if (head.type == MSG_FORK && !fresh && net_prepare(&e) < 0) {
+            answer_no(sock, head.id, e.text); /* the next may find what this one lacked */
+        } else if (head.type == MSG_FORK) {
+            if (on_fork(&z, head.id, (struct str){bytes, head.len}, fds, nfds))
+                return;
+            fresh = false;
+        }
         for (size_t i = 0; i < nfds; i++)
             fd_closep(&fds[i]);
-        if (head.type == MSG_FORK && net_prepare(&e) < 0)
-            give_up(&e);
+        if (!fresh)
+            fresh = net_prepare(&e) == 0;
     }
 }

@@ -1,7 +1,10 @@
 /* Resource limits of one process. cgroups, where there are any, hold the sum. */
 #include "sandbox/box_int.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -45,6 +48,33 @@ static size_t rows_of(const struct box_plan *p, struct rlimit_row *ret)
 
     memcpy(ret, rows, sizeof(rows));
     return COUNT(rows);
+}
+
+/* Counted for the user of the host, whoever of the user's sandboxes has taken them; a user
+ * namespace can be given fewer. The host's default is 128 instances for everything a user runs. */
+static const struct count_row {
+    const char *file;
+    uint64_t most;
+} counts[] = {
+    {"/proc/sys/user/max_inotify_instances", 16  },
+    {"/proc/sys/user/max_inotify_watches",   4096},
+};
+
+int counts_limit(struct err *e)
+{
+    for (size_t i = 0; i < COUNT(counts); i++) {
+        char text[24];
+        snprintf(text, sizeof(text), "%llu", (unsigned long long)counts[i].most);
+        if (fd_write_file_at(AT_FDCWD, counts[i].file, str_of(text)) < 0) {
+            if (errno == ENOENT) /* a kernel that does not count it */
+                continue;
+            return err_sys(e, "write %s", counts[i].file);
+        }
+        if (fd_read_file_at(AT_FDCWD, counts[i].file, text, sizeof(text)) < 0 ||
+            strtoull(text, NULL, 10) > counts[i].most)
+            return err_set(e, ERR_HOST, "%s did not hold", counts[i].file);
+    }
+    return 0;
 }
 
 int rlimit_enter(struct box *b, struct err *e)

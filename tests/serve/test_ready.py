@@ -1,0 +1,61 @@
+"""GET /ready while no sandbox can be made: it says so, with the reason, and takes it back by itself."""
+
+import re
+import resource
+from pathlib import Path
+
+import pytest
+
+from support import retort
+from support.server import Server, family
+
+
+def zygotes(server):
+    """The interpreters that sandboxes are forked from: what runs zygote.py, but for their children,
+    which have it on their command line as well."""
+    found = []
+    for pid, _ in family(server.pid):
+        try:
+            words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+            parent = int(retort.field(pid, "PPid")[0])
+            above = Path(f"/proc/{parent}/cmdline").read_bytes()
+        except (OSError, IndexError):
+            continue
+        if any(word.endswith(b"/zygote.py") for word in words) and b"zygote.py" not in above:
+            found.append(pid)
+    return found
+
+
+def few_descriptors(pid, soft):
+    """What a host does that runs out: nothing more can be opened there. Returns what it had."""
+    had = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (soft, had[1]))
+    return had[0]
+
+
+def parked(client):
+    return re.search(r"^retort_pool_parked\{.*\} (\d+)$", client.get("/metrics").text, re.M)[1]
+
+
+@pytest.mark.parametrize("ready", ["0", "1"])
+def test_ready_tells_when_no_sandbox_can_be_made(ready):
+    with Server("--ready", ready) as server, server.client() as client, client.session() as old:
+        (zygote,) = zygotes(server)
+        retort.wait_until(lambda: parked(client) == ready, "what is kept ready", retort.SECONDS)
+        had = few_descriptors(zygote, 4)
+        made = client.post("/v1/sessions", {})
+        if ready == "1":
+            made.expect(201)  # the one that was there; another cannot be made in its place
+        else:
+            made.refused(429)
+            assert made.headers["retry-after"] == "1"
+        retort.wait_until(lambda: client.get("/ready").status == 503, "the bad news", retort.SECONDS)
+        said = client.get("/ready").json
+        assert said["status"] == "not_ready" and said["why"].startswith("no sandbox can be made: ")
+        assert old.run("print(6 * 7)")["stdout"] == "42\n"
+        assert zygotes(server) == [zygote]  # it lived through that, and all its sandboxes
+
+        few_descriptors(zygote, had)
+        retort.wait_until(lambda: client.get("/ready").status == 200, "the good news", retort.SECONDS)
+        with client.session() as new:
+            assert new.run("print(6 * 7)")["stdout"] == "42\n"
