@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from azure import NEW, Pool, code_of
+from support.retort import wait_until
 from support.server import Server
 
 SUB = "/subscriptions/0000-1"
@@ -157,6 +158,7 @@ def test_a3_the_life_of_a_deployment(house):
     [op] = house.get(deployment(where, "First", "/operations")).expect(200).json["value"]
     assert op["properties"]["provisioningState"] == "Succeeded" and op["properties"]["targetResource"]["id"] == id
     house.get(deployment(where, "First", "/operations/" + op["operationId"])).expect(200)
+    assert house.get(group("life", "/deployments/First/operations")).expect(200).json["value"] == [op]
     assert house.get(deployment(where, "First", "/operations/99")).status == 404
     exported = house.post(deployment(where, "First", "/exportTemplate"), {}).expect(200).json["template"]
     assert exported == body["properties"]["template"]
@@ -166,6 +168,23 @@ def test_a3_the_life_of_a_deployment(house):
     assert house.get(path).status == 404
     house.get(pool_path(where, "lived")).expect(200)  # what it made stays
     house.request("DELETE", pool_path(where, "lived")).expect(204)
+
+
+def test_a3_the_python_of_an_image(house):
+    have = house.get("/azure/pools/default/metadata").expect(200).json["runtimes"][0]["version"]
+    major, minor, *_ = have.split(".")
+    body = copy.deepcopy(BODY)
+    body["properties"]["containerType"] = "CustomContainer"
+    for tag, same in ((f"0.9.18-python{major}.{minor}", True), (f"0.9.18-python{have}", True), ("0.9.18", True),
+                      (f"0.9.18-python{major}.{int(minor) + 1}", False), (f"0.9.18-python{major}.1", False)):
+        image = "mcr.microsoft.com/k8se/services/codeinterpreter:" + tag
+        body["properties"]["customContainerTemplate"] = {"containers": [{"name": "one", "image": image}]}
+        house.request("PUT", pool_path("image", "im"), body)
+        wait_until(lambda: house.get(pool_path("image", "im")).json["properties"]["provisioningState"] == "Succeeded", "the pool")
+        ignored = house.get(pool_path("image", "im")).json["properties"]["retort"]["ignored"]
+        told = [row["reason"] for row in ignored if row["property"].endswith("containers[].image")]
+        assert told == [] if same else have in told[0], tag
+    house.request("DELETE", pool_path("image", "im")).expect(204)
 
 
 # --- requests as some clients make them ---

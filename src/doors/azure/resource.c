@@ -73,6 +73,47 @@ bool pool_takes_keys(const struct pool_info *info)
         json_at(info->document, "document.properties.mcpServerSettings.isMcpServerApiKeyDisabled"));
 }
 
+/* "3.12" of "codeinterpreter:0.9.18-python3.12"; empty: its name does not tell. */
+static struct str python_of(struct str image)
+{
+    static const char word[] = "python";
+    const char *at = image.n ? memmem(image.p, image.n, word, sizeof(word) - 1) : NULL;
+    struct str left = at ? str_from(image, (size_t)(at - image.p) + sizeof(word) - 1) : STR("");
+    size_t n = 0;
+
+    if (left.n && (left.p[0] == ':' || left.p[0] == '-'))
+        left = str_from(left, 1);
+    while (n < left.n && (isdigit((unsigned char)left.p[n]) || left.p[n] == '.'))
+        n++;
+    while (n && left.p[n - 1] == '.')
+        n--;
+    return (struct str){left.p, n};
+}
+
+/* Whether one version is the other, or the beginning of it: 3.12 is 3.12.4, and 3.1 is not. */
+static bool version_fits(struct str wanted, struct str have)
+{
+    return have.n >= wanted.n && memcmp(have.p, wanted.p, wanted.n) == 0 &&
+           (have.n == wanted.n || have.p[wanted.n] == '.');
+}
+
+/* An image stands for an environment, whose Python may be another: then its version is not had. */
+static void tell_python(json_t *ignored, const struct pool_info *info, const json_t *props)
+{
+    const json_t *containers = json_at(props, "customContainerTemplate.containers");
+    struct str wanted = python_of(json_view(json_at(json_array_get(containers, 0), "image")));
+
+    if (wanted.n == 0 || !*info->python || version_fits(wanted, str_of(info->python)))
+        return;
+    json_array_append_new(
+        ignored,
+        json_pack("{s:s, s:o}", "property", "properties.customContainerTemplate.containers[].image",
+                  "reason",
+                  json_sprintf("the image has Python %.*s, and the environment that stands "
+                               "for it has %s",
+                               (int)wanted.n, wanted.p, info->python)));
+}
+
 static void put_live(json_t *props, const struct pool_info *info, const char *url)
 {
     json_t *mcp = json_pack("{s:b, s:b}", "isMcpServerEnabled", pool_has_mcp(info),
@@ -90,7 +131,9 @@ static void put_live(json_t *props, const struct pool_info *info, const char *ur
            json_pack("{s:{s:{s:I, s:I, s:i, s:i}}}", "activeTemplate", "status", "readyCount",
                      (json_int_t)info->parked, "allocatedCount", (json_int_t)info->live,
                      "pendingCount", 0, "crashCount", 0));
-    json_object_set_new(ours, "ignored", ignored ? json_incref(ignored) : json_array());
+    ignored = ignored ? json_deep_copy(ignored) : json_array();
+    tell_python(ignored, info, props);
+    json_object_set_new(ours, "ignored", ignored);
     json_object_set(ours, "environment", json_at(info->document, "retort.environment"));
     if (!info->up)
         json_object_set_new(ours, "problem", record_text(str_of(info->why)));

@@ -138,6 +138,11 @@ static bool read_arm(const struct parts *p, struct azure_target *ret)
     ret->kind = TARGET_GROUP;
     if (i == p->n)
         return ret->group.n > 0;
+    if (is(p, i, "deployments")) { /* its operations are here, without a provider */
+        ret->kind = TARGET_DEPLOYMENT;
+        ret->rest = from(p, i + 2);
+        return ret->group.n > 0 && is(p, i + 2, "operations") && take_name(p, i + 1, &ret->pool);
+    }
     ret->kind = i + 1 < p->n ? TARGET_POOL : TARGET_POOLS;
     if (!is(p, i, "sessionPools") || (i + 1 < p->n && ret->group.n == 0) ||
         (i + 1 < p->n && !take_name(p, i + 1, &ret->pool)))
