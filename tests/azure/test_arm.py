@@ -137,6 +137,14 @@ def test_a3_the_bounds_of_the_published_template(house):
         assert answer.status == 400 and name in answer.json["error"]["message"], name
 
 
+def test_a3_a_template_as_az_sends_it(house):
+    text = json.dumps(asked(small())).replace('"template": {', 'template:{ // as the file has it\n', 1).encode()
+    json_type = {"Content-Type": "application/json"}
+    house.request("POST", deployment("az", "d", "/validate"), body=text, headers=json_type).expect(200)
+    assert house.request("POST", deployment("az", "d", "/validate"), body=text[:-1], headers=json_type).status == 400
+    assert house.request("PUT", pool_path("az", "p"), body=b"{a:1}", headers=json_type).status == 400
+
+
 def test_a3_the_life_of_a_deployment(house):
     body = asked(small(pin={"type": "securestring"}, n={"type": "int", "defaultValue": 7}), poolName="lived", pin="1234")
     path, where = deployment("life", "First"), "life"

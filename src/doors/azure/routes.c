@@ -6,6 +6,7 @@
  * session by its identifier.
  */
 #include "doors/azure/azure_int.h"
+#include "lenient/lenient.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -189,7 +190,10 @@ static bool take_body(struct azure_request *v)
         v->body = json_object();
         return true;
     }
-    if (request_value(v->r, &v->body, &e) < 0) {
+    /* az puts a template into its request as the file has it, comments included, under a name
+     * without quotes; Resource Manager takes that. */
+    if (request_value(v->r, &v->body, &e) < 0 &&
+        !(v->target.kind == TARGET_DEPLOYMENT && (v->body = json5_read(request_body(v->r))))) {
         azure_invalid(v, "body", "%s", e.text);
         return false;
     }
