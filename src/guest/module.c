@@ -12,6 +12,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
+#include <sys/random.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -48,20 +49,32 @@ static int receive(void)
     }
 }
 
-#define REST_MS 5000
+#define REST_MS   5000
+#define SPREAD_MS 10000
+
+/* A thousand cells that end together must not be followed by a thousand housekeepings at once, so
+ * each waits for a time of its own. Fresh randomness: forks of one zygote have the rest in common.
+ */
+static int rest_ms(void)
+{
+    uint16_t more = 0;
+
+    (void)!getrandom(&more, sizeof(more), GRND_NONBLOCK);
+    return REST_MS + more % SPREAD_MS;
+}
 
 /* Waiting is when there is time for housekeeping. */
 static void wait_for_message(void)
 {
     static bool has_worked; /* before the first cell nothing can have come back */
     struct pollfd p = {KERNEL_FD, POLLIN, 0};
-    int rc;
+    int rc, wait_ms = has_worked ? rest_ms() : -1;
 
     pages_take(KERNEL_FD);
     Py_BEGIN_ALLOW_THREADS
-    rc = poll(&p, 1, REST_MS);
+    rc = poll(&p, 1, wait_ms);
     Py_END_ALLOW_THREADS
-    if (rc == 0 && has_worked)
+    if (rc == 0)
         pages_give_back();
     has_worked = true;
 }

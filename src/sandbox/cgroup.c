@@ -173,20 +173,30 @@ static void weigh(int dir)
     (void)!fd_write_file_at(dir, "cpu.weight", STR("1600"));  /* version 2; 100 is one */
 }
 
+/* Nobody sweeps between the making of a directory and the lock that says whose it is. */
+static int open_locked(struct cgroups *cg, int i, int own)
+{
+    cg->parent[i] = make_dir(own, "retort");
+    if (cg->parent[i] < 0 || flock(cg->parent[i], LOCK_EX) < 0)
+        return -1;
+    sweep(cg->parent[i]);
+    cg->dir[i] = make_dir(cg->parent[i], cg->instance);
+    return cg->dir[i];
+}
+
+#define TRIES 10 /* the common group may go before it is locked: with another's end */
+
 static int open_instance(struct cgroups *cg, int i, const char *base)
 {
     AUTO_CLOSE int own = open(base, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
     if (own < 0)
         return -1;
-    cg->parent[i] = make_dir(own, "retort");
-    if (cg->parent[i] < 0)
-        return -1;
-    /* Nobody sweeps between the making of a directory and the lock that says whose it is. */
-    if (flock(cg->parent[i], LOCK_EX) < 0)
-        return -1;
-    sweep(cg->parent[i]);
-    cg->dir[i] = make_dir(cg->parent[i], cg->instance);
+    for (int tries = 0; open_locked(cg, i, own) < 0; tries++) {
+        if (errno != ENOENT || tries == TRIES)
+            return -1;
+        fd_closep(&cg->parent[i]);
+    }
     weigh(cg->parent[i]);
     weigh(cg->dir[i]);
     int rc = cg->dir[i] < 0 ? -1 : flock(cg->dir[i], LOCK_EX | LOCK_NB);
@@ -261,12 +271,23 @@ static bool open_v1(struct cgroups *cg)
     return true;
 }
 
+/* The last instance takes the common group away. Whoever is about to make one of its own there
+ * holds the lock, or finds that the group has gone and makes it again. */
+static void leave_parent(const struct cgroups *cg, int parent)
+{
+    AUTO_CLOSE int above = open_dir(parent, "..");
+
+    (void)!unlinkat(parent, cg->instance, AT_REMOVEDIR);
+    if (above >= 0 && flock(parent, LOCK_EX | LOCK_NB) == 0)
+        (void)!unlinkat(above, "retort", AT_REMOVEDIR);
+}
+
 static void close_dirs(struct cgroups *cg)
 {
     for (int i = 0; i < CTL__COUNT; i++) {
         fd_closep(&cg->dir[i]);
         if (cg->parent[i] >= 0)
-            (void)!unlinkat(cg->parent[i], cg->instance, AT_REMOVEDIR);
+            leave_parent(cg, cg->parent[i]);
         fd_closep(&cg->parent[i]);
     }
 }

@@ -222,6 +222,12 @@ void loaded_fail_start(struct loaded *l, const struct err *why)
     loaded_drop(l);
 }
 
+static void refuse_start(struct loaded *l, struct err *e, const char *why)
+{
+    log_warn("session %s: %s", l->row.id, why);
+    forbid(l->sv, e, 1, why);
+}
+
 static void on_restored(void *arg, const struct err *failed)
 {
     struct loaded *l = arg;
@@ -230,7 +236,7 @@ static void on_restored(void *arg, const struct err *failed)
     if (failed)
         e = *failed;
     else if (l->gone)
-        err_set(&e, ERR_HOST, "the sandbox ended while the files were put back");
+        refuse_start(l, &e, "the sandbox ended while the files were put back");
     if (l->state == SESSION_ENDED)
         ;
     else if (e.kind)
@@ -244,11 +250,12 @@ static void on_open(void *arg, struct session *s, const struct err *failed)
 {
     struct loaded *l = arg;
     struct err e = {0};
-    const char *why;
 
     l->sv->pending--;
-    if (failed && !pool_is_up(l->env->pool, &why))
-        forbid(l->sv, &e, 1, failed->text); /* it is started again by itself */
+    /* Nothing has run, and what has died on the way (a zygote, say) is started again by itself: to
+     * try again is all that a client can do, and it helps. */
+    if (failed && failed->kind == ERR_HOST)
+        refuse_start(l, &e, failed->text);
     else if (failed)
         e = *failed;
     else if (l->sv->closing)
