@@ -114,6 +114,9 @@ const struct option options[] = {
 
     {"tenant-sessions", 0, OPTION_COUNT, GROUP_HOUSE, SERVE, AT(serve.tenant_sessions),
      1, 1000000, .metavar = "N", .text = "Live sessions per tenant."},
+    {"output-memory",   0, OPTION_SIZE, GROUP_HOUSE, SERVE | MCP, AT(serve.held_bytes),
+     1 * MiB, 64 * TiB, .metavar = "SIZE",
+     .text = "Memory for the code and output of all executions at a time; past it code that prints waits."},
     {"retention",       0, OPTION_SECONDS, GROUP_HOUSE, SERVE | MCP, AT(serve.retention_ms),
      SECOND_MS, YEARS_MS, .metavar = "TIME", .text = "How long an unused workspace is kept."},
     {"records",         0, OPTION_SECONDS, GROUP_HOUSE, SERVE | MCP, AT(serve.record_ms),
@@ -462,6 +465,7 @@ void settings_init(struct settings *s)
         .max_connections = 10000,
         .header_ms = 30 * SECOND_MS,
         .tenant_sessions = 1000,
+        .held_bytes = 256 * MiB,
         .retention_ms = 30 * DAY_MS,
         .record_ms = 90 * DAY_MS,
         .file_bytes = 4 * GiB,

@@ -159,7 +159,7 @@ struct engine_config {
     size_t environment_count;
     const struct server_user *ask_as; /* who runs the interpreters that are asked; NULL: we do */
 };
-#define HELD_DEFAULT GiB
+#define HELD_DEFAULT (256 * MiB)
 
 /* Asks the interpreter of every environment what it needs, and forks the warden, which knows these
  * environments from then on and no others: call before any thread exists and before privilege is

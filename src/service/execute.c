@@ -64,8 +64,10 @@ void job_free(struct execution *j)
 
     lane_leave(j);
     approve_done(&j->approve);
+    job_unthrottle(j);
     sv->held -= j->held_bytes;
     j->tenant->held -= j->held_bytes;
+    throttle_look(sv);
     tenant_drop(sv, j->tenant);
     sv->job_count--;
     sv->foreground -= j->counted;
@@ -87,20 +89,6 @@ void job_free(struct execution *j)
 const char *job_status(const struct execution *j)
 {
     return j->state == JOB_STARTED || j->state == JOB_ENDING ? "running" : "queued";
-}
-
-/* Half of it is the most for one tenant, so that none can take it from all the others. */
-bool job_takes(struct execution *j, uint64_t n)
-{
-    struct service *sv = j->sv;
-    uint64_t max = sv->config.held_bytes ? sv->config.held_bytes : HELD_MAX;
-
-    if (n > max / 2 || sv->held > max - n || j->tenant->held > max / 2 - n)
-        return false;
-    sv->held += n;
-    j->tenant->held += n;
-    j->held_bytes += n;
-    return true;
 }
 
 /* --- telling --- */
@@ -126,12 +114,13 @@ static void tell_note_of_cut(struct execution *j)
 
 static void tell(struct execution *j, const struct event *ev)
 {
-    if (!j->cut && !job_takes(j, transcript_cost(&j->transcript, ev)))
+    if (!j->cut && !job_takes_output(j, transcript_cost(&j->transcript, ev)))
         tell_note_of_cut(j);
     if (!j->cut)
         transcript_event(&j->transcript, ev);
     tell_watcher(j, ev);
     job_wake(j, false);
+    job_throttle(j);
 }
 
 static void tell_note(struct execution *j)
@@ -182,6 +171,8 @@ static void on_outcome(void *arg, const struct outcome *o)
     struct loaded *l = j->loaded;
 
     j->exec = NULL;
+    if (j->throttled) /* it waits for nothing any more; what it holds goes with its record */
+        job_unthrottle(j);
     j->outcome = *o;
     j->outcome.state_lost |= j->tells_lost;
     j->changes = l->changes;
@@ -249,7 +240,7 @@ static void start(struct execution *j)
     j->tells_lost = j->note;
     l->row.lost = false;
     l->row.executions++;
-    if (j->held)
+    if (j->held || j->throttled)
         exec_hold(j->exec, true);
     if (j->told_queued)
         tell_note(j);
@@ -401,11 +392,16 @@ void execution_detach(struct execution *j)
     execution_leave(j);
 }
 
+void job_hold(struct execution *j)
+{
+    if (j->exec)
+        exec_hold(j->exec, j->held || j->throttled);
+}
+
 void execution_hold(struct execution *j, bool hold)
 {
     j->held = hold;
-    if (j->exec)
-        exec_hold(j->exec, hold);
+    job_hold(j);
 }
 
 void execution_stop_clock(struct execution *j, bool stopped)

@@ -170,6 +170,8 @@ struct service *service_new(struct loop *l, struct engine *en, struct store *st,
     sv->config.pools = sv->config.environments = NULL;
     sv->reads_end = &sv->reads_waiting;
     sv->bites_end = &sv->bites_waiting;
+    sv->throttled_end = &sv->throttled;
+    sv->relief = timer_new(l, on_relief, sv);
     sv->config.fetch_allow = NULL;
     json_object_seed(0); /* before there is more than one thread that makes objects */
     if (start(sv, en, config, e) == 0)
@@ -260,6 +262,7 @@ void service_free(struct service *sv)
     approvals_close(sv);
     settle(sv);
     assert(sv->sessions.n == 0 && sv->jobs.n == 0);
+    timer_free(sv->relief);
     environments_free(sv);
     keys_free(sv->keys, sv->key_count);
     table_done(&sv->sessions);

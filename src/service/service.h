@@ -69,7 +69,7 @@ struct service_config {
     uint64_t fetch_bytes, fetch_ms; /* of one URL */
     bool fetch_private;             /* private addresses may be fetched from ... */
     const char *fetch_allow;        /* ... or these hosts of them; borrowed, like pools */
-    uint64_t held_bytes;            /* in memory for all executions at a time; 0: 1 GiB */
+    uint64_t held_bytes;            /* in memory for all executions at a time; 0: 256 MiB */
 };
 
 struct service *service_new(struct loop *l, struct engine *en, struct store *st,
@@ -84,6 +84,9 @@ void service_reload(struct service *sv);
 /* The first pool's interpreter is up. *ret_why when not, or when something is broken. */
 bool service_is_ready(struct service *sv, const char **ret_why);
 
+/* What a door keeps in memory of an execution that has ended, until its client has it: it was so
+ * many bytes before, and is so many now. */
+void service_hold(struct service *sv, uint64_t before, uint64_t now);
 /* As loop_work(), for a door whose done() calls the service: it is there until then. */
 void service_work(struct service *sv, loop_fn *work, loop_fn *done, void *arg);
 

@@ -17,12 +17,12 @@
 #define SPACE_FILES_MAX  20000       /* as many as are looked at in a sandbox */
 #define SESSION_NAME_MAX 256
 #define METADATA_MAX     (16 * KiB)
-#define EVENTS_INLINE    (32 * KiB) /* longer ones are a blob */
-#define BITE_US          4000       /* of the store's time, for a step that takes it bit by bit */
-#define BITES_MAX        2          /* such steps in the store's queue at a time */
-#define READS_MAX        8          /* lists and whole records read at a time */
-#define FRESH_MS         5          /* an execution this short is written once */
-#define HELD_MAX         (1 * GiB)  /* in memory for all executions: code, files, what they say */
+#define EVENTS_INLINE    (32 * KiB)  /* longer ones are a blob */
+#define BITE_US          4000        /* of the store's time, for a step that takes it bit by bit */
+#define BITES_MAX        2           /* such steps in the store's queue at a time */
+#define READS_MAX        8           /* lists and whole records read at a time */
+#define FRESH_MS         5           /* an execution this short is written once */
+#define HELD_MAX         (256 * MiB) /* in memory for all executions: code, files, what they say */
 
 #define OWNER(p, type, member) ((type *)((char *)(p)-offsetof(type, member)))
 
@@ -155,7 +155,10 @@ struct service {
     size_t job_count;  /* all of them, also those without a session yet */
     size_t pending;    /* tasks and sandboxes on their way */
     uint64_t held;     /* bytes in memory for all jobs */
-    size_t reads;      /* tasks that read much */
+    struct execution *throttled, **throttled_end; /* they wait, oldest first */
+    size_t favoured;                              /* executions that need not */
+    struct timer *relief;                         /* owned */
+    size_t reads;                                 /* tasks that read much */
     struct task *reads_waiting, **reads_end;
     size_t bites; /* steps of the store that are not the first of their kind */
     struct task *bites_waiting, **bites_end;
@@ -487,6 +490,8 @@ struct execution {
     bool ran;                               /* the engine has had it */
     bool cut;                               /* what it says from now on is not on record */
     uint64_t held_bytes;                    /* of sv->held */
+    bool throttled, favoured;
+    struct execution *throttle_next, **throttle_link; /* of sv->throttled */
     struct err failed;
     struct exec_watcher watcher;
     void *arg;
@@ -525,6 +530,14 @@ void job_fail(struct execution *j, const struct err *why); /* nothing was execut
 void job_interrupt(struct execution *j);                   /* wherever it is */
 void jobs_fail(struct loaded *l, const struct err *why);   /* all that have not begun */
 void job_free(struct execution *j);
+void job_hold(struct execution *j); /* for a slow reader, or for want of room; or neither */
+/* throttle.c */
+uint64_t held_budget(const struct service *sv);
+loop_fn on_relief;                        /* arg: the service */
+void job_throttle(struct execution *j);   /* it has said more */
+void job_unthrottle(struct execution *j); /* it is about to go */
+void throttle_look(struct service *sv);   /* something has become free */
+bool job_takes_output(struct execution *j, uint64_t n) MUST_CHECK;
 /* Counts n more bytes for it. False when the service holds too much: then they are not counted. */
 bool job_takes(struct execution *j, uint64_t n) MUST_CHECK;
 const char *job_status(const struct execution *j);

@@ -12,7 +12,7 @@ LIMITS = ["timeout", "cpu-time", "cpus", "memory", "pids", "disk", "tmp", "open-
 SERVE = ["listen", "socket-mode", "config", "check-config", "state", "user", "isolation-floor",
          "drain", "log-level", "log-format", "tls-cert", "tls-key",
          "tls-client-ca", "plain-http", "hosts", "origins", "public-url", "oauth-servers",
-         "max-connections", "max-per-address", "header-timeout", "tenant-sessions", "retention",
+         "max-connections", "max-per-address", "header-timeout", "tenant-sessions", "output-memory", "retention",
          "records", "file-size", "tenant-files", "fetch-size", "fetch-timeout", "fetch-private",
          "fetch-allow", "mcp-answer", "description", "ready", "max-sessions", "idle-timeout",
          "lifetime", "recycle", "egress", "egress-hosts", "approval", "approval-by",

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from support import retort
-from support.server import Server
+from support.server import Server, together
 
 pytestmark = pytest.mark.once  # nothing here depends on the walls
 
@@ -87,3 +87,18 @@ def test_saves_of_others_are_no_queue(server):
             break
     assert before >= HOGS - 2, "the machine saved too few at a time to tell"
     assert after > HOGS / 2, f"{before} were being saved before the calls, {after} after them"
+
+
+def test_output_waits_for_room():
+    """Far more is printed at a time than the server may hold: the code waits, and nothing is lost."""
+    with Server("--output-memory", "4M", "--max-sessions", "30") as server, server.client() as client:
+        sessions = [client.session() for _ in range(20)]
+        answers = together(*[lambda s=s: server.client().post(
+            s.path + "/execute", {"code": "print('x' * 1_000_000)"}).expect(200).json for s in sessions])
+        for answer in answers:
+            assert answer["status"] == "ok"
+            assert answer["stdout"] == "x" * 1_000_000 + "\n"
+            assert not [e for e in answer["events"] if e["type"] == "status"]
+        peak = int(retort.field(server.pid, "VmHWM")[0])
+        assert peak < 120 * 1024, f"{peak} KB"  # 20 of them at once take more
+        server.check_alive()

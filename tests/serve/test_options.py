@@ -59,6 +59,7 @@ SHOWN = {
     "max-connections": "serve/test_bad_input.py::FLAGS",
     "header-timeout": "serve/test_bad_input.py::FLAGS",
     "tenant-sessions": "serve/test_life.py::CONFIG",
+    "output-memory": "serve/test_fair.py::test_output_waits_for_room",
     "retention": "serve/test_life.py::test_retention",
     "records": "serve/test_review.py::test_more_rubbish_than_one_sweep_takes",
     "file-size": "serve/test_files.py::FLAGS",

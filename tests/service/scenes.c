@@ -16,6 +16,7 @@ static const struct setting crowded = {.idle_ms = 60, .lifetime_ms = 900, .max_s
 static const struct setting cold = {.ready = 0};
 static const struct setting poor = {.ready = 1, .reserve = UINT64_MAX};
 static const struct setting tidy = {.ready = 0, .retention_ms = 1000, .tenant_bytes = 10};
+static const struct setting meaner = {.ready = 1, .held_bytes = 2560};
 static const struct setting mean = {.ready = 1, .held_bytes = 10 * KiB};
 
 static const struct setting asking = {
@@ -73,7 +74,7 @@ static const struct scene scenes[] = {
     {"saved_later",                       scene_saved_later,                       &awake,        true },
     {"blind_for_a_while",                 scene_blind_for_a_while,                 &awake,        true },
     {"disk_is_nearly_full",               scene_disk_is_nearly_full,               &poor,         true },
-    {"record_has_room",                   scene_record_has_room,                   &mean,         true },
+    {"record_has_room",                   scene_record_has_room,                   &meaner,       true },
     {"code_has_room",                     scene_code_has_room,                     &mean,         true },
     {"any_text_is_on_record",             scene_any_text_is_on_record,             &awake,        true },
     {"lane_holds",                        scene_lane_holds,                        &awake,        true },

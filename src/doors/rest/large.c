@@ -14,7 +14,8 @@
 
 struct large {
     struct pump pump;
-    struct request *r; /* borrowed: until it is answered */
+    struct request *r;       /* borrowed: until it is answered */
+    struct service *service; /* borrowed */
     int status;
     unsigned kinds; /* of events, for the output */
     json_t *brief;  /* owned */
@@ -30,6 +31,7 @@ static size_t sum; /* bytes of all of them; the loop's */
 static void count(struct large *g, size_t bytes)
 {
     sum += bytes - g->counted;
+    service_hold(g->service, g->counted, bytes);
     g->counted = bytes;
 }
 
@@ -66,6 +68,7 @@ static struct large *large_new(struct request *r, const struct exec_info *info)
     }
     g = mem_zalloc(sizeof(*g));
     g->r = r;
+    g->service = request_service(r);
     g->brief = render_exec_brief(info);
     g->events = json_incref(info->events);
     g->code = info->row->code ? mem_strdup(info->row->code) : NULL;
