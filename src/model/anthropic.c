@@ -173,7 +173,7 @@ static void take_stop(struct draft *d, const json_t *reason)
         {"max_tokens",                    MODEL_LENGTH },
         {"pause_turn",                    MODEL_PAUSE  },
         {"refusal",                       MODEL_REFUSAL},
-        {"model_context_window_exceeded", MODEL_LENGTH },
+        {"model_context_window_exceeded", MODEL_WINDOW },
     };
 
     draft_stop_word(d, words, COUNT(words), reason);
@@ -189,12 +189,16 @@ static uint64_t tokens_of(const json_t *usage, const char *key)
 /* Tokens read from or written to a cache count as input. */
 static void take_usage(struct draft *d, const json_t *usage)
 {
-    uint64_t in = tokens_of(usage, "input_tokens") +
-                  tokens_of(usage, "cache_creation_input_tokens") +
-                  tokens_of(usage, "cache_read_input_tokens");
+    uint64_t written = tokens_of(usage, "cache_creation_input_tokens");
+    uint64_t read = tokens_of(usage, "cache_read_input_tokens");
+    uint64_t in = tokens_of(usage, "input_tokens") + written + read;
     uint64_t out = tokens_of(usage, "output_tokens");
 
-    d->input_tokens = in ? in : d->input_tokens;
+    if (in > 0) {
+        d->input_tokens = in;
+        d->cache_written = written;
+        d->cache_read = read;
+    }
     d->output_tokens = out ? out : d->output_tokens;
 }
 
@@ -246,6 +250,7 @@ static int take_event(struct draft *d, const json_t *data)
         take_usage(d, json_object_get(message, "usage"));
     } else if (strcmp(type, "message_delta") == 0) {
         take_stop(d, json_object_get(json_object_get(data, "delta"), "stop_reason"));
+        draft_stop_sequence(d, json_object_get(json_object_get(data, "delta"), "stop_sequence"));
         take_usage(d, json_object_get(data, "usage"));
     } else if (strcmp(type, "message_stop") == 0) {
         d->ended = true;
@@ -271,6 +276,7 @@ static int take_whole(struct draft *d, const json_t *body)
     draft_name(d, json_object_get(body, "model"));
     take_usage(d, json_object_get(body, "usage"));
     take_stop(d, json_object_get(body, "stop_reason"));
+    draft_stop_sequence(d, json_object_get(body, "stop_sequence"));
     d->ended = true;
     return 0;
 }

@@ -45,6 +45,7 @@ void draft_done(struct draft *d)
     }
     free(d->piece);
     free(d->name);
+    free(d->stop_sequence);
     json_decref(d->trouble);
     *d = (struct draft){0};
 }
@@ -203,6 +204,12 @@ void draft_stop_word(struct draft *d, const struct stop_word *words, size_t coun
     for (size_t i = 0; i < count; i++)
         if (str_is(s, words[i].word))
             draft_stop(d, words[i].stop);
+}
+
+void draft_stop_sequence(struct draft *d, const json_t *text)
+{
+    if (!d->stop_sequence && json_is_string(text) && json_string_length(text) <= CALLED_MAX)
+        d->stop_sequence = mem_strdup(json_string_value(text));
 }
 
 void draft_trouble(struct draft *d, json_t *error)

@@ -76,6 +76,9 @@ static void give(struct endpoint_call *a)
     struct model_reply reply = {
         .input_tokens = a->draft.input_tokens,
         .output_tokens = a->draft.output_tokens,
+        .cache_read = a->draft.cache_read,
+        .cache_written = a->draft.cache_written,
+        .stop_sequence = a->draft.stop_sequence,
         .name = a->draft.name,
     };
 

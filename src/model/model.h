@@ -52,12 +52,21 @@ struct model_ask {
     size_t turn;         /* number of earlier replies in this conversation, for scripts */
 };
 
-enum model_stop { MODEL_DONE, MODEL_CALLS, MODEL_LENGTH, MODEL_REFUSAL, MODEL_PAUSE };
+enum model_stop {
+    MODEL_DONE,
+    MODEL_CALLS,
+    MODEL_LENGTH, /* max_tokens */
+    MODEL_WINDOW, /* the model takes no more, whatever max_tokens says */
+    MODEL_REFUSAL,
+    MODEL_PAUSE
+};
 
 struct model_reply {
     json_t *parts; /* borrowed: array; json_incref() to keep it */
     enum model_stop stop;
+    const char *stop_sequence;            /* the one that ended it, or NULL */
     uint64_t input_tokens, output_tokens; /* 0: not known */
+    uint64_t cache_read, cache_written;   /* of input_tokens */
     const char *name;                     /* of the model that answered, or NULL */
 };
 

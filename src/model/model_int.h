@@ -72,9 +72,10 @@ struct draft {
     bool ended; /* the endpoint has marked the end */
     bool has_stop;
     enum model_stop stop;
-    uint64_t input_tokens, output_tokens;
-    char *name;      /* owned, or NULL */
-    json_t *trouble; /* owned: an error in the stream, or NULL */
+    uint64_t input_tokens, output_tokens, cache_read, cache_written;
+    char *stop_sequence; /* owned, or NULL */
+    char *name;          /* owned, or NULL */
+    json_t *trouble;     /* owned: an error in the stream, or NULL */
     void (*on_text)(void *arg, size_t part, struct str piece); /* or NULL */
     void *arg;
 };
@@ -102,6 +103,8 @@ struct stop_word {
 };
 void draft_stop_word(struct draft *d, const struct stop_word *words, size_t count,
                      const json_t *word);
+/* The stop sequence that ended the reply; ignored when it is no string. */
+void draft_stop_sequence(struct draft *d, const json_t *text);
 void draft_trouble(struct draft *d, json_t *error);
 void draft_name(struct draft *d, const json_t *name);
 /* The parts, owned by the caller, and how the reply ended. */

@@ -254,8 +254,13 @@ static void take_usage(struct draft *d, const json_t *usage)
     json_int_t in = json_integer_value(json_object_get(usage, "prompt_tokens"));
     json_int_t out = json_integer_value(json_object_get(usage, "completion_tokens"));
 
+    json_int_t read = json_integer_value(
+        json_object_get(json_object_get(usage, "prompt_tokens_details"), "cached_tokens"));
+
     if (in > 0)
         d->input_tokens = (uint64_t)in;
+    if (read > 0 && read <= in)
+        d->cache_read = (uint64_t)read;
     if (out > 0)
         d->output_tokens = (uint64_t)out;
 }
@@ -275,6 +280,7 @@ static int take_choice(struct draft *d, const json_t *data, bool whole)
     take_usage(d, json_object_get(data, "usage"));
     if (take_message(d, json_object_get(choice, whole ? "message" : "delta"), whole) < 0)
         return -1;
+    draft_stop_sequence(d, json_object_get(choice, "stop_reason")); /* of vLLM and its kin */
     if (!d->has_stop)
         draft_stop_word(d, stops, COUNT(stops), json_object_get(choice, "finish_reason"));
     return 0;

@@ -31,6 +31,8 @@ def house():
         one.other_key = one.keys("create", "--tenant", "other", "--quiet").strip()
         with Talk(one) as nobody:  # keys are read every few seconds; until then nobody needs one
             retort.wait_until(lambda: nobody.get("/v1/files").status == 401, "the keys")
+        with Talk(one, one.other_key) as last:  # they may have been read between the two
+            retort.wait_until(lambda: last.get("/v1/files").status == 200, "the other key")
         yield one
 
 

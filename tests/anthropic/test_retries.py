@@ -39,10 +39,34 @@ def test_a_retry_reads_the_run_that_is_under_way(talk, house):
 
 
 def test_a_retry_reads_the_run_that_is_over(talk, house):
+    """Its reader was lost, and the code has ended since."""
     container, request = counted(talk, "b")
+    with begin(house, house.key, request, 0):
+        time.sleep(0.2)
+    retort.wait_until(lambda: lines(talk, container) == ["b"], "the end of the code")
+    first = talk.message(request, **{"x-stainless-retry-count": "2"})
+    assert results(first)[0]["stdout"] == "b\n" and lines(talk, container) == ["b"]
+
+
+def test_an_answer_that_was_delivered_is_nobody_elses(talk):
+    """A client whose first attempt did not reach the server: its retry is a question of its own."""
+    request = body([[{"text": "sampled"}]], tools=[])
     first = talk.message(request, **{"x-stainless-retry-count": "0"})
-    second = talk.message(request, **{"x-stainless-retry-count": "2"})
-    assert first == second and lines(talk, container) == ["b"]
+    again = [talk.message(request, **{"x-stainless-retry-count": n})["id"] for n in ("1", "1", "0")]
+    assert len({first["id"], *again}) == 4
+    _, one = talk.stream(request)
+    _, two = talk.stream(request, **{"x-stainless-retry-count": "1"})
+    assert one["id"] != two["id"]
+
+
+def test_an_idempotency_key_names_a_request(talk, stranger):
+    request = body([[{"text": "once"}]], tools=[])
+    first = talk.message(request, **{"idempotency-key": "one"})
+    assert talk.message(request, **{"idempotency-key": "one"})["id"] == first["id"]
+    others = [talk.message(request, **{"idempotency-key": "two"}), talk.message(request),
+              talk.message({**request, "max_tokens": 9}, **{"idempotency-key": "one"}),
+              stranger.message(request, **{"idempotency-key": "one"})]
+    assert len({m["id"] for m in (first, *others)}) == 5
 
 
 def test_a_retry_of_a_stream_begins_at_its_beginning(talk, house):
@@ -81,24 +105,24 @@ def test_two_equal_questions_are_two(talk, house):
 
 
 def test_a_retry_of_another_body_or_key_is_a_question_of_its_own(talk, stranger):
-    request = body([[{"bash": "echo f"}]])
-    first = talk.message(request)
-    assert talk.message({**request, "max_tokens": 7}, **{"x-stainless-retry-count": "1"})["id"] != first["id"]
-    assert stranger.message(request, **{"x-stainless-retry-count": "1"})["id"] != first["id"]
-    assert talk.message(request, **{"x-stainless-retry-count": "1"})["id"] == first["id"]
+    request, once = body([[{"bash": "echo f"}]]), {"idempotency-key": "f"}
+    first = talk.message(request, **once)
+    assert talk.message({**request, "max_tokens": 7}, **once)["id"] != first["id"]
+    assert stranger.message(request, **once)["id"] != first["id"]
+    assert talk.message(request, **once)["id"] == first["id"]
 
 
 def test_one_tenant_leaves_room_for_another(talk, stranger, house):
     """However many messages it sends, and has kept: the other's is still there for a retry."""
-    mine = body([[{"text": "mine"}]], tools=[])
-    first = talk.message(mine)
+    mine, once = body([[{"text": "mine"}]], tools=[]), {"idempotency-key": "mine"}
+    first = talk.message(mine, **once)
 
     def send(name):
         with Talk(house, house.other_key) as one:
             return {one.ask_model(body([[{"text": f"{name} {i}"}]], tools=[])).status for i in range(550)}
 
     assert together(*[lambda name=name: send(name) for name in "abcd"]) == [{200}] * 4
-    assert talk.message(mine, **{"x-stainless-retry-count": "1"})["id"] == first["id"]
+    assert talk.message(mine, **once)["id"] == first["id"]
 
 
 def test_one_tenant_does_not_take_all_places(talk, stranger, house):
@@ -120,7 +144,7 @@ def test_what_failed_is_tried_again(talk):
 def test_a_retry_does_not_answer_code_twice(talk, house):
     """Of a request that brings answers to code."""
     lookup = {"name": "lookup", "input_schema": {"type": "object"}, "allowed_callers": ["code_execution_20260120"]}
-    request = body([[{"python": "print(await lookup({}))"}]], tools=[tool("20260120"), lookup])
+    request = body([[{"python": "x = await lookup({})\nimport time\ntime.sleep(0.7)\nprint(x)"}]], tools=[tool("20260120"), lookup])
     first = talk.message(request)
     use = first["content"][1]
     request["messages"] += [{"role": "assistant", "content": first["content"]},

@@ -17,7 +17,7 @@
 
 /* A reply of the model, and what the user's side answers. */
 struct exchange {
-    json_t *kept, *parts;   /* owned: the model's; blocks that it wants back unchanged come first */
+    json_t *parts;          /* owned: the model's, in its own order */
     json_t *results, *rest; /* owned: the user's; results come first */
 };
 
@@ -57,8 +57,7 @@ static void begin_reply(struct history_reader *g)
 {
     if ((g->count & (g->count - 1)) == 0)
         g->reply = mem_realloc(g->reply, (g->count ? 2 * g->count : 1) * sizeof(*g->reply));
-    g->reply[g->count++] =
-        (struct exchange){json_array(), json_array(), json_array(), json_array()};
+    g->reply[g->count++] = (struct exchange){json_array(), json_array(), json_array()};
 }
 
 /* The exchange that a block of the model goes to. */
@@ -341,8 +340,8 @@ static int take_model_block(struct history_reader *g, json_t *block)
     } else if (strcmp(type, "tool_use") == 0) {
         return take_client_use(g, block);
     } else if (strcmp(type, "thinking") == 0 || strcmp(type, "redacted_thinking") == 0) {
-        json_array_append_new(making(g)->kept, json_pack("{s:s, s:s, s:O}", "type", "kept", "api",
-                                                         "anthropic", "block", block));
+        json_array_append_new(making(g)->parts, json_pack("{s:s, s:s, s:O}", "type", "kept", "api",
+                                                          "anthropic", "block", block));
     } else if (n > 12 && strcmp(type + n - 12, "_tool_result") == 0) {
         return take_server_result(g, block, type);
     }
@@ -497,9 +496,8 @@ static void write_down(struct history_reader *g)
     for (size_t i = 0; i < g->count; i++) {
         struct exchange *r = &g->reply[i];
 
-        json_array_extend(r->kept, r->parts);
-        h->replies += json_array_size(r->kept) > 0;
-        add_message(h->messages, "assistant", r->kept);
+        h->replies += json_array_size(r->parts) > 0;
+        add_message(h->messages, "assistant", r->parts);
         if (i + 1 == g->count) {
             h->results = json_incref(r->results);
             h->rest = json_incref(r->rest);
@@ -513,7 +511,6 @@ static void write_down(struct history_reader *g)
 static void reading_done(struct history_reader *g)
 {
     for (size_t i = 0; i < g->count; i++) {
-        json_decref(g->reply[i].kept);
         json_decref(g->reply[i].parts);
         json_decref(g->reply[i].results);
         json_decref(g->reply[i].rest);

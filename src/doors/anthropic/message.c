@@ -23,6 +23,7 @@ void message_init(struct message *m, const char *model, bool stream)
 void message_done(struct message *m)
 {
     free(m->model);
+    free(m->stop_sequence);
     buf_done(&m->log);
     buf_done(&m->text);
     json_decref(m->content);
@@ -34,15 +35,16 @@ void message_done(struct message *m)
 
 static json_t *usage_of(const struct message *m)
 {
-    return json_pack("{s:I, s:I, s:i, s:i, s:{s:i, s:i}, s:{s:i, s:i, s:I}, s:n, s:s, s:n, s:n, "
-                     "s:n, s:n}",
-                     "input_tokens", (json_int_t)m->input_tokens, "output_tokens",
-                     (json_int_t)m->output_tokens, "cache_creation_input_tokens", 0,
-                     "cache_read_input_tokens", 0, "cache_creation", "ephemeral_5m_input_tokens", 0,
-                     "ephemeral_1h_input_tokens", 0, "server_tool_use", "web_search_requests", 0,
-                     "web_fetch_requests", 0, "code_execution_requests", (json_int_t)m->runs,
-                     "output_tokens_details", "service_tier", "standard", "inference_geo", "speed",
-                     "iterations", "fallback_credit");
+    return json_pack(
+        "{s:I, s:I, s:I, s:I, s:{s:I, s:i}, s:{s:i, s:i, s:I}, s:n, s:s, s:n, s:n, "
+        "s:n, s:n}",
+        "input_tokens", (json_int_t)m->input_tokens, "output_tokens", (json_int_t)m->output_tokens,
+        "cache_creation_input_tokens", (json_int_t)m->cache_written, "cache_read_input_tokens",
+        (json_int_t)m->cache_read, "cache_creation", "ephemeral_5m_input_tokens",
+        (json_int_t)m->cache_written, "ephemeral_1h_input_tokens", 0, "server_tool_use",
+        "web_search_requests", 0, "web_fetch_requests", 0, "code_execution_requests",
+        (json_int_t)m->runs, "output_tokens_details", "service_tier", "standard", "inference_geo",
+        "speed", "iterations", "fallback_credit");
 }
 
 static json_t *container_of(const struct message *m)
@@ -52,11 +54,11 @@ static json_t *container_of(const struct message *m)
 
 static json_t *envelope(const struct message *m, json_t *content)
 {
-    json_t *v =
-        json_pack("{s:s, s:s, s:s, s:s, s:o, s:s?, s:n, s:n, s:o, s:n, s:n, s:o}", "id", m->id,
-                  "type", "message", "role", "assistant", "model", m->model, "content", content,
-                  "stop_reason", m->stop, "stop_sequence", "stop_details", "container",
-                  container_of(m), "context_management", "diagnostics", "usage", usage_of(m));
+    json_t *v = json_pack("{s:s, s:s, s:s, s:s, s:o, s:s?, s:s?, s:n, s:o, s:n, s:n, s:o}", "id",
+                          m->id, "type", "message", "role", "assistant", "model", m->model,
+                          "content", content, "stop_reason", m->stop, "stop_sequence",
+                          m->stop_sequence, "stop_details", "container", container_of(m),
+                          "context_management", "diagnostics", "usage", usage_of(m));
 
     if (m->approval)
         json_object_set(v, "pending_approval", m->approval);
@@ -193,8 +195,8 @@ void message_end(struct message *m, const char *stop)
     message_begin(m);
     m->stop = stop;
     m->ended = true;
-    delta = json_pack("{s:s, s:n, s:n, s:o}", "stop_reason", stop, "stop_sequence", "stop_details",
-                      "container", container_of(m));
+    delta = json_pack("{s:s, s:s?, s:n, s:o}", "stop_reason", stop, "stop_sequence",
+                      m->stop_sequence, "stop_details", "container", container_of(m));
     if (m->approval)
         json_object_set(delta, "pending_approval", m->approval);
     put_event(

@@ -176,10 +176,12 @@ struct message {
     struct buf text;   /* of the text block that grows */
     bool growing;      /* there is one */
     bool begun, ended;
-    bool full;        /* a part did not fit: the message is no use */
-    const char *stop; /* static: stop_reason */
-    json_t *approval; /* owned, or NULL: pending_approval */
+    bool full;           /* a part did not fit: the message is no use */
+    const char *stop;    /* static: stop_reason */
+    char *stop_sequence; /* owned, or NULL */
+    json_t *approval;    /* owned, or NULL: pending_approval */
     uint64_t input_tokens, output_tokens, runs;
+    uint64_t cache_read, cache_written; /* not in input_tokens */
 };
 void message_init(struct message *m, const char *model, bool stream);
 void message_done(struct message *m);

@@ -198,8 +198,8 @@ static void fail_model(struct turn *r, const struct model_failure *f)
         break;
     case MODEL_DENIED:
         r->failure.final = true;
-        if (f->err.kind == ERR_CALLER)
-            fail(r, 400, NULL, f->err.text);
+        if (f->err.kind == ERR_CALLER || f->status == 400 || f->status == 404 || f->status == 422)
+            fail(r, f->status == 404 ? 404 : 400, NULL, f->err.text);
         else
             fail(r, 500, NULL, "The model refuses this server. Its log says more.");
         break;
@@ -212,7 +212,7 @@ static void fail_model(struct turn *r, const struct model_failure *f)
 static void no_reply(struct turn *r, const struct model_failure *f)
 {
     log_warn("%s: the model has not replied: %s", r->caller.request, f->err.text);
-    if (r->text_told || json_array_size(r->message.content) == 0)
+    if (r->message.runs == 0 && (r->text_told || json_array_size(r->message.content) == 0))
         fail_model(r, f);
     else
         finish(r, f->trouble == MODEL_TOO_LONG ? "model_context_window_exceeded" : "pause_turn");
@@ -360,32 +360,88 @@ static void work(struct turn *r)
     }
 }
 
+/* --- tools --- */
+
+static uint64_t tell_seconds(uint64_t ms, uint64_t most)
+{
+    return (ms && ms < most ? ms : most) / 1000;
+}
+
+static json_t *tools_of(struct turn *r)
+{
+    const struct anthropic_config *config = &r->anthropic->config;
+    json_t *tools =
+        r->params.forced_server && !r->replied ? json_array() : json_copy(r->params.tools);
+    struct pool_info pool;
+    struct tool_limits limits;
+
+    if (!r->params.version)
+        return tools;
+    service_pool_get(r->service, 0, &pool);
+    for (size_t i = 1; config->pool && i < service_pool_count(r->service) &&
+                       strcmp(pool.pool->name, config->pool) != 0;
+         i++)
+        service_pool_get(r->service, i, &pool);
+    limits = (struct tool_limits){
+        .call_s = tell_seconds(config->timeout_ms, pool.pool->limits.wall_ms),
+        .cell_s = tell_seconds(r->params.version->repl ? config->cell_ms : config->timeout_ms,
+                               pool.pool->limits.wall_ms),
+        .outside = pool.pool->egress == EGRESS_ALLOW_LIST};
+    tools_offer(tools, r->params.server_tools, r->params.callable, &limits);
+    return tools;
+}
+
 /* --- replies --- */
 
-static void put_call(struct turn *r, json_t *part)
+/* A tool that was not offered, such as bash with a version that has only Python. The model hears of
+ * it, and the client, who could not answer the call, does not. */
+static void refuse_call(struct turn *r, const char *name, const char *model_call_id)
 {
-    const char *name = text_of(part, "name");
+    json_t *tools = tools_of(r), *one;
+    AUTO(buf_done) struct buf b = BUF(64 * KiB);
+    size_t i;
+
+    buf_printf(&b, "Error: there is no tool `%.128s`. The tools are:", name);
+    json_array_foreach(tools, i, one)
+        buf_printf(&b, "%s %s", i ? "," : "", text_of(one, "name"));
+    json_decref(tools);
+    one = record_text(buf_str(&b));
+    history_answer(&r->history, model_call_id, one, NULL);
+    json_decref(one);
+    r->wrong_calls++;
+}
+
+/* Returns whether it is a call of a client tool. */
+static bool put_call(struct turn *r, json_t *part)
+{
+    const char *name = text_of(part, "name") ? text_of(part, "name") : "";
     json_t *args = json_object_get(part, "args"), *raw = json_object_get(part, "raw");
     int tool = *r->session ? server_tool_find(name) : -1;
+    bool client = tool < 0 && list_has(r->params.tools, "name", name);
     char id[TOOL_ID_MAX], model_call_id[24];
     json_t *input;
 
+    history_call_id(&r->history, model_call_id);
+    json_object_set_new(part, "id", json_string(model_call_id));
+    if (!client && (tool < 0 || !(r->params.server_tools & IN(tool)))) {
+        refuse_call(r, name, model_call_id);
+        return false;
+    }
     if (json_is_object(args))
         input = json_incref(args);
     else
         input = raw ? json_pack("{s:O}", "raw", raw) : json_object();
-    tool_id_make(id, tool >= 0 ? "srvtoolu_" : "toolu_", r->session);
-    history_call_id(&r->history, model_call_id);
-    json_object_set_new(part, "id", json_string(model_call_id));
-    if (tool < 0) {
-        put_block(r, block_client_use(id, name ? name : "", input, NULL));
+    tool_id_make(id, client ? "toolu_" : "srvtoolu_", r->session);
+    if (client) {
+        put_block(r, block_client_use(id, name, input, NULL));
         json_decref(input);
-        return;
+        return true;
     }
     r->called = true;
     put_block(r, block_use((enum server_tool)tool, id, input));
     history_pend(&r->history, (enum server_tool)tool, id, model_call_id, input)->broken =
         !json_is_object(args);
+    return false;
 }
 
 /* Writes what on_text() has not written of a text part. */
@@ -409,6 +465,7 @@ static size_t put_reply(struct turn *r, json_t *parts)
     size_t i, client = 0;
     json_t *part;
 
+    r->wrong_calls = 0;
     json_array_foreach(parts, i, part) {
         const char *type = text_of(part, "type");
         const char *api = text_of(part, "api");
@@ -419,9 +476,7 @@ static size_t put_reply(struct turn *r, json_t *parts)
                    json_object_get(json_object_get(part, "block"), "type")) {
             put_block(r, json_incref(json_object_get(part, "block")));
         } else if (strcmp(type, "call") == 0) {
-            size_t before = r->history.pending_count;
-            put_call(r, part);
-            client += r->history.pending_count == before;
+            client += put_call(r, part);
         }
     }
     message_text_end(&r->message);
@@ -429,8 +484,9 @@ static size_t put_reply(struct turn *r, json_t *parts)
 }
 
 static const char *const stops[] = {
-    [MODEL_DONE] = "end_turn",   [MODEL_CALLS] = "end_turn", [MODEL_LENGTH] = "max_tokens",
-    [MODEL_REFUSAL] = "refusal", [MODEL_PAUSE] = "end_turn",
+    [MODEL_DONE] = "end_turn",     [MODEL_CALLS] = "end_turn",
+    [MODEL_LENGTH] = "max_tokens", [MODEL_REFUSAL] = "refusal",
+    [MODEL_PAUSE] = "end_turn",    [MODEL_WINDOW] = "model_context_window_exceeded",
 };
 
 /* A copy without the calls past REPLY_CALLS: they are not made, and the model is not shown them. */
@@ -452,16 +508,23 @@ static void take_reply(struct turn *r, const struct model_reply *reply)
     json_t *parts = parts_copy(reply->parts);
     size_t client = put_reply(r, parts);
 
-    r->message.input_tokens += reply->input_tokens;
+    r->message.input_tokens += reply->input_tokens - reply->cache_read - reply->cache_written;
     r->message.output_tokens += reply->output_tokens;
+    r->message.cache_read += reply->cache_read;
+    r->message.cache_written += reply->cache_written;
     r->replied = true;
     history_reply(&r->history, parts);
     tell(r);
-    bool cut = reply->stop == MODEL_LENGTH || reply->stop == MODEL_REFUSAL;
-    if (!cut && client == 0 && (r->history.pending_count > 0 || reply->stop == MODEL_PAUSE))
-        work(r);
-    else
-        finish(r, !cut && client > 0 ? "tool_use" : stops[reply->stop]);
+    bool cut =
+        reply->stop == MODEL_LENGTH || reply->stop == MODEL_REFUSAL || reply->stop == MODEL_WINDOW;
+    if (!cut && client == 0 &&
+        (r->history.pending_count > 0 || r->wrong_calls > 0 || reply->stop == MODEL_PAUSE))
+        return work(r);
+    if (reply->stop == MODEL_DONE && reply->stop_sequence && client == 0) {
+        r->message.stop_sequence = mem_strdup(reply->stop_sequence);
+        return finish(r, "stop_sequence");
+    }
+    finish(r, !cut && client > 0 ? "tool_use" : stops[reply->stop]);
 }
 
 /* --- asking the model --- */
@@ -492,35 +555,6 @@ static void on_reply(void *arg, const struct model_reply *reply, const struct mo
         no_reply(r, failed);
     else
         take_reply(r, reply);
-}
-
-static uint64_t tell_seconds(uint64_t ms, uint64_t most)
-{
-    return (ms && ms < most ? ms : most) / 1000;
-}
-
-static json_t *tools_of(struct turn *r)
-{
-    const struct anthropic_config *config = &r->anthropic->config;
-    json_t *tools =
-        r->params.forced_server && !r->replied ? json_array() : json_copy(r->params.tools);
-    struct pool_info pool;
-    struct tool_limits limits;
-
-    if (!r->params.version)
-        return tools;
-    service_pool_get(r->service, 0, &pool);
-    for (size_t i = 1; config->pool && i < service_pool_count(r->service) &&
-                       strcmp(pool.pool->name, config->pool) != 0;
-         i++)
-        service_pool_get(r->service, i, &pool);
-    limits = (struct tool_limits){
-        .call_s = tell_seconds(config->timeout_ms, pool.pool->limits.wall_ms),
-        .cell_s = tell_seconds(r->params.version->repl ? config->cell_ms : config->timeout_ms,
-                               pool.pool->limits.wall_ms),
-        .outside = pool.pool->egress == EGRESS_ALLOW_LIST};
-    tools_offer(tools, r->params.server_tools, r->params.callable, &limits);
-    return tools;
 }
 
 static void ask_model(struct turn *r)

@@ -17,6 +17,7 @@ struct turn {
     unsigned waits;
     char session[ID_MAX]; /* "" without code execution */
     bool exists;          /* it is a session; else an id that becomes one with the first call */
+    size_t wrong_calls;   /* of the last reply: of tools that nobody has declared */
     bool called;          /* the model has called a server tool */
     json_t *uploads;      /* owned: [{"id", "path"}], files that the first call brings along */
     struct model *model;  /* borrowed */

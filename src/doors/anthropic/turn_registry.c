@@ -4,21 +4,24 @@
  * A client that loses its connection sends the same body again. So a turn without a reader
  * continues for a while, and its message is kept for a while longer. A request with the same bytes
  * and the same key that says it is a retry (each SDK counts retries in a header) reads that message
- * from its beginning. One without the header gets a turn that has lost its reader, and no other:
- * two equal requests may both be meant.
+ * from its beginning, unless all of it went out to a client: then the turn is another request's,
+ * and equal requests are usual where a prompt is sampled. A request without the header gets a turn
+ * that has lost its reader, and no other. Requests with the same Idempotency-Key are the same
+ * request, by their client's own word, and those with different ones are not.
  */
 #include "doors/anthropic/turn_int.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#define TICK_MS     2000
-#define SILENT_MS   5000   /* then a ping: SDKs want one within ten seconds */
-#define ALONE_MS    30000  /* a turn continues without a reader */
-#define KEPT_MS     600000 /* a message is kept without a reader */
-#define ENTRIES_MAX 2048   /* of which a tenant has at most as many as are free */
-#define KEPT_MAX    256
-#define KEPT_BYTES  (64 * MiB)
+#define TICK_MS         2000
+#define SILENT_MS       5000   /* then a ping: SDKs want one within ten seconds */
+#define ALONE_MS        30000  /* a turn continues without a reader */
+#define KEPT_MS         600000 /* a message is kept without a reader */
+#define ENTRIES_MAX     2048   /* of which a tenant has at most as many as are free */
+#define IDEMPOTENCY_MAX 256
+#define KEPT_MAX        256
+#define KEPT_BYTES      (64 * MiB)
 
 /* A request that reads the message of a turn. Owned by the request. */
 struct turn_reader {
@@ -28,6 +31,8 @@ struct turn_reader {
     bool started; /* the stream */
     size_t at;    /* in the log */
     int64_t put_us;
+    struct turn_reader *sends_next;
+    struct turn_entry *sends; /* borrowed: the answer is on its way; or NULL */
 };
 
 struct turn_entry {
@@ -37,7 +42,10 @@ struct turn_entry {
     uint8_t hash[32];            /* of the request's body */
     struct turn *turn;           /* owned */
     struct turn_reader *readers; /* owned by their requests */
-    int64_t since_us;            /* when the last reader went, or the turn ended */
+    struct turn_reader *sending; /* the same: answered, and not all of it sent */
+    bool delivered;              /* a client has all of it */
+    char idempotency[IDEMPOTENCY_MAX];
+    int64_t since_us; /* when the last reader went, or the turn ended */
     bool over;
     size_t bytes; /* of a turn that is over */
 };
@@ -62,6 +70,8 @@ static void entry_free(struct turn_entry *n)
     struct turn_entry **at = &n->registry->entries;
 
     assert(!n->readers);
+    for (struct turn_reader *r = n->sending; r; r = r->sends_next)
+        r->sends = NULL;
     while (*at != n)
         at = &(*at)->next;
     *at = n->next;
@@ -214,7 +224,24 @@ static void pump(struct turn_reader *r)
     } else {
         return;
     }
+    r->sends = r->entry;
+    r->sends_next = r->entry->sending;
+    r->entry->sending = r;
     reader_drop(r);
+}
+
+/* The request is over. */
+static void reader_end(void *arg)
+{
+    struct turn_reader *r = arg, **at;
+
+    if (r->sends) {
+        r->sends->delivered |= request_is_sent(r->request);
+        for (at = &r->sends->sending; *at != r; at = &(*at)->sends_next)
+            ;
+        *at = r->sends_next;
+    }
+    free(r);
 }
 
 /* --- turns --- */
@@ -293,35 +320,42 @@ static void attach(struct turn_entry *n, struct request *request)
     *r = (struct turn_reader){.next = n->readers, .entry = n, .request = request};
     r->put_us = time_mono_us();
     n->readers = r;
-    request_keep(request, free, r);
+    request_keep(request, reader_end, r);
     request_on_gone(request, on_gone, r);
     pump(r);
 }
 
-static struct turn_entry *find(struct turn_registry *d, const struct caller *c,
-                               const uint8_t hash[32])
+/* Whether this request is one that n was begun for. */
+static bool is_again(const struct turn_entry *n, struct str retries, struct str idempotency)
 {
-    for (struct turn_entry *n = d->entries; n; n = n->next)
-        if (memcmp(n->hash, hash, sizeof(n->hash)) == 0 && strcmp(n->tenant, c->tenant) == 0 &&
-            strcmp(n->key, c->key) == 0 && !n->turn->failure.status)
-            return n;
-    return NULL;
+    if (idempotency.n > 0 || *n->idempotency)
+        return str_is(idempotency, n->idempotency);
+    if (retries.n > 0)
+        return !str_is(retries, "0") && !n->delivered;
+    return !n->over && !n->readers;
 }
 
-static bool is_wanted(const struct turn_entry *n, struct str retries)
+static struct turn_entry *find(struct turn_registry *d, struct messages_request *m)
 {
-    if (retries.n > 0)
-        return !str_is(retries, "0");
-    return !n->over && !n->readers;
+    const struct caller *c = request_caller(m->request);
+    struct str retries = request_header(m->request, "x-stainless-retry-count");
+    struct str idempotency = request_header(m->request, "idempotency-key");
+
+    for (struct turn_entry *n = d->entries; n; n = n->next)
+        if (memcmp(n->hash, m->hash, sizeof(n->hash)) == 0 && strcmp(n->tenant, c->tenant) == 0 &&
+            strcmp(n->key, c->key) == 0 && !n->turn->failure.status &&
+            is_again(n, retries, idempotency))
+            return n;
+    return NULL;
 }
 
 void turn_registry_answer(struct turn_registry *d, struct messages_request *m)
 {
     struct request *r = m->request;
     const struct caller *c = request_caller(r);
-    struct turn_entry *n = find(d, c, m->hash);
+    struct turn_entry *n = find(d, m);
 
-    if (n && is_wanted(n, request_header(r, "x-stainless-retry-count")))
+    if (n)
         return attach(n, r);
     if (d->closed || d->anthropic->draining)
         return answer_failure(r, &closing);
@@ -336,6 +370,8 @@ void turn_registry_answer(struct turn_registry *d, struct messages_request *m)
     memcpy(n->tenant, c->tenant, sizeof(n->tenant));
     memcpy(n->key, c->key, sizeof(n->key));
     memcpy(n->hash, m->hash, sizeof(n->hash));
+    if (!str_to_cstr(request_header(r, "idempotency-key"), n->idempotency, sizeof(n->idempotency)))
+        *n->idempotency = '\0';
     n->turn = turn_start(d->anthropic, m, on_news, n);
     attach(n, r);
 }

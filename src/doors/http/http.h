@@ -216,6 +216,8 @@ void request_keep(struct request *r, void (*fn)(void *), void *p);
  * answers, or drops. */
 void request_on_gone(struct request *r, loop_fn *fn, void *arg);
 void request_drop(struct request *r);
+/* In a function that request_keep() calls: all bytes of the answer went out to the client. */
+bool request_is_sent(struct request *r);
 
 /* --- the answer --- */
 

@@ -225,6 +225,7 @@ struct request {
     struct watch *hangup;   /* while somebody wants to know */
     loop_fn *on_gone;
     void *gone_arg;
+    bool sent;                     /* the whole answer */
     bool gone_due, low_due, later; /* told from the loop, not from inside the library */
     struct keep *keeps;
     char *base_url; /* owned, or NULL */

@@ -217,6 +217,7 @@ void request_over(struct request *r, bool whole)
     r->mhd = NULL;
     r->conn = NULL;
     r->suspended = false;
+    r->sent = !early;
     if (early && r->on_gone && r->stage != STAGE_ANSWERED) {
         r->gone_due = true;
         request_later(r);
@@ -240,6 +241,11 @@ void request_on_gone(struct request *r, loop_fn *fn, void *arg)
         r->gone_due = true;
         request_later(r);
     }
+}
+
+bool request_is_sent(struct request *r)
+{
+    return r->sent;
 }
 
 void request_drop(struct request *r)
