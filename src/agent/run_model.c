@@ -21,7 +21,7 @@ struct model *run_model(const struct agent_run *run)
 
 static const char *const stops[] = {
     [MODEL_DONE] = "done",       [MODEL_CALLS] = "calls", [MODEL_LENGTH] = "length",
-    [MODEL_REFUSAL] = "refusal", [MODEL_PAUSE] = "pause",
+    [MODEL_REFUSAL] = "refusal", [MODEL_PAUSE] = "pause", [MODEL_WINDOW] = "length",
 };
 static const char *const troubles[] = {
     [MODEL_BUSY] = "busy",     [MODEL_TOO_LONG] = "too_long", [MODEL_NO_TOOLS] = "no_tools",

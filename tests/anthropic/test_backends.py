@@ -125,3 +125,59 @@ def test_trouble(troubled, model, status):
     with Talk(troubled) as talk:
         refused = talk.ask_model(body([[{"text": "x"}]], model=model))
         assert refused.status == status, refused
+
+
+# --- what the model says of its end ---
+
+
+messages_only = pytest.mark.parametrize("backend", ["anthropic"], indirect=True)  # chat completions do not say it
+
+
+@messages_only
+def test_a_stop_sequence_is_told(talk, backend):
+    request = body([[{"text": "one"}, {"stop": "sequence"}]], stop_sequences=["END"])
+    for message in (talk.message(request), talk.stream(request)[1]):
+        assert message["stop_reason"] == "stop_sequence" and message["stop_sequence"] == "END"
+
+
+@messages_only
+def test_a_full_window_is_no_max_tokens(talk, backend):
+    assert talk.go([[{"text": "one"}, {"stop": "window"}]])["stop_reason"] == "model_context_window_exceeded"
+
+
+@messages_only
+def test_usage_of_a_cache_is_the_models(talk, backend):
+    usage = {"input_tokens": 5, "cache_read_input_tokens": 100, "cache_creation_input_tokens": 30, "output_tokens": 2}
+    told = talk.go([[{"bash": "true"}, {"usage": usage}], [{"text": "end"}, {"usage": usage}]])["usage"]
+    assert {name: told[name] for name in usage} == {name: 2 * n for name, n in usage.items()}
+
+
+def test_a_tool_that_nobody_declared_is_the_models_mistake(talk, backend):
+    message = talk.go([[{"tool": {"name": "browse", "input": {}}}, {"text": "and"}], [{"bash": "echo on"}], [{"text": "end"}]])
+    assert kinds(message) == ["text", "server_tool_use", "bash_code_execution_tool_result", "text"]
+    assert message["stop_reason"] == "end_turn"
+    assert "there is no tool `browse`. The tools are: bash_code_execution, text_editor" in str(last_sent(backend)["messages"])
+
+
+def test_bash_is_there_only_where_the_version_has_it(talk, backend):
+    message = talk.go([[{"tool": {"name": "bash_code_execution", "input": {"command": "echo no"}}}], [{"text": "end"}]],
+                      tools=[tool("20250522")])
+    assert kinds(message) == ["text"] and "there is no tool `bash_code_execution`" in str(last_sent(backend)["messages"])
+
+
+@messages_only
+def test_interleaved_thinking_keeps_its_place(talk, backend):
+    first = talk.go([[{"thinking": "one"}, {"text": "a"}, {"thinking": "two"}, {"text": "b"}]])
+    assert kinds(first) == ["thinking", "text", "thinking", "text"]
+    talk.message({**body([]), "messages": [{"role": "user", "content": "x"}, said(first), {"role": "user", "content": "y"}]})
+    sent = [m for m in last_sent(backend)["messages"] if m["role"] == "assistant"][0]["content"]
+    assert [b["type"] for b in sent] == ["thinking", "text", "thinking", "text"]
+
+
+@pytest.mark.parametrize("status", [400, 404, 422])
+def test_a_refusal_of_the_model_says_why(talk, backend, status):
+    backend.desk.faults.append({"fault": "status", "status": status, "message": "temperature is not for this model"})
+    answer = talk.ask_model(body([[{"text": "x"}]]))
+    assert answer.status == (404 if status == 404 else 400)
+    assert "temperature is not for this model" in answer.json["error"]["message"]
+    assert answer.headers["x-should-retry"] == "false"

@@ -19,7 +19,7 @@ are counted instead, for conversations that leave out what is old. A turn is a l
     {"python": code}  {"bash": cmd}   {"edit": input}   as calls of the tool that was offered for it
     {"tool": {"name", "input"}}       any call
     {"raw_call": {"name", "raw"}}     a call whose arguments are this text
-    {"stop": "length" | "refusal"}    how the reply ends
+    {"stop": "length" | "refusal" | "window" | "sequence"}    how the reply ends; the last two with Messages alone
     {"usage": {"input_tokens", "output_tokens"}}        {"sleep_ms": n}
 
 Faults are taken one a request, before the script is looked at; `always` is for every request after
@@ -190,8 +190,13 @@ class Anthropic:
 
     @staticmethod
     def finish(reply):
-        names = {"length": "max_tokens", "refusal": "refusal", "pause": "pause_turn"}
+        names = {"length": "max_tokens", "refusal": "refusal", "pause": "pause_turn",
+                 "window": "model_context_window_exceeded", "sequence": "stop_sequence"}
         return names.get(reply.stop, "tool_use" if reply.has_calls else "end_turn")
+
+    @staticmethod
+    def sequence(reply, body):
+        return body["stop_sequences"][0] if reply.stop == "sequence" else None
 
     @staticmethod
     def block(part):
@@ -210,7 +215,7 @@ class Anthropic:
     def whole(cls, reply, body):
         return {"id": "msg_1", "type": "message", "role": "assistant", "model": body.get("model"),
                 "content": [cls.block(p) for p in reply.parts], "stop_reason": cls.finish(reply),
-                "stop_sequence": None, "usage": reply.usage}
+                "stop_sequence": cls.sequence(reply, body), "usage": reply.usage}
 
     @classmethod
     def events(cls, reply, body):
@@ -237,7 +242,7 @@ class Anthropic:
             yield from (event("content_block_delta", index=i, delta=d) for d in deltas)
             yield event("content_block_stop", index=i)
         yield event("message_delta", delta={"stop_reason": cls.finish(reply),
-                                            "stop_sequence": None},
+                                            "stop_sequence": cls.sequence(reply, body)},
                     usage={"output_tokens": reply.usage["output_tokens"]})
         yield event("message_stop")
 
