@@ -145,6 +145,9 @@ static void put_tools(json_t *request, const struct model_ask *ask)
     json_object_set_new(request, "tool_choice", choice);
 }
 
+static const char *const options[] = {"temperature",   "top_p",    "top_k", "thinking",
+                                      "output_config", "metadata", NULL};
+
 static json_t *make_request(const struct question *q)
 {
     const struct model_ask *ask = q->ask;
@@ -157,6 +160,7 @@ static json_t *make_request(const struct question *q)
     if (ask->system.n > 0)
         json_object_set_new(r, "system", json_stringn(ask->system.p, ask->system.n));
     put_tools(r, ask);
+    put_options(r, ask->options, options);
     if (json_array_size(ask->stop) > 0)
         json_object_set_new(r, "stop_sequences", json_deep_copy(ask->stop));
     return r;
@@ -287,6 +291,7 @@ const struct adapter adapter_anthropic = {
     .key_header = "x-api-key: ",
     .header = "anthropic-version: 2023-06-01",
     .max_tokens = MAX_TOKENS,
+    .options = options,
     .request = make_request,
     .event = take_event,
     .whole = take_whole,

@@ -43,9 +43,11 @@ struct model_ask {
     const json_t *messages; /* borrowed during the call */
     const json_t *tools;    /* array, or NULL; borrowed during the call */
     enum model_choice choice;
-    struct str tool;     /* with MODEL_MUST_CALL: the tool; empty: any */
-    bool one_at_a_time;  /* at most one call in a reply, if the endpoint knows that option */
-    const json_t *stop;  /* array of strings, or NULL */
+    struct str tool;    /* with MODEL_MUST_CALL: the tool; empty: any */
+    bool one_at_a_time; /* at most one call in a reply, if the endpoint knows that option */
+    const json_t *stop; /* array of strings, or NULL */
+    const json_t
+        *options;        /* object, or NULL: "temperature", ...; those of model.options are sent */
     uint64_t max_tokens; /* 0: the model's setting */
     uint64_t wall_ms;    /* at most the model's setting; 0: that */
     struct str name;     /* of the model, for an endpoint with several; empty: its own */
@@ -113,6 +115,9 @@ struct model {
     const char *label; /* its name in the settings */
     bool sees_images;
     bool text_only; /* it has refused tools */
+    /* Names of the options that its wire format has, up to a NULL. NULL: all are taken, and mean
+     * nothing. */
+    const char *const *options;
 };
 
 /* The first member of each kind of call. */

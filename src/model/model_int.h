@@ -129,9 +129,10 @@ struct request_fallback {
 struct adapter {
     const char *api; /* also in "kept" parts */
     const char *path;
-    const char *key_header; /* the key follows */
-    const char *header;     /* another header, or NULL */
-    uint64_t max_tokens;    /* default; 0: none needed */
+    const char *key_header;     /* the key follows */
+    const char *header;         /* another header, or NULL */
+    uint64_t max_tokens;        /* default; 0: none needed */
+    const char *const *options; /* of model.options */
     const struct request_fallback *fallbacks;
     size_t fallback_count;
     json_t *(*request)(const struct question *q);
@@ -143,6 +144,9 @@ struct adapter {
 extern const struct adapter adapter_openai, adapter_anthropic;
 
 /* --- parts.c: helpers for adapters --- */
+
+/* Copies those options of a question that the format has. */
+void put_options(json_t *request, const json_t *options, const char *const *names);
 
 /* Text in place of an image, for models that see none. */
 json_t *image_note(const json_t *image);

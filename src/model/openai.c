@@ -165,12 +165,15 @@ static void put_tools(json_t *request, const struct model_ask *ask)
         json_object_set_new(request, "parallel_tool_calls", json_false());
 }
 
+static const char *const options[] = {"temperature", "top_p", NULL};
+
 static json_t *make_request(const struct question *q)
 {
     json_t *r = json_pack("{s:s, s:o, s:b, s:{s:b}}", "model", q->name, "messages", messages_of(q),
                           "stream", 1, "stream_options", "include_usage", 1);
 
     put_tools(r, q->ask);
+    put_options(r, q->ask->options, options);
     if (q->max_tokens)
         json_object_set_new(r, "max_tokens", json_integer((json_int_t)q->max_tokens));
     if (json_array_size(q->ask->stop) > 0)
@@ -314,6 +317,7 @@ const struct adapter adapter_openai = {
     .key_header = "Authorization: Bearer ",
     .fallbacks = fallbacks,
     .fallback_count = COUNT(fallbacks),
+    .options = options,
     .request = make_request,
     .event = take_event,
     .whole = take_whole,

@@ -38,3 +38,12 @@ json_t *tool_schema(const json_t *tool)
 
     return json_is_object(schema) ? json_incref(schema) : json_pack("{s:s}", "type", "object");
 }
+
+void put_options(json_t *request, const json_t *options, const char *const *names)
+{
+    for (; options && *names; names++) {
+        json_t *value = json_object_get(options, *names);
+        if (value && !json_is_null(value))
+            json_object_set_new(request, *names, json_deep_copy(value));
+    }
+}

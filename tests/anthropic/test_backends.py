@@ -181,3 +181,38 @@ def test_a_refusal_of_the_model_says_why(talk, backend, status):
     assert answer.status == (404 if status == 404 else 400)
     assert "temperature is not for this model" in answer.json["error"]["message"]
     assert answer.headers["x-should-retry"] == "false"
+
+
+# --- what a request asks of the model ---
+
+
+@messages_only
+def test_options_reach_the_model(talk, backend):
+    options = {"temperature": 0.5, "top_p": 0.9, "top_k": 7, "thinking": {"type": "enabled", "budget_tokens": 1024},
+               "output_config": {"effort": "low"}, "metadata": {"user_id": "u"}}
+    talk.go([[{"bash": "true"}], [{"text": "x"}]], **options)
+    for sent in backend.desk.requests[-2:]:
+        assert {name: sent["body"].get(name) for name in options} == options
+
+
+@pytest.mark.parametrize("backend", ["openai"], indirect=True)
+def test_options_that_the_model_cannot_take_are_refused(talk, backend):
+    talk.go([[{"text": "x"}]], temperature=0.5, top_p=0.9, thinking={"type": "disabled"}, metadata={"user_id": "u"})
+    assert (last_sent(backend)["temperature"], last_sent(backend)["top_p"]) == (0.5, 0.9)
+    for name, value in {"top_k": 7, "thinking": {"type": "enabled", "budget_tokens": 1024}, "output_config": {"effort": "low"}}.items():
+        answer = talk.ask_model(body([[{"text": "x"}]], **{name: value}))
+        assert answer.status == 400 and answer.json["error"]["message"].startswith(name + ": ")
+
+
+@pytest.mark.parametrize("kind, name, call", [
+    ("bash_20250124", "bash", {"command": "ls"}),
+    ("text_editor_20250728", "str_replace_based_edit_tool", {"command": "view", "path": "/x"}),
+    ("memory_20250818", "memory", {"command": "view", "path": "/memories"})])
+def test_tools_of_anthropic_that_the_client_runs(talk, backend, kind, name, call):
+    request = body([[{"tool": {"name": name, "input": call}}], [{"text": "end"}]], tools=[tool(), {"type": kind, "name": name}])
+    first = talk.message(request)
+    assert first["stop_reason"] == "tool_use" and first["content"][0]["name"] == name and first["content"][0]["input"] == call
+    assert first["container"] is None
+    request["messages"] += [said(first), answer(first["content"][0], "done")]
+    assert talk.message(request)["stop_reason"] == "end_turn"
+    assert '"command"' in str(last_sent(backend)["tools"]).replace("'", '"')

@@ -150,6 +150,53 @@ static int add_client_tool(struct request_params *k, const json_t *tool, size_t 
     return code ? add_callable(k, tool, i, e) : 0;
 }
 
+/* Tools of Anthropic that the client runs: it declares a type and a name, and models of any make
+ * are told what they take. */
+static const struct {
+    const char *prefix, *text, *schema;
+} client_types[] = {
+    {"bash_",
+     "Runs a command in a shell of the user that stays from one call to the next; restart "
+     "begins a new one.",                                                "{\"type\": \"object\", \"properties\": {\"command\": {\"type\": \"string\"}, \"restart\": "
+     "{\"type\": \"boolean\"}}}"                             },
+    {"text_editor_", "Views, creates and edits text files of the user.",
+     "{\"type\": \"object\", \"properties\": {\"command\": {\"type\": \"string\", \"enum\": "
+     "[\"view\", \"create\", \"str_replace\", \"insert\"]}, \"path\": {\"type\": \"string\"}, "
+     "\"file_text\": {\"type\": \"string\"}, \"old_str\": {\"type\": \"string\"}, \"new_str\": "
+     "{\"type\": \"string\"}, \"insert_line\": {\"type\": \"integer\"}, \"insert_text\": "
+     "{\"type\": \"string\"}, \"view_range\": {\"type\": \"array\", \"items\": {\"type\": "
+     "\"integer\"}}}, \"required\": [\"command\", \"path\"]}"                         },
+    {"memory_",
+     "Keeps notes in files below /memories, which stay from one conversation to the next: "
+     "view them first.",                                                 "{\"type\": \"object\", \"properties\": {\"command\": {\"type\": \"string\", \"enum\": "
+     "[\"view\", \"create\", \"str_replace\", \"insert\", \"delete\", \"rename\"]}, \"path\": "
+     "{\"type\": \"string\"}, \"old_path\": {\"type\": \"string\"}, \"new_path\": {\"type\": "
+     "\"string\"}, \"file_text\": {\"type\": \"string\"}, \"old_str\": {\"type\": \"string\"}, "
+     "\"new_str\": {\"type\": \"string\"}, \"insert_line\": {\"type\": \"integer\"}, "
+     "\"insert_text\": {\"type\": \"string\"}, \"view_range\": {\"type\": \"array\", \"items\": "
+     "{\"type\": \"integer\"}}}, \"required\": [\"command\"]}"},
+};
+
+/* 1: it is none of them. */
+static int add_client_type(struct request_params *k, const json_t *tool, size_t i, struct err *e)
+{
+    const char *type = text_of(tool, "type");
+    json_t *full;
+    int rc;
+
+    for (size_t t = 0; t < COUNT(client_types); t++) {
+        if (strncmp(type, client_types[t].prefix, strlen(client_types[t].prefix)) != 0)
+            continue;
+        full = json_copy((json_t *)tool);
+        json_object_set_new(full, "description", json_string(client_types[t].text));
+        json_object_set_new(full, "input_schema", json_loads(client_types[t].schema, 0, NULL));
+        rc = add_client_tool(k, full, i, e);
+        json_decref(full);
+        return rc;
+    }
+    return 1;
+}
+
 static int add_code_execution(struct request_params *k, const json_t *tool, size_t i, struct err *e)
 {
     const char *type = text_of(tool, "type"), *name = text_of(tool, "name");
@@ -183,7 +230,7 @@ static int read_tools(struct request_params *k, struct err *e)
             rc = add_code_execution(k, tool, i, e);
         else if (!type || strcmp(type, "custom") == 0)
             rc = add_client_tool(k, tool, i, e);
-        else
+        else if ((rc = add_client_type(k, tool, i, e)) > 0)
             rc = err_set(e, ERR_CALLER, "tools.%zu.type: this server has no tool `%.64s`", i, type);
         if (rc < 0)
             return -1;

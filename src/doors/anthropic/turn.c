@@ -578,6 +578,7 @@ static void ask_model(struct turn *r)
         .tool = r->replied ? (struct str){0} : str_of(r->params.forced),
         .one_at_a_time = r->params.one_at_a_time,
         .stop = r->params.stop,
+        .options = r->params.body,
         .max_tokens = r->params.max_tokens,
         .name = str_of(r->params.model),
         .turn = r->history.replies,
@@ -609,9 +610,29 @@ static const char no_model[] =
     "--model-url. Without a model code can be run directly: POST /v1/sessions and "
     "/v1/sessions/{session}/execute, or the tools at /mcp.";
 
+/* An option of the request that the model's wire format does not have; NULL: there is none. */
+static const char *missing_option(const struct turn *r)
+{
+    static const char *const names[] = {"temperature", "top_p", "top_k", "thinking",
+                                        "output_config"};
+
+    for (size_t i = 0; r->model->options && i < COUNT(names); i++) {
+        const json_t *v = json_object_get(r->params.body, names[i]);
+        const char *const *at = r->model->options;
+        if (!v || json_is_null(v) || str_is(view_of(v, "type"), "disabled"))
+            continue;
+        while (*at && strcmp(*at, names[i]) != 0)
+            at++;
+        if (!*at)
+            return names[i];
+    }
+    return NULL;
+}
+
 static void begin(void *arg)
 {
     struct turn *r = arg;
+    char text[128];
 
     if (turn_is_gone(r))
         return;
@@ -620,6 +641,10 @@ static void begin(void *arg)
     if (!r->model) {
         r->failure.final = true;
         fail(r, 400, NULL, no_model);
+    } else if (missing_option(r)) {
+        snprintf(text, sizeof(text), "%s: the model of this server does not take it",
+                 missing_option(r));
+        fail(r, 400, NULL, text);
     } else if (!r->params.version && json_array_size(r->history.uploads) > 0) {
         fail(r, 400, NULL, "messages: container_upload needs the code_execution tool");
     } else if (!r->params.version && r->history.pending_count > 0) {
