@@ -162,7 +162,7 @@ static void test_stops(void **state)
         {"[" END("end_turn") "]",                      MODEL_DONE   },
         {"[" END("stop_sequence") "]",                 MODEL_DONE   },
         {"[" END("max_tokens") "]",                    MODEL_LENGTH },
-        {"[" END("model_context_window_exceeded") "]", MODEL_LENGTH },
+        {"[" END("model_context_window_exceeded") "]", MODEL_WINDOW },
         {"[" END("pause_turn") "]",                    MODEL_PAUSE  },
         {"[" END("refusal") "]",                       MODEL_REFUSAL},
         {"[" END("something_new") "]",                 MODEL_DONE   },

@@ -160,13 +160,13 @@ static void test_what_is_left_alone(void **state)
     assert_string_equal(shape(), "u: text=q | a: text=a");
 }
 
-static void test_thinking_comes_first(void **state)
+static void test_thinking_keeps_its_place(void **state)
 {
     (void)state;
     assert_int_equal(read_it("[" USER("q") "," SAID(
                          TEXT("a") ",{\"type\":\"thinking\",\"thinking\":\"hm\"}") "]"),
                      0);
-    assert_string_equal(shape(), "u: text=q | a: kept text=a");
+    assert_string_equal(shape(), "u: text=q | a: text=a kept");
 }
 
 static void test_a_file_is_named_once(void **state)
@@ -249,7 +249,7 @@ int main(void)
         cmocka_unit_test(test_code_that_waits),
         cmocka_unit_test(test_what_is_refused),
         cmocka_unit_test(test_what_is_left_alone),
-        cmocka_unit_test(test_thinking_comes_first),
+        cmocka_unit_test(test_thinking_keeps_its_place),
         cmocka_unit_test(test_a_file_is_named_once),
         cmocka_unit_test(test_the_session_is_in_the_id),
         cmocka_unit_test(test_output_is_clipped_at_characters),
