@@ -477,7 +477,7 @@ static int add_init_guard(scmp_filter_ctx ctx)
  * is heard and not granted, which is what the kernel does with one past the host's own limit. */
 static int add_buffer_sizes(scmp_filter_ctx ctx)
 {
-    static const unsigned sizes[] = {SO_SNDBUF, SO_RCVBUF, SO_SNDBUFFORCE, SO_RCVBUFFORCE};
+    static const unsigned sizes[] = {SO_SNDBUF, SO_RCVBUF};
     int rc = 0;
 
     for (size_t i = 0; i < COUNT(sizes) && rc == 0; i++) {
