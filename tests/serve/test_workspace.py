@@ -221,6 +221,18 @@ def test_archives(session, client):
     client.get(session.path + "/workspace?format=rar").refused(400, "format")
 
 
+def test_no_backslash_in_an_archive(session, client):
+    """Windows takes one for a slash, and "..\\" would lead out of the folder."""
+    session.run(r"open('..\\..\\evil', 'w').write('1'); open('C:\\x', 'w').write('2')")
+    answer = client.get(session.path + "/workspace?format=zip").expect(200)
+    with zipfile.ZipFile(io.BytesIO(answer.body)) as z:
+        assert sorted(z.namelist()) == ["..%5C..%5Cevil", "C:%5Cx"]
+        assert z.read("..%5C..%5Cevil") == b"1"
+    answer = client.get(session.path + "/workspace?format=tar").expect(200)
+    with tarfile.open(fileobj=io.BytesIO(answer.body)) as t:
+        assert sorted(t.getnames()) == ["..%5C..%5Cevil", "C:%5Cx"]
+
+
 def test_archive_of_nothing(session, client):
     with tarfile.open(fileobj=io.BytesIO(client.get(session.path + "/workspace").expect(200).body)) as tar:
         assert tar.getnames() == []

@@ -156,6 +156,7 @@ void *http_on_target(void *arg, const char *target, struct MHD_Connection *mhd)
         mark[1] = '\0';
     if (c->deadline_us == 0 || c->deadline_us > latest)
         c->deadline_us = latest;
+    c->idle = false;
     r->mhd = mhd;
     r->conn = c;
     c->request = r;
@@ -241,7 +242,7 @@ void http_on_over(void *arg, struct MHD_Connection *mhd, void **ctx,
     count(r, mhd);
     if (r->stage > STAGE_LINE)
         r->http->in_hand--;
-    conn_expect(r->conn, IDLE_MS);
+    conn_idle(r->conn);
     r->conn->linger |= !r->whole;
     r->conn->request = NULL;
     request_over(r, how == MHD_REQUEST_TERMINATED_COMPLETED_OK);

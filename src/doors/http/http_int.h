@@ -105,7 +105,9 @@ struct http_conn {
     struct request *request;        /* borrowed: the one in hand, or NULL */
     int fd;                         /* the library's */
     int64_t deadline_us;            /* 0: none */
-    bool linger;                    /* unread bytes must not cost the client its answer */
+    bool idle;                      /* between requests, with `heard` bytes of them so far */
+    uint64_t heard;
+    bool linger; /* unread bytes must not cost the client its answer */
     uint8_t address[16];
 };
 
@@ -157,6 +159,8 @@ void listener_close(struct http_listener *li);
 void listener_free(struct http_listener *li);
 /* By header_ms from now; renewed as the body comes in. */
 void conn_expect(struct http_conn *c, uint64_t ms);
+/* Between requests. */
+void conn_idle(struct http_conn *c);
 /* The clocks of all connections. */
 struct timer *clock_new(struct http *h);
 void linger_free(struct http *h);

@@ -12,6 +12,7 @@
 #include "doors/http/http_mhd.h"
 
 #include <fcntl.h>
+#include <linux/tcp.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
@@ -55,18 +56,46 @@ static bool has_left(const struct http_conn *c)
     return recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
 }
 
+/* The library does not tell of bytes before it has a whole request line, but the kernel counts
+ * them. It does so for TCP alone; a Unix socket has only its idle time. */
+static uint64_t bytes_heard(const struct http_conn *c)
+{
+    struct tcp_info info = {0};
+    socklen_t n = sizeof(info);
+
+    return getsockopt(c->fd, IPPROTO_TCP, TCP_INFO, &info, &n) == 0 ? info.tcpi_bytes_received : 0;
+}
+
+void conn_idle(struct http_conn *c)
+{
+    conn_expect(c, IDLE_MS);
+    c->idle = true;
+    c->heard = bytes_heard(c);
+}
+
+/* A next request has begun: its head has as long as that of the first. */
+static void look_begun(struct http *h, struct http_conn *c)
+{
+    if (!c->idle || bytes_heard(c) == c->heard)
+        return;
+    c->idle = false;
+    conn_expect(c, h->config.header_ms);
+}
+
 static void on_tick(void *arg)
 {
     struct http *h = arg;
     int64_t now = time_mono_us();
 
-    for (struct http_conn *c = h->conns; c; c = c->next)
+    for (struct http_conn *c = h->conns; c; c = c->next) {
+        look_begun(h, c);
         if (c->deadline_us && (c->deadline_us < now || has_left(c)))
             hang_up(c);
         else if (c->request && c->request->stage == STAGE_STREAM && !guard_stands(c->request)) {
             stream_revoke(c->request);
             hang_up(c); /* also where the client takes no byte */
         }
+    }
     for (struct http_listener *li = h->listeners; li; li = li->next)
         run(li);
     if (h->conns)

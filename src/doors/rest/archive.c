@@ -1,6 +1,7 @@
 /* The part of an archive's writer that tar and zip share: counting. */
 #include "doors/rest/archive.h"
 
+#include <stdlib.h>
 #include <zlib.h>
 
 void archive_init(struct archive *a, const struct archive_format *format)
@@ -12,6 +13,25 @@ void archive_init(struct archive *a, const struct archive_format *format)
 void archive_done(struct archive *a)
 {
     buf_done(&a->directory);
+    free(a->name);
+}
+
+/* On Windows a backslash parts folders: "..\\..\\x", a plain name here, would leave the folder that
+ * an archive is unpacked to. */
+static struct str name_of(struct archive *a, struct str path)
+{
+    size_t n = 0;
+
+    free(take_ptr(&a->name));
+    if (!path.n || !memchr(path.p, '\\', path.n))
+        return path;
+    a->name = mem_zalloc(3 * path.n + 1);
+    for (size_t i = 0; i < path.n; i++) {
+        bool back = path.p[i] == '\\';
+        memcpy(a->name + n, back ? "%5C" : path.p + i, back ? 3 : 1);
+        n += back ? 3 : 1;
+    }
+    return (struct str){a->name, n};
 }
 
 /* Runs a format's step and counts what it wrote. */
@@ -29,7 +49,7 @@ static int step(struct archive *a, int (*fn)(struct archive *, struct buf *, str
 int archive_begin(struct archive *a, struct str path, uint64_t size, int64_t mtime_ms,
                   struct buf *out, struct err *e)
 {
-    a->now = (struct archive_entry){path, size, mtime_ms, .offset = a->at};
+    a->now = (struct archive_entry){name_of(a, path), size, mtime_ms, .offset = a->at};
     return step(a, a->format->begin, out, e);
 }
 

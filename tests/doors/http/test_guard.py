@@ -266,3 +266,15 @@ def test_the_end_with_work_in_hand(serve):
     server.connect().get("/raw", "Content-Length: 1000000", method="PUT").send(b"x" * 500_000)
     server.wait(kept=3)
     server.stop()
+
+
+def test_half_a_head_after_a_whole_request(serve):
+    """The next request on a connection that is kept has no more time than the first one had."""
+    server = serve(h=300)
+    halves = ["G", "GET /tiny HTT", "GET /tiny HTTP/1.1\r\nHos", "GET /tiny HTTP/1.1\r\nHost: localhost\r\n"]
+    clients = [server.connect() for _ in halves]
+    for client, half in zip(clients, halves):
+        assert client.get("/tiny").read().status == 200
+        client.send(half)
+    for client in clients:
+        assert client.closed() == b""  # which the time of an idle connection would be too late for
