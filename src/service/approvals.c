@@ -47,7 +47,7 @@ struct approval_op {
     struct task task;
     struct caller caller;
     struct approval_spec spec; /* its texts are those below, or of args */
-    char session[ID_MAX], pool[64], conversation[ID_MAX], tool[64];
+    char session[SESSION_NAME_MAX], pool[64], conversation[ID_MAX], tool[64];
     json_t *args, *rest; /* owned; rest: a copy without the code */
     char place[64];      /* the pool it would run in: "" until known, or when there is none */
     enum approval_policy policy;
@@ -55,6 +55,9 @@ struct approval_op {
     int64_t timeout_ms, wait_ms;
     struct when *when; /* held, or NULL */
     bool free_to_run;  /* nobody need be asked */
+    struct approval_scene scene;
+    bool has_scene; /* a yes counts in it alone */
+    json_t *shown;  /* owned, or NULL: of the scene */
     uint8_t digest[32];
     char *text; /* owned */
     int64_t text_chars;
@@ -72,6 +75,7 @@ static void op_free(struct approval_op *op)
     approval_row_done(&op->row);
     json_decref(op->args);
     json_decref(op->rest);
+    json_decref(op->shown);
     when_free(op->when);
     free(op->text);
     free(op);
@@ -87,6 +91,7 @@ static void on_done(struct task *t, const struct err *failed)
     if (info.verdict == APPROVAL_CLEAR)
         memcpy(info.pool, op->place, sizeof(op->place));
     info.lasting = op->policy == POLICY_ASK_FIRST;
+    info.scene = op->has_scene ? &op->scene : NULL;
     op->fn(op->arg, failed ? NULL : &info, failed);
     op_free(op);
 }
@@ -132,6 +137,20 @@ static int find_pool(struct task *t, struct err *e)
     return 0;
 }
 
+/* --- what the session has already --- */
+
+static int read_scene(struct task *t, struct db *db, struct err *e)
+{
+    struct approval_op *op = OWNER(t, struct approval_op, task);
+
+    if (op->free_to_run)
+        return 0;
+    snprintf(op->scene.session, sizeof(op->scene.session), "%s", op->session);
+    snprintf(op->scene.pool, sizeof(op->scene.pool), "%s", op->place);
+    op->has_scene = true;
+    return scene_read(db, op->caller.tenant, &op->scene, &op->shown, e);
+}
+
 /* --- on a worker: the code may be long --- */
 
 static int add_json(const char *p, size_t n, void *arg)
@@ -140,7 +159,8 @@ static int add_json(const char *p, size_t n, void *arg)
 }
 
 /* The parts end with a NUL, which none of them has. */
-void approval_digest(const struct approval_spec *spec, const char *pool, uint8_t ret[32])
+void approval_digest(const struct approval_spec *spec, const char *pool, const uint8_t scene[32],
+                     uint8_t ret[32])
 {
     gnutls_hash_hd_t h;
     int rc = gnutls_hash_init(&h, GNUTLS_DIG_SHA256);
@@ -152,6 +172,7 @@ void approval_digest(const struct approval_spec *spec, const char *pool, uint8_t
         gnutls_hash(h, spec->session.p, spec->session.n);
     gnutls_hash(h, "", 1);
     gnutls_hash(h, pool, strlen(pool) + 1);
+    gnutls_hash(h, scene, 32);
     json_dump_callback(spec->args, add_json, h, JSON_COMPACT | JSON_SORT_KEYS);
     gnutls_hash_deinit(h, ret);
 }
@@ -192,7 +213,8 @@ static int read_call(struct task *t, struct err *e)
         op->free_to_run = true;
     if (op->free_to_run)
         return 0;
-    approval_digest(&op->spec, op->place, op->digest);
+    approval_digest(&op->spec, op->place, op->scene.hash, op->digest);
+    json_object_update(op->rest, op->shown);
     return make_text(op, e);
 }
 
@@ -359,8 +381,9 @@ static json_t *without_code(json_t *args, struct str code)
 void approval_request(struct service *sv, const struct caller *c, const struct approval_spec *spec,
                       approval_fn *fn, void *arg)
 {
-    static const struct step steps[] = {
-        {.store = find_session}, {.loop = find_pool}, {.work = read_call}, {.store = look_up}, {0}};
+    static const struct step steps[] = {{.store = find_session}, {.loop = find_pool},
+                                        {.store = read_scene},   {.work = read_call},
+                                        {.store = look_up},      {0}};
     struct approval_op *op = op_new(c, spec->answers, fn, arg);
     struct loaded *l = spec->session.n ? loaded_get(sv, c, spec->session) : NULL;
 
@@ -399,6 +422,20 @@ static bool counts(struct task *t, const struct approval_op *op)
            (op->answer != ANSWER_NONE && env && env->config.approval_by != APPROVAL_BY_APPROVER);
 }
 
+/* A yes is for what was shown. */
+static int check_scene(struct approval_op *op, struct db *db, struct err *e)
+{
+    struct approval_scene now = op->scene;
+
+    if (op->row.state != APPROVAL_APPROVED || !op->has_scene)
+        return 0;
+    if (scene_read(db, op->caller.tenant, &now, NULL, e) < 0)
+        return -1;
+    if (memcmp(now.hash, op->scene.hash, sizeof(now.hash)) != 0)
+        return err_set(e, ERR_CONFLICT, SCENE_CHANGED);
+    return 0;
+}
+
 /* What an approver has said meanwhile stands; but a no is a no, whoever says it. */
 static int settle(struct task *t, struct db *db, struct err *e)
 {
@@ -419,16 +456,19 @@ static int settle(struct task *t, struct db *db, struct err *e)
     op->verdict = r->state == APPROVAL_PENDING ? APPROVAL_WAIT : APPROVAL_NO;
     if (r->state == APPROVAL_PENDING || r->state == APPROVAL_EXPIRED)
         return 0;
-    return take(op, db, e);
+    return check_scene(op, db, e) < 0 ? -1 : take(op, db, e);
 }
 
 void approval_settle(struct service *sv, const struct caller *c, struct str id,
-                     enum approval_answer answer, approval_fn *fn, void *arg)
+                     enum approval_answer answer, const struct approval_scene *scene,
+                     approval_fn *fn, void *arg)
 {
     static const struct step steps[] = {{.store = settle}, {0}};
     struct approval_op *op = op_new(c, id, fn, arg);
 
     op->answer = answer;
+    op->scene = *scene;
+    op->has_scene = true;
     task_start(&op->task, sv, NULL, steps, on_done);
 }
 

@@ -76,8 +76,11 @@ static void on_verdict(void *arg, const struct approval_info *info, const struct
         return job_free(j);
     if (failed)
         return job_refuse(j, failed);
+    if (info->scene && j->state != JOB_ASKED)
+        a->scene = *info->scene;
     if (info->verdict == APPROVAL_CLEAR) {
         approve_done(a);
+        a->bound = info->scene && !info->lasting;
         memcpy(j->cleared, info->pool, sizeof(j->cleared));
         j->row.approval = info->row ? mem_strdup(info->row->id) : NULL;
         return job_cleared(j);
@@ -107,7 +110,8 @@ static void settle(struct execution *j)
     if (a->under_way)
         return;
     a->under_way = true;
-    approval_settle(j->sv, &j->caller, str_of(a->id), a->answer, on_verdict, j);
+    a->write_clock = j->sv->write_clock;
+    approval_settle(j->sv, &j->caller, str_of(a->id), a->answer, &a->scene, on_verdict, j);
 }
 
 void execution_answer(struct execution *j, enum approval_answer answer)
@@ -152,6 +156,7 @@ void job_ask(struct execution *j, const struct exec_spec *spec)
 
     j->state = JOB_ASKING;
     j->approve.under_way = true;
+    j->approve.write_clock = j->sv->write_clock;
     approval_request(j->sv, &j->caller, &asked, on_verdict, j);
     json_decref(args);
 }

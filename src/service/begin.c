@@ -66,6 +66,10 @@ static void attach(struct execution *j, struct loaded *l)
 
     if (check_cleared(j, l->env, &e) < 0)
         return job_refuse(j, &e);
+    if (j->approve.bound && l->written_at > j->approve.write_clock) {
+        err_set(&e, ERR_CONFLICT, SCENE_CHANGED);
+        return job_refuse(j, &e);
+    }
     if (l->job_count >= JOBS_MAX) {
         forbid(j->sv, &e, 1, "as many executions are waiting as one session may have");
         return job_refuse(j, &e);

@@ -127,6 +127,17 @@ bool service_key_stands(struct service *sv, const char *tenant, const char *id)
     return false;
 }
 
+bool service_key_tenant(struct service *sv, const char *id, char ret[64])
+{
+    const char *tenant = *id ? NULL : "local";
+
+    for (size_t i = 0; i < sv->key_count && *id; i++)
+        if (strcmp(sv->keys[i].id, id) == 0)
+            tenant = sv->keys[i].tenant;
+    snprintf(ret, 64, "%s", tenant ? tenant : "");
+    return tenant != NULL;
+}
+
 /* --- the list --- */
 
 struct key_op {

@@ -123,6 +123,8 @@ bool scope_door_known(struct str name);
 /* Whether what this key, by its id, has promised still stands: it is there, not revoked and not
  * expired; "" as long as no key is needed. */
 bool service_key_stands(struct service *sv, const char *tenant, const char *id);
+/* Whose a key is, by its id; "local" for "". False: there is no such key. */
+bool service_key_tenant(struct service *sv, const char *id, char ret[64]);
 
 /* --- sessions --- */
 
@@ -321,11 +323,14 @@ enum approval_verdict {
     APPROVAL_NO,    /* declined or expired: row tells; without one nobody can be asked */
 };
 
+struct approval_scene;
+
 struct approval_info {
     const struct approval_row *row; /* or NULL */
     enum approval_verdict verdict;
-    char pool[64]; /* APPROVAL_CLEAR: the pool it may run in */
-    bool lasting;  /* its policy lets an approval last */
+    char pool[64];                      /* APPROVAL_CLEAR: the pool it may run in */
+    bool lasting;                       /* its policy lets an approval last */
+    const struct approval_scene *scene; /* borrowed: what it was looked at in, or NULL */
 };
 
 typedef void approval_fn(void *arg, const struct approval_info *info, const struct err *failed);
@@ -384,6 +389,10 @@ void service_space_put(struct service *sv, const struct caller *c, struct str se
                        struct str path, struct blob *bytes, space_fn *fn, void *arg);
 /* The same with n bytes in memory, from malloc(), which are taken, too. */
 void service_space_write(struct service *sv, const struct caller *c, struct str session,
+                         struct str path, char *bytes, size_t n, space_fn *fn, void *arg);
+/* The same for what running code waits for: also where a person agrees to what runs, and its files
+ * are not changed meanwhile (ERR_CONFLICT for all others). */
+void service_space_reply(struct service *sv, const struct caller *c, struct str session,
                          struct str path, char *bytes, size_t n, space_fn *fn, void *arg);
 /* The same with the bytes of an uploaded file. */
 void service_space_take(struct service *sv, const struct caller *c, struct str session,

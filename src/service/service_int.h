@@ -147,6 +147,7 @@ struct service {
     struct timer *sweep, *look; /* owned */
     struct timer *fresh_due;    /* owned */
     struct execution *fresh;    /* begun a moment ago, and not on record yet */
+    uint64_t write_clock;       /* files that came from outside, of all sessions */
     bool sweeping, reading_keys;
     bool draining, closing;
     loop_fn *on_empty; /* until called */
@@ -231,22 +232,39 @@ struct approval_watch {
     void *arg;
 };
 
+/* approval_scene.c: the session an approval is for, by its id or name, and what it has already */
+struct approval_scene {
+    char session[SESSION_NAME_MAX], pool[64];
+    uint8_t hash[32]; /* of its variables and files; of none where there is no such session */
+};
+/* Fills in the hash; ret_shown, or NULL: an object of what people should see, owned by the caller.
+ */
+#define SCENE_CHANGED                                                                              \
+    "nothing has run: the files or variables of the session have changed since a person was "      \
+    "asked; "                                                                                      \
+    "send the request again to have it asked anew"
+int scene_read(struct db *db, const char *tenant, struct approval_scene *s, json_t **ret_shown,
+               struct err *e) MUST_CHECK;
+
 /* approvals.c */
 /* ERR_CONFLICT: what it answers is no approval of this call, or was used. ERR_BUSY: as many are
  * pending as may be. */
 void approval_request(struct service *sv, const struct caller *c, const struct approval_spec *spec,
                       approval_fn *fn, void *arg);
 /* What the client's user has answered, or what has come of it meanwhile. The verdict is CLEAR once,
- * and NO once; WAIT while nobody has decided. */
+ * and NO once; WAIT while nobody has decided. ERR_CONFLICT: it is a yes, and the scene is another.
+ */
 void approval_settle(struct service *sv, const struct caller *c, struct str id,
-                     enum approval_answer answer, approval_fn *fn, void *arg);
+                     enum approval_answer answer, const struct approval_scene *scene,
+                     approval_fn *fn, void *arg);
 /* fn whenever an approver has decided it, until unwatched. */
 struct approval_watch *approval_watch_new(struct service *sv, const char *id, loop_fn *fn,
                                           void *arg);
 void approval_unwatch(struct approval_watch *w); /* NULL is none */
-/* What an approval stands for: SHA-256 of the tool, the session if it was named, the pool and all
- * arguments, however they were written. */
-void approval_digest(const struct approval_spec *spec, const char *pool, uint8_t ret[32]);
+/* What an approval stands for: SHA-256 of the tool, the session if it was named, the scene, the
+ * pool and all arguments, however they were written. */
+void approval_digest(const struct approval_spec *spec, const char *pool, const uint8_t scene[32],
+                     uint8_t ret[32]);
 /* By which execution it was used, and in which session it lasts. */
 void approval_note_use(struct execution *j);
 
@@ -331,6 +349,7 @@ struct loaded {
     char *note;             /* owned, or NULL: to be told by the next execution */
     struct execution *jobs; /* in order; each holds this session */
     size_t job_count;
+    uint64_t written_at;    /* by write_clock: the last time that a file came from outside */
     struct task *tasks;     /* in order: the first is under way */
     bool at_work;           /* one is, or has just ended */
     struct changes changes; /* seen while something ran, for its end to tell */
@@ -436,6 +455,9 @@ struct approve {
     const struct approval_info *info; /* borrowed during on_end */
     enum approval_answer answer;
     bool answered, under_way, again;
+    struct approval_scene scene; /* as it was shown */
+    uint64_t write_clock;        /* of the service, when the scene was last looked at */
+    bool bound;                  /* it may begin in that scene alone */
 };
 
 struct exec_input {

@@ -23,6 +23,7 @@ struct space_op {
     struct space_row *rows; /* owned */
     size_t count;
     bool in_sandbox, is_there;
+    bool reply; /* to code that runs */
     struct err failed;
     space_fn *on_files;
     open_fn *on_open;
@@ -240,6 +241,11 @@ static int take_space(struct task *t, struct err *e)
 
     if (task_session_there(t, e) < 0)
         return -1;
+    if (op->loaded->env->config.approval != POLICY_AUTO && op->loaded->job_count > 0 && !op->reply)
+        return err_set(e, ERR_CONFLICT,
+                       "a person agrees to what runs here: while code waits or runs in this "
+                       "session, nobody else changes its files");
+    op->loaded->written_at = ++op->sv->write_clock;
     op->in_sandbox = loaded_is_awake(op->loaded);
     return op->in_sandbox ? space_take(op->loaded, &op->space, e) : 0;
 }
@@ -367,6 +373,19 @@ void service_space_write(struct service *sv, const struct caller *c, struct str 
     op->on_files = fn;
     op->bytes = bytes;
     op->n = n;
+    op->found = put;
+    op_start(op, c, session, path);
+}
+
+void service_space_reply(struct service *sv, const struct caller *c, struct str session,
+                         struct str path, char *bytes, size_t n, space_fn *fn, void *arg)
+{
+    struct space_op *op = op_new(sv, arg);
+
+    op->on_files = fn;
+    op->bytes = bytes;
+    op->n = n;
+    op->reply = true;
     op->found = put;
     op_start(op, c, session, path);
 }

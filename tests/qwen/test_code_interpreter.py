@@ -158,6 +158,16 @@ def test_q15_link_cannot_be_guessed(q, client):
     execution, number, signature, tenant = path.split("/")[-1].split("-")
     assert client.get(path.replace(signature, "0" * 32)).status == 404
     assert client.get(path.replace(f"-{number}-", "-2-")).status == 404
+    other = ("0" if tenant[0] != "0" else "1") + tenant[1:]
+    assert client.get(path.replace(tenant, other)).status == 404
+
+
+def test_a_link_does_not_tell_the_tenant(q):
+    """Whoever is shown the text sees its links."""
+    parts = [link.rpartition("-")[2].removesuffix(".png") for _, link in
+             links(q("plt.figure(); plt.plot([1]); plt.figure(); plt.plot([2]); plt.show()"))]
+    assert [len(p) for p in parts] == [128, 128] and parts[0] != parts[1]
+    assert not any(b"local".hex() in p for p in parts)
 
 
 def test_q16_images_are_counted_in_each_call(q):

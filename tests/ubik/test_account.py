@@ -1,5 +1,6 @@
 """Who may see what: keys, tokens, end users; documents, preferences, sessions, sandboxes."""
 
+import base64
 import json
 import re
 import signal
@@ -167,6 +168,8 @@ def test_u27_token_scope(house):
 
 def test_u27_tokens_are_checked(house, ubik):
     token = ubik.token("alice")
+    claims = base64.urlsafe_b64decode(token.split(".")[1] + "==")
+    assert b"alice" in claims and b"acme" not in claims  # the account's name is not the end user's to know
     with Account(house.server, None) as one:
         for bad in (token[:-2], token + "A", "a.b.c", token.replace(".", "..", 1)):
             one.headers["Authorization"] = "Bearer " + bad

@@ -65,7 +65,7 @@ static void put_answer(struct tool_call *c, const char *ident, const char *error
     snprintf(path, sizeof(path), CALLS_FOLDER "/%s", ident);
     c->waits++;
     c->coming++;
-    service_space_write(c->service, &c->caller, str_of(c->session), str_of(path), bytes,
+    service_space_reply(c->service, &c->caller, str_of(c->session), str_of(path), bytes,
                         strlen(bytes), on_answered, c);
 }
 

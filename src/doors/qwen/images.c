@@ -3,7 +3,8 @@
  * cannot be forged: it has a signature over the tenant, the execution and the number of the image.
  * The image is read from the execution's record, and goes when the record goes.
  *
- * exec_...-2-SIGNATURE-TENANT.png, the last two in hex.
+ * exec_...-2-SIGNATURE-TENANT.png, the last two in hex. Those who see a link are not told whose it
+ * is: the tenant's name is padded and masked with a key stream of this image alone.
  */
 #include "doors/qwen/qwen_int.h"
 
@@ -28,15 +29,34 @@ static void sign(const struct qwen *q, const char *tenant, const char *execution
         snprintf(ret + 2 * i, 3, "%02x", mac[i]);
 }
 
+/* Masks a name, and unmasks it. */
+static void mask(const struct qwen *q, const char *execution, size_t n, char tenant[TENANT_MAX])
+{
+    char text[ID_MAX + 64];
+    uint8_t stream[32];
+
+    for (size_t i = 0; i < TENANT_MAX; i++) {
+        if (i % sizeof(stream) == 0) {
+            int len = snprintf(text, sizeof(text), "qwen tenant\n%s\n%zu\n%zu", execution, n, i);
+            if (gnutls_hmac_fast(GNUTLS_MAC_SHA256, q->config.secret, sizeof(q->config.secret),
+                                 text, (size_t)len, stream) < 0)
+                abort();
+        }
+        tenant[i] ^= (char)stream[i % sizeof(stream)];
+    }
+}
+
 void image_name(const struct qwen *q, const char *tenant, const char *execution, size_t n,
                 const char *mime, struct buf *ret)
 {
-    char signature[2 * SIGNATURE + 1];
+    char signature[2 * SIGNATURE + 1], masked[TENANT_MAX] = "";
 
     sign(q, tenant, execution, n, signature);
     buf_printf(ret, "%s-%zu-%s-", execution, n, signature);
-    for (const char *p = tenant; *p; p++)
-        buf_printf(ret, "%02x", (unsigned char)*p);
+    memcpy(masked, tenant, strnlen(tenant, TENANT_MAX - 1));
+    mask(q, execution, n, masked);
+    for (size_t i = 0; i < TENANT_MAX; i++)
+        buf_printf(ret, "%02x", (unsigned char)masked[i]);
     buf_printf(ret, ".%s", suffix_of(mime));
 }
 
@@ -112,21 +132,14 @@ static void on_record(void *arg, const struct exec_info *info, const struct err 
     service_work(request_service(m->r), decode, on_decoded, m);
 }
 
-static bool unhex(const char *text, char *ret, size_t size)
+static bool unhex(const char *text, char ret[TENANT_MAX])
 {
-    size_t n = strspn(text, "0123456789abcdef");
-    unsigned v;
-
-    if (n == 0 || n % 2 != 0 || n / 2 >= size || text[n] != '.')
+    if (strspn(text, "0123456789abcdef") != 2 * TENANT_MAX || text[2 * TENANT_MAX] != '.')
         return false;
-    for (size_t i = 0; i < n; i += 2) {
-        char two[] = {text[i], text[i + 1], '\0'};
-        v = (unsigned)strtoul(two, NULL, 16);
-        if (v == 0)
-            return false;
-        ret[i / 2] = (char)v;
+    for (size_t i = 0; i < TENANT_MAX; i++) {
+        const char two[] = {text[2 * i], text[2 * i + 1], '\0'};
+        ret[i] = (char)strtoul(two, NULL, 16);
     }
-    ret[n / 2] = '\0';
     return true;
 }
 
@@ -141,8 +154,10 @@ static bool name_read(const struct qwen *q, struct str name, struct caller *ret_
         /* NOLINTNEXTLINE(cert-err34-c): five digits always fit */
         sscanf(text, "%39[a-z0-9_]-%5zu-%32[0-9a-f]-%n", ret_execution, ret_n, given, &at) != 3 ||
         at == 0 || !id_is(str_of(ret_execution), "exec_") ||
-        strlen(given) != 2 * (size_t)SIGNATURE ||
-        !unhex(text + at, ret_caller->tenant, sizeof(ret_caller->tenant)))
+        strlen(given) != 2 * (size_t)SIGNATURE || !unhex(text + at, ret_caller->tenant))
+        return false;
+    mask(q, ret_execution, *ret_n, ret_caller->tenant);
+    if (!memchr(ret_caller->tenant, '\0', TENANT_MAX))
         return false;
     sign(q, ret_caller->tenant, ret_execution, *ret_n, made);
     return gnutls_memcmp(given, made, 2 * (size_t)SIGNATURE) == 0;

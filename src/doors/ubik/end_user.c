@@ -35,9 +35,8 @@ int ubik_identify(struct request *r, void *ubik, struct caller *ret)
         return 0;
     claims = claims_of(ubik, token);
     good = claims &&
-           str_to_cstr(json_view(json_object_get(claims, "tenant")), ret->tenant,
-                       sizeof(ret->tenant)) &&
            str_to_cstr(json_view(json_object_get(claims, "key")), ret->key, sizeof(ret->key)) &&
+           service_key_tenant(request_service(r), ret->key, ret->tenant) &&
            service_key_stands(request_service(r), ret->tenant, ret->key);
     ret->until_ms = json_integer_value(json_object_get(claims, "exp")) * 1000;
     json_decref(claims);
@@ -139,9 +138,9 @@ void handle_token(struct request *r)
     } else if (!user_is_good(user)) {
         invalid(r, "body", "external_user_id", false, "an id is at most 128 bytes of plain text");
     } else {
-        token = token_sign(json_pack("{s:s, s:s, s:s, s:s, s:o, s:I, s:I}", "iss", "retort", "aud",
-                                     "ubik", "tenant", c->tenant, "key", c->key, "sub",
-                                     record_text(user), "iat", now, "exp", now + life),
+        token = token_sign(json_pack("{s:s, s:s, s:s, s:o, s:I, s:I}", "iss", "retort", "aud",
+                                     "ubik", "key", c->key, "sub", record_text(user), "iat", now,
+                                     "exp", now + life),
                            key);
         assert(token);
         answer_json(r, 200,

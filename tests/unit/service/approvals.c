@@ -2,6 +2,8 @@
 #include "service/service_int.h"
 #include "unit.h"
 
+static uint8_t scene[32]; /* what the session has */
+
 static void digest(const char *tool, const char *session, bool implied, const char *pool,
                    const char *args, uint8_t ret[32])
 {
@@ -10,7 +12,7 @@ static void digest(const char *tool, const char *session, bool implied, const ch
         .tool = str_of(tool), .session = str_of(session), .implied = implied, .args = v};
 
     assert_non_null(v);
-    approval_digest(&spec, pool, ret);
+    approval_digest(&spec, pool, scene, ret);
     json_decref(v);
 }
 
@@ -55,6 +57,18 @@ static void test_any_difference_counts(void **state)
     }
 }
 
+static void test_another_scene_is_another_call(void **state)
+{
+    uint8_t a[32], b[32];
+
+    (void)state;
+    digest("t", "s", false, "p", "{}", a);
+    scene[31] = 1;
+    digest("t", "s", false, "p", "{}", b);
+    scene[31] = 0;
+    assert_false(is_same(a, b));
+}
+
 /* The session of a conversation may be another after a restart. */
 static void test_a_session_that_was_not_named(void **state)
 {
@@ -96,6 +110,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_however_it_is_written),
         cmocka_unit_test(test_any_difference_counts),
+        cmocka_unit_test(test_another_scene_is_another_call),
         cmocka_unit_test(test_a_session_that_was_not_named),
         cmocka_unit_test(test_clearance),
         cmocka_unit_test(test_names_of_states),
