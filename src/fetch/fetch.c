@@ -4,7 +4,8 @@
  * A fetch goes fresh -> waiting -> active -> finished, one list each. The loop
  * fills fresh and empties finished, under the lock; the thread has the other two
  * to itself. Whatever happens to a fetch, it ends in finished, once, and that is
- * where done is called from. The thread posts to the loop when finished was
+ * where done is called from. Of those that wait, the first of the tenant with the fewest under way
+ * goes next, and no tenant has more than its share. The thread posts to the loop when finished was
  * empty; fetcher_free() does not wait for that post, so the fetcher lives on until
  * it has come.
  */
@@ -14,11 +15,13 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
 
 #define URL_MAX     (8 * KiB)
 #define FETCHES_MAX 1024  /* at a time, waiting ones included */
+#define SHARES      4     /* as many tenants can have all they may have, and wait for nobody */
 #define POLL_MS     60000 /* a wakeup comes for whatever matters */
 
 struct fetch_list {
@@ -28,8 +31,8 @@ struct fetch_list {
 struct fetcher {
     struct loop *loop; /* borrowed */
     struct fetch_rules rules;
-    unsigned max_parallel;
-    CURLM *multi; /* owned */
+    unsigned share; /* of one tenant at a time */
+    CURLM *multi;   /* owned */
     pthread_t thread;
 
     pthread_mutex_t lock; /* of the next three */
@@ -77,6 +80,36 @@ static struct fetch *pop(struct fetch_list *l)
     if (f)
         drop(l, f);
     return f;
+}
+
+/* --- whose turn it is, on the thread --- */
+
+static unsigned active_of(const struct fetcher *r, const char *tenant)
+{
+    unsigned n = 0;
+
+    for (const struct fetch *f = r->active.first; f; f = f->next)
+        n += strcmp(f->tenant, tenant) == 0;
+    return n;
+}
+
+/* NULL: whoever waits has its share, or all are taken. */
+static struct fetch *next_in_turn(struct fetcher *r)
+{
+    struct fetch *next = NULL;
+    unsigned fewest = r->share;
+
+    for (struct fetch *f = r->waiting.first; f && r->active_count < SHARES * r->share;
+         f = f->next) {
+        unsigned n = active_of(r, f->tenant);
+        if (n < fewest) {
+            fewest = n;
+            next = f;
+        }
+    }
+    if (next)
+        drop(&r->waiting, next);
+    return next;
 }
 
 /* --- the end of a fetch, on the loop --- */
@@ -255,15 +288,18 @@ static void end_all(struct fetcher *r)
 static void *run(void *arg)
 {
     struct fetcher *r = arg;
+    struct fetch *f;
+    unsigned ended;
     int running;
 
     while (take_fresh(r)) {
         end_cancelled(r);
-        while (r->waiting.first && r->active_count < r->max_parallel)
-            begin(r, pop(&r->waiting));
+        while ((f = next_in_turn(r)))
+            begin(r, f);
         (void)curl_multi_perform(r->multi, &running);
+        ended = r->active_count;
         collect(r);
-        if (!r->waiting.first || r->active_count == r->max_parallel)
+        if (!r->waiting.first || r->active_count == ended) /* else one that waits may begin */
             (void)curl_multi_poll(r->multi, NULL, 0, POLL_MS, NULL);
     }
     end_all(r);
@@ -309,7 +345,7 @@ struct fetcher *fetcher_new(struct loop *l, const struct fetch_config *config, s
         .allow_private = config->allow_private,
         .allow = host_list_new(config->allow, e),
     };
-    r->max_parallel = config->max_parallel ? config->max_parallel : 16;
+    r->share = config->max_parallel ? config->max_parallel : 16;
     pthread_mutex_init(&r->lock, NULL);
     list_init(&r->fresh);
     list_init(&r->finished);
@@ -355,14 +391,15 @@ static int check_url(const struct fetcher *r, struct str url, struct err *e)
     return 0;
 }
 
-struct fetch *fetch_start(struct fetcher *r, struct str url, fetch_sink_fn *sink,
-                          fetch_done_fn *done, void *arg)
+struct fetch *fetch_start(struct fetcher *r, const char *tenant, struct str url,
+                          fetch_sink_fn *sink, fetch_done_fn *done, void *arg)
 {
     struct fetch *f = mem_zalloc(sizeof(*f));
 
     *f = (struct fetch){
         .fetcher = r, .rules = &r->rules, .sink = sink, .done = done, .arg = arg, .url_n = url.n};
     assert(!r->closed || r->delivering > 0);
+    snprintf(f->tenant, sizeof(f->tenant), "%s", tenant);
     if (check_url(r, url, &f->err) < 0) {
         r->count++;
         finish(r, f);

@@ -31,7 +31,7 @@ struct fetch_config {
     uint64_t max_bytes;     /* 0: 100 MiB */
     uint64_t max_ms;        /* 0: a minute; redirects included, waiting for a turn not */
     unsigned max_redirects; /* 0: 5 */
-    unsigned max_parallel;  /* 0: 16; more wait */
+    unsigned max_parallel;  /* of one tenant; 0: 16; more wait */
     bool allow_private;     /* also settable per host in allow: "10.0.0.0/8,files.example:8080" */
     const char *allow;      /* words of a host_list, or NULL */
 };
@@ -47,11 +47,11 @@ struct fetch_result {
 };
 
 /* sink runs on the fetch thread, -1 and *e stops; done from the loop, always, last. The url is
- * copied. */
+ * copied. tenant: fetches are shared out among tenants. */
 typedef int fetch_sink_fn(void *arg, struct str bytes, struct err *e);
 typedef void fetch_done_fn(void *arg, const struct fetch_result *r, const struct err *failed);
-struct fetch *fetch_start(struct fetcher *f, struct str url, fetch_sink_fn *sink,
-                          fetch_done_fn *done, void *arg);
+struct fetch *fetch_start(struct fetcher *f, const char *tenant, struct str url,
+                          fetch_sink_fn *sink, fetch_done_fn *done, void *arg);
 void fetch_cancel(struct fetch *f); /* done comes, with an error */
 
 /* Whether an address may be dialled on behalf of a stranger: global unicast only. Shared with the

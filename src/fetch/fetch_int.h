@@ -20,6 +20,7 @@ struct fetch {
     struct fetch *next;              /* in whichever list of the fetcher it is */
     struct fetcher *fetcher;         /* borrowed: outlives us */
     const struct fetch_rules *rules; /* borrowed: the fetcher's */
+    char tenant[64];                 /* whose share it is of */
     char *url;                       /* owned: as asked for */
     size_t url_n;
     fetch_sink_fn *sink;

@@ -216,7 +216,7 @@ void service_file_fetch(struct service *sv, const struct caller *c, struct str u
     if (!op->blob)
         return refuse(op);
     sv->pending++;
-    fetch_start(sv->fetcher, url, on_bytes, on_fetched, op);
+    fetch_start(sv->fetcher, c->tenant, url, on_bytes, on_fetched, op);
 }
 
 static int copy_row(struct task *t, struct db *db, struct err *e)

@@ -170,7 +170,8 @@ static void fetch(struct exec_input *in)
 
     in->blob = blob_new(sv->store, sv->config.fetch_bytes, &e);
     if (in->blob)
-        in->fetch = fetch_start(sv->fetcher, str_of(in->url), on_bytes, on_fetched, in);
+        in->fetch = fetch_start(sv->fetcher, in->job->caller.tenant, str_of(in->url), on_bytes,
+                                on_fetched, in);
     else
         has_come(in->job, &e);
 }

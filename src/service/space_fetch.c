@@ -75,5 +75,5 @@ void service_space_fetch(struct service *sv, const struct caller *c, struct str 
     if (!f->blob)
         return refuse(f);
     sv->pending++;
-    fetch_start(sv->fetcher, url, on_bytes, on_fetched, f);
+    fetch_start(sv->fetcher, c->tenant, url, on_bytes, on_fetched, f);
 }

@@ -4,7 +4,8 @@
  * usage: fetch-driver [--NAME VALUE]... URL...
  *
  * One line a URL, in the order they end: "ok SIZE MIME NAME" or "fail KIND TEXT". --cancel and
- * --free say when to do that: at "start", or when bytes "flow". --sink fail: nothing is accepted.
+ * --free say when to do that: at "start", when bytes "flow", or (--cancel) when one is "done".
+ * --tenants aab: whose each URL is, a letter for each. --sink fail: nothing is accepted.
  *
  * Names that end in .test are looked up in names.c.
  */
@@ -20,7 +21,7 @@ struct driver {
     struct fetcher *fetcher;
     struct one *ones;
     int left;
-    const char *cancel, *end, *sink;
+    const char *cancel, *end, *sink, *tenants;
     FILE *out;
     atomic_bool flowed;
 };
@@ -86,6 +87,8 @@ static void on_done(void *arg, const struct fetch_result *r, const struct err *f
     else
         printf("ok %llu %s %s\n", (unsigned long long)r->size, r->mime, r->name);
     assert(failed || r->size == o->got);
+    if (!failed && is(d->cancel, "done"))
+        cancel_all(d);
     if (--d->left == 0)
         loop_stop(d->loop);
 }
@@ -112,6 +115,8 @@ static int read_options(int argc, char **argv, struct driver *d, struct fetch_co
             d->cancel = value;
         else if (strcmp(name, "free") == 0)
             d->end = value;
+        else if (strcmp(name, "tenants") == 0)
+            d->tenants = value;
         else if (strcmp(name, "sink") == 0)
             d->sink = value;
         else if (strcmp(name, "out") == 0)
@@ -140,8 +145,9 @@ int main(int argc, char **argv)
     d.ones = mem_zalloc((size_t)(d.left + 1) * sizeof(*d.ones));
     for (int i = 0; at + i < argc; i++) {
         struct one *o = &d.ones[i];
+        const char tenant[] = {d.tenants ? d.tenants[i] : 'a', '\0'};
         o->driver = &d;
-        o->fetch = fetch_start(d.fetcher, str_of(argv[at + i]), on_bytes, on_done, o);
+        o->fetch = fetch_start(d.fetcher, tenant, str_of(argv[at + i]), on_bytes, on_done, o);
     }
     if (is(d.cancel, "start"))
         cancel_all(&d);

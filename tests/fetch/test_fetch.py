@@ -394,6 +394,13 @@ def test_ended_early(fetch, web, never, how, when):
     assert lines == ["fail caller the fetch was cancelled"] * 3
 
 
+def test_a_tenant_has_its_share(fetch, web, never):
+    """As many slow URLs as one may have at a time, and more: another tenant's does not wait for them."""
+    quick = web.put("/another", response())
+    lines = fetch(never, never, never, quick, allow=web.here, parallel=2, tenants="aaab", cancel="done")
+    assert lines[0].startswith("ok 0") and lines[1:] == ["fail caller the fetch was cancelled"] * 3
+
+
 def test_sink_that_fails(fetch, web):
     url = web.put("/unkept", response(body=b"x"))
     assert fetch(url, allow=web.here, sink="fail") == "fail host the disk is full"
