@@ -46,6 +46,7 @@ class Load:
     """bench-http, and what it is asked; see http_client.c."""
 
     def __init__(self, build, port):
+        self.build = build
         program = build / "bench" / "bench-http"
         source = ROOT / "bench" / "http_client.c"
         if not program.exists() or program.stat().st_mtime < source.stat().st_mtime:
@@ -231,6 +232,38 @@ class Bench(run.Bench):
                                     ("describe", "describe()", ())):
             row("warm cell: " + what, run.summary(took[name]), ("Jupyter", anchor[name]["p50"]), targets)
 
+    def durability(self):
+        """Answers that outlive the process beside answers that wait for the disk."""
+        from support.server import Server
+
+        rounds, cells, clients = (2, 25, 8) if self.quick else (10, 200, 64)
+        took, rates = {"process": [], "power": []}, {"process": [], "power": []}
+        with Server(*FLAGS, "--python", sys.executable, "--durability", "power", small=False) as sure:
+            loads = {"process": self.load, "power": Load(self.load.build, sure.port)}
+
+            def warm(name):
+                took[name] += loads[name].ask("again", cell(run.PRINT), repeat=cells)["steps"][0]
+
+            def many(name):
+                answer = loads[name].ask("again", cell(run.PRINT), clients=clients, repeat=cells // 5)
+                rates[name].append(clients * (cells // 5) * 1e6 / answer["took_us"])
+
+            for n, part in ((1, warm), (clients, many)):
+                for load in loads.values():
+                    load.visit(n, CREATE, cell(run.PRINT), clients=min(n, 8), keep=True)
+                self._rounds(rounds, [lambda: part("process"), lambda: part("power")])
+                for load in loads.values():
+                    load.ask("again", DELETE, clients=min(n, 8))
+                    load.ask("forget")
+            loads["power"].end()
+        row = self.report.row
+        fast = run.summary(took["process"])
+        row("warm cell, durability = process", fast)
+        row("  durability = power", run.summary(took["power"]), ("process", fast["p50"]))
+        fast = run.summary(rates["process"], "a second", 1)
+        row("cells of %d clients, durability = process" % clients, fast)
+        row("  durability = power", run.summary(rates["power"], "a second", 1), ("process", fast["p50"]))
+
     def rate(self):
         """Cells a second, each client in a session of its own."""
         each = 50 if self.quick else 500
@@ -348,7 +381,8 @@ class Bench(run.Bench):
             self.report.rows[-1]["ratio"] = rates[key] / rates["nginx_" + key]
 
 
-PARTS = {"create": Bench.create, "warm": Bench.warm, "rate": Bench.rate, "burst": Bench.burst,
+PARTS = {"create": Bench.create, "warm": Bench.warm, "durability": Bench.durability,
+         "rate": Bench.rate, "burst": Bench.burst,
          "bulk": Bench.bulk, "live": Bench.live}
 
 

@@ -136,7 +136,8 @@ static int complete_pools(struct local *lo, struct err *e)
 
 static int open_store(struct local *lo, struct err *e)
 {
-    const struct store_config config = {.dir = lo->state};
+    const struct store_config config = {.dir = lo->state,
+                                        .durability = (enum durability)lo->s->serve.durability};
 
     lo->store = store_open(lo->loop, &config, e);
     return lo->store ? 0 : -1;

@@ -112,6 +112,9 @@ const struct option options[] = {
      100, HOUR_MS, .metavar = "S",
      .text = "Timeout for the head of a request, and between pieces of its body."},
 
+    {"durability",      0, OPTION_CHOICE, GROUP_HOUSE, SERVE | MCP, AT(serve.durability),
+     .metavar = "WHAT", .choices = "process|power",
+     .text = "What an answer outlives: kill -9, and a power cut 200 ms later; or a power cut at once."},
     {"tenant-sessions", 0, OPTION_COUNT, GROUP_HOUSE, SERVE, AT(serve.tenant_sessions),
      1, 1000000, .metavar = "N", .text = "Live sessions per tenant."},
     {"output-memory",   0, OPTION_SIZE, GROUP_HOUSE, SERVE | MCP, AT(serve.held_bytes),

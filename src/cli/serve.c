@@ -102,7 +102,8 @@ static int settle(struct server *sv, struct err *e)
 
 static int build_service(struct server *sv, struct err *e)
 {
-    const struct store_config store = {.dir = sv->s->state};
+    const struct store_config store = {.dir = sv->s->state,
+                                       .durability = (enum durability)sv->s->serve.durability};
 
     sv->store = store_open(sv->loop, &store, e);
     if (!sv->store)

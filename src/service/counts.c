@@ -28,3 +28,8 @@ const struct service_counts *service_counts(struct service *sv)
 {
     return &sv->counts;
 }
+
+struct store_counts service_store_counts(struct service *sv)
+{
+    return store_counts(sv->store);
+}

@@ -589,3 +589,4 @@ struct service_counts {
     struct histogram create, cell;
 };
 const struct service_counts *service_counts(struct service *sv);
+struct store_counts service_store_counts(struct service *sv);

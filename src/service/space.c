@@ -326,6 +326,7 @@ static int write_put(struct task *t, struct db *db, struct err *e)
     op->row.path = mem_strdup(op->path);
     if (!op->in_sandbox && check_asleep(op, db, e) < 0)
         return -1;
+    db_must_sync(db); /* an upload */
     return db_space_put(db, op->loaded->row.id, &op->row, e);
 }
 

@@ -257,64 +257,56 @@ static void finish_hash(struct blob *b, char ret[HASH_HEX])
     ret[HASH_HEX - 1] = '\0';
 }
 
+/* Under a name in tmp/ as long as it has none. */
+static int name_temp(struct blob *b)
+{
+    char path[64];
+
+    if (*b->temp)
+        return 0;
+    b->temp_dir = openat(b->store->blobs, "tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (b->temp_dir < 0)
+        return -1;
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", b->fd);
+    id_make(b->temp, "blob_");
+    if (linkat(AT_FDCWD, path, b->temp_dir, b->temp, AT_SYMLINK_FOLLOW) == 0)
+        return 0;
+    *b->temp = '\0';
+    return -1;
+}
+
+/* One that is there already gives way: its bytes may have been lost in a power cut or damaged by
+ * the disk, and these are known to be good. Who reads it goes on reading the old one. */
 static int give_name(struct blob *b, int shard, const char *name)
 {
     char path[64];
 
-    if (!*b->temp) {
-        snprintf(path, sizeof(path), "/proc/self/fd/%d", b->fd);
-        return linkat(AT_FDCWD, path, shard, name, AT_SYMLINK_FOLLOW);
-    }
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", b->fd);
+    if (!*b->temp && linkat(AT_FDCWD, path, shard, name, AT_SYMLINK_FOLLOW) == 0)
+        return 0;
+    if ((!*b->temp && errno != EEXIST) || name_temp(b) < 0)
+        return -1;
     if (renameat(b->temp_dir, b->temp, shard, name) < 0)
         return -1;
     *b->temp = '\0';
     return 0;
 }
 
-/* One that is there already is as good, and gets a touch so that the sweep spares it. But a power
- * cut can leave a name without its bytes: that one gives way. */
-static int name_or_touch(struct blob *b, int shard, const char *name, bool *ret_new)
-{
-    struct stat st;
-
-    *ret_new = false;
-    if (fstatat(shard, name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
-        if (S_ISREG(st.st_mode) && (uint64_t)st.st_size == b->size)
-            return utimensat(shard, name, NULL, AT_SYMLINK_NOFOLLOW);
-        if (unlinkat(shard, name, 0) < 0)
-            return -1;
-    }
-    *ret_new = true;
-    return give_name(b, shard, name);
-}
-
 /* Others work while this one waits for the disk. */
-static int wait_for_disk(int fd, int (*sync)(int fd))
+static int sync_bytes(int fd)
 {
     int rc;
 
     work_wait_begin();
-    rc = sync(fd);
+    rc = fdatasync(fd);
     work_wait_end();
     return rc;
-}
-
-static int sync_name(struct blob *b, int shard, const char *name, bool is_new, struct err *e)
-{
-    AUTO_CLOSE int there = is_new ? -1 : openat(shard, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-
-    if (!is_new && (there < 0 || wait_for_disk(there, fdatasync) < 0))
-        return err_sys(e, "sync a blob");
-    if (wait_for_disk(shard, fsync) < 0 || wait_for_disk(b->store->blobs, fsync) < 0)
-        return err_sys(e, "sync the directory of a blob");
-    return 0;
 }
 
 static int keep(struct blob *b, bool durable, const char *hash, struct err *e)
 {
     AUTO_CLOSE int shard = -1;
     char top[3] = {hash[0], hash[1], '\0'};
-    bool is_new = false;
     int rc;
 
     if (b->broken)
@@ -323,14 +315,15 @@ static int keep(struct blob *b, bool durable, const char *hash, struct err *e)
     if (shard < 0)
         return err_wrap(e, "keep a blob");
     /* The last write may be long ago; the sweep counts from now. */
-    if (futimens(b->fd, NULL) < 0 || (durable && wait_for_disk(b->fd, fdatasync) < 0))
+    if (futimens(b->fd, NULL) < 0 || (durable && sync_bytes(b->fd) < 0))
         return err_sys(e, "sync a blob");
     pthread_mutex_lock(&b->store->naming);
-    rc = name_or_touch(b, shard, hash + 2, &is_new);
+    rc = give_name(b, shard, hash + 2);
     pthread_mutex_unlock(&b->store->naming);
     if (rc < 0)
         return err_sys(e, "name a blob");
-    return durable ? sync_name(b, shard, hash + 2, is_new, e) : 0;
+    flush_blob(b->store, take_fd(&b->fd), (unsigned)strtoul(top, NULL, 16));
+    return 0;
 }
 
 int blob_keep(struct blob *b, bool durable, char ret_hash[HASH_HEX], uint64_t *ret_size,

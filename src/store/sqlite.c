@@ -1,13 +1,11 @@
 /*
  * SQLite: one connection, used by one thread at a time.
  *
- * The log (WAL) is written by each commit and synced by a checkpoint only
- * (synchronous=NORMAL). A commit is therefore safe from the death of this process
- * at any moment; a power cut or a dead kernel may take the commits since the last
- * checkpoint, never a part of one, and leaves the database whole. A sync for each
- * commit would put milliseconds before every answer. Keys are the exception: a key
- * that was revoked must not come back, so a transaction that touches one is synced
- * before it counts as committed.
+ * The log (WAL) is written by each commit and not synced by it (synchronous=NORMAL).
+ * A commit is therefore safe from the death of this process at any moment; a power
+ * cut or a dead kernel may take the commits since the last sync, never a part of one,
+ * and leaves the database whole. A sync for each commit would put milliseconds before
+ * every answer, so flush.c syncs the log for many at a time.
  *
  * A checkpoint waits for the disk, so it is not made by the commit that finds the
  * log long but after the answer has gone out.
@@ -15,7 +13,9 @@
 #include "store/sqlite_int.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #define LOG_PAGES 1000 /* of 4 KiB: then they are moved into the database */
 #define BUSY_MS   5000 /* `retort keys` may be writing; its transactions take milliseconds */
@@ -37,6 +37,7 @@ static void close_sqlite(struct db *db)
     for (size_t i = 0; i < q->cached; i++)
         sqlite3_finalize(q->cache[i]);
     sqlite3_close(q->conn);
+    fd_closep(&q->log);
     free(q);
 }
 
@@ -72,29 +73,20 @@ static int simple(struct db *db, const char *text, struct err *e)
  * comes to write, and waiting would not help it then. */
 static int begin(struct db *db, struct err *e)
 {
-    sqlite_of(db)->must_sync = false;
+    sqlite_of(db)->wrote = false;
     return simple(db, "BEGIN IMMEDIATE", e);
-}
-
-static int sync_log(struct sqlite *q, struct err *e)
-{
-    sqlite3_file *log = NULL;
-
-    if (sqlite3_file_control(q->conn, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log) != SQLITE_OK ||
-        !log || !log->pMethods)
-        return err_set(e, ERR_HOST, "database: there is no log to sync");
-    if (log->pMethods->xSync(log, SQLITE_SYNC_NORMAL) != SQLITE_OK)
-        return err_set(e, ERR_HOST, "database: the log cannot be synced");
-    return 0;
 }
 
 static int commit(struct db *db, struct err *e)
 {
-    struct sqlite *q = sqlite_of(db);
-
     if (simple(db, "COMMIT", e) < 0)
         return -1;
-    return q->must_sync ? sync_log(q, e) : 0;
+    return sqlite_of(db)->wrote;
+}
+
+static int sync_log(struct db *db, struct err *e)
+{
+    return fdatasync(sqlite_of(db)->log) < 0 ? err_sys(e, "database: sync the log") : 0;
 }
 
 /* A full disk, for one, has SQLite roll back by itself. */
@@ -132,7 +124,13 @@ static int on_commit(void *arg, sqlite3 *conn, const char *name, int pages)
     (void)conn;
     (void)name;
     q->log_pages = pages;
+    q->wrote = true;
     return SQLITE_OK;
+}
+
+static bool is_untidy(struct db *db)
+{
+    return sqlite_of(db)->log_pages >= LOG_PAGES;
 }
 
 /* One that fails is tried again after the next commit; the log is as good a place until then. */
@@ -140,8 +138,6 @@ static void tidy(struct db *db)
 {
     struct sqlite *q = sqlite_of(db);
 
-    if (q->log_pages < LOG_PAGES)
-        return;
     (void)sqlite3_wal_checkpoint_v2(q->conn, "main", SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
     q->log_pages = 0;
 }
@@ -166,9 +162,11 @@ static int blob_named(struct db *db, const char *hash, struct err *e)
 static const struct db_ops frame = {
     .begin = begin,
     .commit = commit,
+    .sync = sync_log,
     .rollback = rollback,
     .savepoint = savepoint,
     .release = release,
+    .is_untidy = is_untidy,
     .tidy = tidy,
     .close = close_sqlite,
     .blob_named = blob_named,
@@ -184,6 +182,18 @@ static int make_file(const char *path, struct err *e)
     return fd < 0 ? err_sys(e, "open") : 0;
 }
 
+/* SQLite has no locks on it, so a descriptor of our own does no harm; it lets another thread sync
+ * the log while SQLite writes to it. The last connection that closes removes the file, never one
+ * beside ours. */
+static int open_log(struct sqlite *q, const char *path, struct err *e)
+{
+    char name[4096 + 8];
+
+    snprintf(name, sizeof(name), "%s-wal", path);
+    q->log = open(name, O_RDONLY | O_CLOEXEC);
+    return q->log < 0 ? err_sys(e, "open the log of the database") : 0;
+}
+
 static int open_file(struct sqlite *q, const char *path, struct err *e)
 {
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
@@ -195,7 +205,7 @@ static int open_file(struct sqlite *q, const char *path, struct err *e)
     if (set_up(q->conn, e) < 0)
         return -1;
     sqlite3_wal_hook(q->conn, on_commit, q); /* takes the place of SQLite's own rule, too */
-    return 0;
+    return open_log(q, path, e);
 }
 
 struct db *sqlite_open(const char *path, struct err *e)
@@ -203,6 +213,7 @@ struct db *sqlite_open(const char *path, struct err *e)
     struct sqlite *q = mem_zalloc(sizeof(*q));
 
     q->db.ops = &frame;
+    q->log = -1;
     if (open_file(q, path, e) == 0)
         return &q->db;
     err_wrap(e, "%s", path);

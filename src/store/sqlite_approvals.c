@@ -26,7 +26,7 @@ int db_approval_put(struct db *db, const struct approval_row *r, struct err *e)
                      " WHERE tenant = excluded.tenant",
                      &approval_type, r, NULL, 0, e);
 
-    sqlite_of(db)->must_sync = true;
+    db_must_sync(db);
     if (rc == 0)
         return err_set(e, ERR_CONFLICT, "an approval of another tenant has this id");
     return rc < 0 ? -1 : 0;

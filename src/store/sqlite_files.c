@@ -4,8 +4,10 @@
 #define COLUMNS "id, tenant, name, mime, hash, size, created_ms, expires_ms, downloadable, pools"
 #define SELECT  "SELECT " COLUMNS " FROM files WHERE "
 
+/* An upload: it waits for the disk. */
 int db_file_put(struct db *db, const struct file_row *r, struct err *e)
 {
+    db->names_blobs = db->must_sync = true;
     int rc = sql_put(db, "INSERT INTO files (" COLUMNS ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                      &file_type, r, NULL, 0, e);
 

@@ -12,8 +12,9 @@ struct sqlite {
     sqlite3 *conn;                       /* owned */
     sqlite3_stmt *cache[STATEMENTS_MAX]; /* owned */
     size_t cached;
-    int log_pages;  /* in the log since the last checkpoint */
-    bool must_sync; /* this transaction holds something that a power cut must not undo */
+    int log;       /* owned: the file, to be synced */
+    int log_pages; /* in it since the last checkpoint */
+    bool wrote;    /* this transaction did */
 };
 
 static inline struct sqlite *sqlite_of(struct db *db)

@@ -11,7 +11,7 @@ int db_key_put(struct db *db, const struct key_row *r, struct err *e)
         db, "INSERT INTO keys (" COLUMNS ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         &key_type, r, NULL, 0, e);
 
-    sqlite_of(db)->must_sync = true;
+    db_must_sync(db);
     return rc < 0 ? -1 : 0;
 }
 
@@ -25,7 +25,7 @@ int db_key_list(struct db *db, struct key_row **ret, size_t *ret_count, struct e
 /* The first time counts. */
 int db_key_revoke(struct db *db, const char *id, int64_t now_ms, struct err *e)
 {
-    sqlite_of(db)->must_sync = true;
+    db_must_sync(db);
     return sql_run(db, "UPDATE keys SET revoked_ms = iif(revoked_ms, revoked_ms, ?2) WHERE id = ?1",
                    ARGS(TEXT(id), NUMBER(now_ms)), e);
 }

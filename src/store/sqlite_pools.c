@@ -13,7 +13,7 @@ int db_pool_put(struct db *db, const struct pool_row *r, struct err *e)
                      " document = excluded.document, updated_ms = excluded.updated_ms",
                      &pool_type, r, NULL, 0, e);
 
-    sqlite_of(db)->must_sync = true;
+    db_must_sync(db);
     return rc < 0 ? -1 : 0;
 }
 
@@ -26,7 +26,7 @@ int db_pool_list(struct db *db, struct pool_row **ret, size_t *ret_count, struct
 
 int db_pool_delete(struct db *db, const char *name, struct err *e)
 {
-    sqlite_of(db)->must_sync = true;
+    db_must_sync(db);
     if (sql_run(db, "DELETE FROM pool_keys WHERE pool = ?1", ARGS(TEXT(name)), e) < 0)
         return -1;
     return sql_run(db, "DELETE FROM pools WHERE name = ?1", ARGS(TEXT(name)), e);
@@ -40,7 +40,7 @@ int db_pool_key_put(struct db *db, const struct pool_key_row *r, struct err *e)
                      " secret = excluded.secret",
                      &pool_key_type, r, NULL, 0, e);
 
-    sqlite_of(db)->must_sync = true;
+    db_must_sync(db);
     return rc < 0 ? -1 : 0;
 }
 

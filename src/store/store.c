@@ -19,15 +19,6 @@
 
 #define BATCH_MAX 256 /* bounds how long the first job of a batch waits for the last */
 
-struct job {
-    struct job *next;
-    store_fn *fn;
-    store_done_fn *done; /* NULL: a caller waits for `answered` */
-    void *arg;
-    struct err failed; /* ERR_NONE: it is kept */
-    bool answered;
-};
-
 /* --- one batch --- */
 
 static void fail_all(struct job *batch, const struct err *e)
@@ -44,8 +35,10 @@ static int run_job(struct store *s, struct job *j, struct err *e)
 
     if (db->ops->savepoint(db, e) < 0)
         return -1;
+    db->must_sync = false;
     if (j->fn(db, j->arg, &j->failed) >= 0) {
         j->failed = (struct err){0}; /* it may have met one and known what to do */
+        j->must_sync = db->must_sync;
         return db->ops->release(db, true, e);
     }
     assert(j->failed.kind != ERR_NONE);
@@ -53,20 +46,31 @@ static int run_job(struct store *s, struct job *j, struct err *e)
     return db->ops->release(db, false, e);
 }
 
+/* 1: something was written. */
+static int commit(struct store *s, struct err *e)
+{
+    if (s->db->names_blobs)
+        flush_gate(s);
+    return s->db->ops->commit(s->db, e);
+}
+
 /* With nobody beside it there is nothing to save: its failure is that of the transaction. */
 static int run_alone(struct store *s, struct job *j, struct err *e)
 {
+    s->db->must_sync = false;
     if (j->fn(s->db, j->arg, &j->failed) < 0) {
         assert(j->failed.kind != ERR_NONE);
         *e = j->failed;
         return -1;
     }
     j->failed = (struct err){0};
-    return s->db->ops->commit(s->db, e);
+    j->must_sync = s->db->must_sync;
+    return commit(s, e);
 }
 
 static int run_jobs(struct store *s, struct job *batch, struct err *e)
 {
+    s->db->names_blobs = false;
     if (s->db->ops->begin(s->db, e) < 0)
         return -1;
     if (!batch->next)
@@ -74,10 +78,11 @@ static int run_jobs(struct store *s, struct job *batch, struct err *e)
     for (struct job *j = batch; j; j = j->next)
         if (run_job(s, j, e) < 0)
             return -1;
-    return s->db->ops->commit(s->db, e);
+    return commit(s, e);
 }
 
-static void run_batch(struct store *s, struct job *batch)
+/* Returns whether something was written. */
+static bool run_batch(struct store *s, struct job *batch)
 {
     struct err e = {0};
     int rc = run_jobs(s, batch, &e);
@@ -86,7 +91,8 @@ static void run_batch(struct store *s, struct job *batch)
         s->db->ops->rollback(s->db);
         fail_all(batch, &e);
     }
-    blobs_swept(s, rc == 0);
+    blobs_swept(s, rc >= 0);
+    return rc > 0;
 }
 
 /* --- the thread --- */
@@ -122,13 +128,15 @@ static void on_done(void *arg)
     }
 }
 
-static void answer(struct store *s, struct job *batch)
+void jobs_answer(struct store *s, struct job *jobs, const struct err *failed)
 {
     struct job *done = NULL, **end = &done;
 
     pthread_mutex_lock(&s->mutex);
-    for (struct job *j = batch, *next; j; j = next) {
+    for (struct job *j = jobs, *next; j; j = next) {
         next = j->next; /* a caller that waits takes its job away */
+        if (failed && j->failed.kind == ERR_NONE)
+            j->failed = *failed;
         if (j->done) {
             *end = j;
             end = &j->next;
@@ -143,32 +151,58 @@ static void answer(struct store *s, struct job *batch)
         loop_post(s->loop, on_done, done);
 }
 
+/* Those that need not wait for the disk are answered; returns the others, in order. */
+static struct job *answer_most(struct store *s, struct job *batch)
+{
+    struct job *now = NULL, **now_end = &now, *later = NULL, **later_end = &later;
+
+    for (struct job *j = batch; j; j = j->next) {
+        struct job ***end = (s->power || j->must_sync) && !j->failed.kind ? &later_end : &now_end;
+        **end = j;
+        *end = &j->next;
+    }
+    *now_end = *later_end = NULL;
+    if (now)
+        jobs_answer(s, now, NULL);
+    return later;
+}
+
+/* What is in the log moves to the database, and is synced by that: blobs first. */
+static void tidy(struct store *s)
+{
+    struct err ignored;
+
+    if (s->db->ops->is_untidy(s->db) && flush_blobs(s, &ignored) == 0)
+        s->db->ops->tidy(s->db);
+}
+
 static void *run_thread(void *arg)
 {
     struct store *s = arg;
 
     for (struct job *batch; (batch = take_batch(s));) {
-        run_batch(s, batch);
-        answer(s, batch);
-        s->db->ops->tidy(s->db);
+        if (run_batch(s, batch))
+            flush_rows(s, answer_most(s, batch));
+        else
+            jobs_answer(s, batch, NULL);
+        tidy(s);
     }
     return NULL;
 }
 
-/* Signals are the loop's; none may land here. */
-static int start_thread(struct store *s, struct err *e)
+int thread_start(pthread_t *ret, const char *name, void *(*run)(void *), void *arg, struct err *e)
 {
     sigset_t all, before;
     int rc;
 
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    rc = pthread_create(&s->thread, NULL, run_thread, s);
+    rc = pthread_create(ret, NULL, run, arg);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     errno = rc;
     if (rc != 0)
-        return err_sys(e, "start the store's thread");
-    pthread_setname_np(s->thread, "store");
+        return err_sys(e, "start the thread '%s'", name);
+    pthread_setname_np(*ret, name);
     return 0;
 }
 
@@ -193,13 +227,29 @@ void store_run(struct store *s, store_fn *fn, store_done_fn *done, void *arg)
     pthread_mutex_unlock(&s->mutex);
 }
 
+void db_must_sync(struct db *db)
+{
+    db->must_sync = true;
+}
+
+/* With no thread: the blobs are synced before the rows, all of it before the return. */
+static void call_here(struct store *s, struct job *j)
+{
+    struct err e = {0};
+
+    if (flush_blobs(s, &e) < 0)
+        j->failed = e;
+    else if (run_batch(s, j) && (s->power || j->must_sync) && s->db->ops->sync(s->db, &e) < 0)
+        j->failed = e;
+    tidy(s);
+}
+
 int store_call(struct store *s, store_fn *fn, void *arg, struct err *e)
 {
     struct job j = {.fn = fn, .arg = arg};
 
     if (!s->loop) {
-        run_batch(s, &j);
-        s->db->ops->tidy(s->db);
+        call_here(s, &j);
     } else {
         pthread_mutex_lock(&s->mutex);
         push(s, &j);
@@ -264,13 +314,17 @@ static int open_parts(struct store *s, const char *dir, struct err *e)
     if (blobs_open(s, s->loop != NULL, e) < 0)
         return -1;
     s->db = sqlite_open(path, e);
-    if (!s->db)
+    if (!s->db || flush_start(s, e) < 0)
         return -1;
-    return s->loop ? start_thread(s, e) : 0;
+    /* That the files are there at all must be on the disk before anything in them counts. */
+    if (fsync(s->dir) < 0)
+        return err_sys(e, "sync");
+    return s->loop ? thread_start(&s->thread, "store", run_thread, s, e) : 0;
 }
 
 static void close_parts(struct store *s)
 {
+    flush_stop(s);
     if (s->db)
         s->db->ops->close(s->db);
     blobs_close(s);
@@ -286,7 +340,12 @@ struct store *store_open(struct loop *l, const struct store_config *config, stru
 {
     struct store *s = mem_zalloc(sizeof(*s));
 
-    *s = (struct store){.loop = l, .dir = -1, .lock = -1, .blobs = -1, .reserve = config->reserve};
+    *s = (struct store){.loop = l,
+                        .dir = -1,
+                        .lock = -1,
+                        .blobs = -1,
+                        .reserve = config->reserve,
+                        .power = config->durability == DURABLE_POWER};
     s->end = &s->first;
     pthread_mutex_init(&s->mutex, NULL);
     pthread_mutex_init(&s->naming, NULL);

@@ -22,10 +22,16 @@ struct loop;
 struct store;
 struct db;
 
+/* When what a job has written is kept. PROCESS: from then on it outlives this process; a power cut
+ * may take what was written in the last 200 ms, but never keys, approvals, pools and uploads.
+ * POWER: it outlives a power cut, too. */
+enum durability { DURABLE_PROCESS, DURABLE_POWER };
+
 struct store_config {
     const char *dir;  /* holds retort.db and blobs/; made when missing, mode 0700 */
     uint64_t reserve; /* bytes of the disk that blobs leave to the database and to others; 0: 512
                          MiB, or a twentieth of a small disk */
+    enum durability durability;
 };
 
 /* Opens or makes the database and brings it to this version's schema. A database from a newer
@@ -42,6 +48,15 @@ void store_run(struct store *s, store_fn *fn, store_done_fn *done, void *arg);
 /* The same, blocking: for the command line, which has no loop (store_open with l NULL: fn then runs
  * on the caller's thread), and for a server's start. */
 int store_call(struct store *s, store_fn *fn, void *arg, struct err *e) MUST_CHECK;
+
+/* From a store_fn: what this job writes is on the disk before done comes. */
+void db_must_sync(struct db *db);
+
+struct store_counts {
+    uint64_t flushes, flush_failures; /* groups of writes that reached the disk, or did not */
+    bool unflushed;                   /* something that was written is not on the disk yet */
+};
+struct store_counts store_counts(struct store *s); /* from any thread */
 
 /* --- ids --- */
 
@@ -415,7 +430,8 @@ struct blob *blob_new(struct store *s, uint64_t max, struct err *e);
 int blob_write(struct blob *b, struct str bytes, struct err *e) MUST_CHECK;
 /* All of fd from its start. */
 int blob_write_fd(struct blob *b, int fd, struct err *e) MUST_CHECK;
-/* Names it and frees b in any case. durable: on the disk before this returns. */
+/* Names it and frees b in any case. It is on the disk before a row that names it is. durable: its
+ * bytes are before this returns, so that no other job waits for them. */
 int blob_keep(struct blob *b, bool durable, char ret_hash[HASH_HEX], uint64_t *ret_size,
               struct err *e) MUST_CHECK;
 void blob_free(struct blob *b);

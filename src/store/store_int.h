@@ -10,12 +10,14 @@
 /* The frame of transactions; the db_* of store.h stand in sqlite_*.c. Tests put their own here. */
 struct db_ops {
     int (*begin)(struct db *db, struct err *e);
-    int (*commit)(struct db *db, struct err *e);
+    int (*commit)(struct db *db, struct err *e); /* 1: something was written */
+    int (*sync)(struct db *db, struct err *e);   /* what is committed is on the disk; any thread */
     void (*rollback)(struct db *db); /* also when nothing was begun, or all is lost already */
     /* A job's own part of the transaction. -1 from either end: the whole transaction is lost. */
     int (*savepoint)(struct db *db, struct err *e);
     int (*release)(struct db *db, bool keep, struct err *e);
-    /* What can wait until a batch has been answered. */
+    /* What can wait until a batch has been answered; and whether there is any. */
+    bool (*is_untidy)(struct db *db);
     void (*tidy)(struct db *db);
     void (*close)(struct db *db);
 
@@ -25,6 +27,8 @@ struct db_ops {
 
 struct db {
     const struct db_ops *ops;
+    bool must_sync;   /* the job that runs wants to be on the disk before it is answered */
+    bool names_blobs; /* something in this transaction does */
 };
 
 /* The database in the file of this name, at this version's schema. */
@@ -60,12 +64,30 @@ void rows_free(const struct row_type *t, void *rows, size_t count);
 
 /* --- the store itself --- */
 
-struct job;
+struct job {
+    struct job *next;
+    store_fn *fn;
+    store_done_fn *done; /* NULL: a caller waits for `answered` */
+    void *arg;
+    struct err failed; /* ERR_NONE: it is kept */
+    bool must_sync;    /* not answered before it is on the disk */
+    bool answered;
+};
+/* Tells those who asked. failed: it is not known to be on the disk; or NULL. From any thread. */
+void jobs_answer(struct store *s, struct job *jobs, const struct err *failed);
+
+/* With all signals blocked: they are the loop's. */
+int thread_start(pthread_t *ret, const char *name, void *(*run)(void *), void *arg,
+                 struct err *e) MUST_CHECK;
+
+struct flush;
 
 struct store {
-    struct loop *loop; /* borrowed, or NULL: no thread either */
-    struct db *db;     /* owned: the thread's, where there is one */
-    int dir, lock;     /* owned */
+    struct loop *loop;   /* borrowed, or NULL: no thread either */
+    struct db *db;       /* owned: the thread's, where there is one */
+    int dir, lock;       /* owned */
+    bool power;          /* DURABLE_POWER */
+    struct flush *flush; /* owned */
 
     pthread_t thread;
     pthread_mutex_t mutex; /* for what is below */
@@ -88,3 +110,16 @@ int blobs_open(struct store *s, bool alone, struct err *e) MUST_CHECK;
 void blobs_close(struct store *s);
 /* The transaction with the sweep in it is committed, or it is not. */
 void blobs_swept(struct store *s, bool committed);
+
+/* --- flush.c: what was written reaches the disk --- */
+
+int flush_start(struct store *s, struct err *e) MUST_CHECK;
+void flush_stop(struct store *s); /* when all of it has */
+/* A blob has its name in this directory. Takes fd. */
+void flush_blob(struct store *s, int fd, unsigned shard);
+/* Before a commit of rows that name blobs. */
+void flush_gate(struct store *s);
+/* A transaction that wrote something is committed; these are answered when it is on the disk. */
+void flush_rows(struct store *s, struct job *waiting);
+/* Syncs the blobs that there are, on the caller's thread. */
+int flush_blobs(struct store *s, struct err *e) MUST_CHECK;

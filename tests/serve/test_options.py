@@ -58,6 +58,7 @@ SHOWN = {
     "oauth-servers": "mcp/test_http_access.py::OAUTH",
     "max-connections": "serve/test_bad_input.py::FLAGS",
     "header-timeout": "serve/test_bad_input.py::FLAGS",
+    "durability": "disk/test_power.py::test_what_was_acknowledged_outlives_a_power_cut",
     "tenant-sessions": "serve/test_life.py::CONFIG",
     "output-memory": "serve/test_fair.py::test_output_waits_for_room",
     "retention": "serve/test_life.py::test_retention",

@@ -172,6 +172,18 @@ static void put_process(struct buf *b)
                 (double)(ru.ru_utime.tv_usec + ru.ru_stime.tv_usec) / 1e6);
 }
 
+static void put_store(struct buf *b, struct service *sv)
+{
+    struct store_counts c = service_store_counts(sv);
+
+    one(b, "retort_store_flushes_total", "counter", "Groups of writes that reached the disk.",
+        (double)c.flushes);
+    one(b, "retort_store_flush_failures_total", "counter", "Groups of writes that did not.",
+        (double)c.flush_failures);
+    one(b, "retort_store_unflushed", "gauge",
+        "Whether something that was written is not on the disk yet.", c.unflushed);
+}
+
 static void handle_metrics(struct request *r)
 {
     const struct service_counts *counts = service_counts(request_service(r));
@@ -182,6 +194,7 @@ static void handle_metrics(struct request *r)
     put_sessions(&b, counts);
     put_executions(&b, counts);
     put_pools(&b, request_service(r));
+    put_store(&b, request_service(r));
     put_http(&b, request_ctx(r));
     put_process(&b);
     answer_text(r, 200, "text/plain; version=0.0.4; charset=utf-8", buf_str(&b));

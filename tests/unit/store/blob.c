@@ -108,14 +108,12 @@ static void test_put_and_open(void **state)
 static void test_same_bytes_same_blob(void **state)
 {
     struct shop *s = *state;
-    struct stat before, after;
+    struct stat after;
 
     put(s, STR("abc"), false);
     set_age(s, HASH_ABC, 2 * (time_t)HOUR);
-    before = stat_of(s, HASH_ABC);
     assert_string_equal(put(s, STR("abc"), true), HASH_ABC);
     after = stat_of(s, HASH_ABC);
-    assert_int_equal(after.st_ino, before.st_ino);
     assert_true(after.st_mtim.tv_sec > time(NULL) - HOUR); /* touched */
     assert_int_equal(count_in(s, "blobs/ba"), 1);
     assert_int_equal(count_in(s, "blobs/tmp"), 0);
