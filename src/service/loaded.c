@@ -12,7 +12,8 @@
 #include <stdlib.h>
 
 const char loaded_lost_note[] =
-    "the interpreter was started anew; variables are gone, files are kept";
+    "the sandbox was started anew; variables are gone, and so is what was in /tmp, links and empty "
+    "folders; other files in /workspace are kept";
 
 /* --- states --- */
 
@@ -349,9 +350,10 @@ void loaded_wait(struct loaded *l, session_fn *fn, void *arg, bool existed)
 
 const char *session_note(const struct session_row *row)
 {
-    return row->lost && row->executions > 0
-               ? "variables are gone, files are kept; the next execution has a new interpreter"
-               : NULL;
+    return row->lost && row->executions > 0 ? "variables are gone, and so is what was in /tmp; "
+                                              "files in /workspace are kept; the next "
+                                              "execution has a new interpreter"
+                                            : NULL;
 }
 
 struct session_info loaded_info(struct loaded *l)
