@@ -28,6 +28,15 @@ def place():
 
 
 @pytest.fixture
+def own(place):
+    """The folder in the work dir of those who need no key."""
+    path = place / "local"
+    path.mkdir()
+    path.chmod(0o777)
+    return path
+
+
+@pytest.fixture
 def server(place):
     with Server("--qwen-work-dir", place, "--disk", "512M", "--memory", "1G",
                 env={"UV_THREADPOOL_SIZE": "2"}) as one:
@@ -93,13 +102,13 @@ def test_no_time_for_a_body(server):
     end_now(server, *ask_all(server, *4 * [LARGE]))
 
 
-def test_no_time_for_files(server, place):
-    with open(place / "big", "wb") as f:
+def test_no_time_for_files(server, own):
+    with open(own / "big", "wb") as f:
         f.truncate(60 << 20)
     end_now(server, *ask_all(server, with_files(*8 * ["big"])))
 
 
-def test_no_time_for_the_work_dir(server, place):
+def test_no_time_for_the_work_dir(server, own):
     call = ask(server, with_files(code="for i in range(9): open(f'made{i}', 'wb').write(bytes(30 << 20))"))
-    retort.wait_until(lambda: (place / "made0").exists(), "a file in the work dir")
+    retort.wait_until(lambda: (own / "made0").exists(), "a file in the work dir")
     end_now(server, call)

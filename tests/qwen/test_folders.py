@@ -43,9 +43,12 @@ def link_in(text):
 
 @pytest.fixture(scope="module")
 def by_setting():
+    """The folder in the work dir of those who need no key, and a client."""
     with serving("--qwen-work-dir", "{}",
-                 env={"M6_CODE_INTERPRETER_WORK_DIR": "/nonexistent"}) as both:
-        yield both
+                 env={"M6_CODE_INTERPRETER_WORK_DIR": "/nonexistent"}) as (place, client):
+        (place / "local").mkdir()
+        (place / "local").chmod(0o777)
+        yield place / "local", client
 
 
 def test_q19_work_dir_by_setting(by_setting):
@@ -98,10 +101,10 @@ def test_q18_q19_by_the_environment():
     with serving(env={"M6_CODE_INTERPRETER_WORK_DIR": "{}",
                       "M6_CODE_INTERPRETER_STATIC_URL": "https://cdn/x"}) as (place, client):
         run(client, "open('a', 'w').write('made')")
-        assert (place / "a").read_text() == "made"
+        assert (place / "local" / "a").read_text() == "made"
         link = link_in(run(client, SHOW))
-        assert link.startswith("https://cdn/x/")
-        assert (place / link.rpartition("/")[2]).read_bytes().startswith(PNG)
+        assert link.startswith("https://cdn/x/local/")
+        assert (place / "local" / link.rpartition("/")[2]).read_bytes().startswith(PNG)
 
 
 def test_q18_q19_q34_without_a_folder_and_after_the_end():
@@ -121,3 +124,30 @@ def test_q18_q19_q34_without_a_folder_and_after_the_end():
             assert own.body.startswith(PNG)
             text = run(client, "print(open('a').read())\nsubprocess")
             assert "Note: " in text and "x\n" in text and "NameError" in text
+
+
+def test_tenants_have_folders_of_their_own():
+    names = {"a": "acme", "b": "../acme", "c": "local"}
+    place = folder()
+    place.chmod(0o777)
+    try:
+        with Server(*FLAGS, "--qwen-work-dir", str(place)) as server:
+            keys = {k: server.keys("create", "--tenant", v, "--quiet").strip() for k, v in names.items()}
+            server.stop()
+            server.start()
+            clients = {k: server.client(v) for k, v in keys.items()}
+            for k, c in clients.items():
+                run(c, f"open('mine', 'w').write('{k}');")
+            assert {p.relative_to(place).as_posix(): p.read_text() for p in place.rglob("mine")} == {
+                "acme/mine": "a", "%2E%2E%2Facme/mine": "b", "local/mine": "c"}
+            for given in (f"{place}/acme/mine", "../acme/mine", f"{place}/local/../acme/mine", f"{place}/acme"):
+                assert "is not there" in run(clients["c"], {"code": "print(1)", "files": [given]}), given
+            assert "a\n" in run(clients["a"], {"code": "print(open('mine').read())", "files": [f"{place}/acme/mine"]})
+            run(clients["c"], "import os; os.unlink('mine');")
+            assert (place / "acme" / "mine").read_text() == "a" and not (place / "local" / "mine").exists()
+            text = run(clients["c"], {"code": "open('mine', 'w').write('c');", "work_dir": "../acme"})
+            assert "was not written" in text and (place / "acme" / "mine").read_text() == "a"
+            for c in clients.values():
+                c.close()
+    finally:
+        shutil.rmtree(place, ignore_errors=True)

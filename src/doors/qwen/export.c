@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 struct export_file {
-    char *path; /* owned: below the work dir */
+    char *path; /* owned: below the tenant's folder */
     int fd;     /* owned; -1: it is to be deleted */
 };
 
@@ -39,12 +39,11 @@ static void add(struct export *x, const char *path, int fd)
 {
     struct export_file *p = &x->files[x->count];
     const char *folder = x->call->params.work_dir;
-    size_t n = strlen(path) + (folder ? strlen(folder) : 0) + 2;
 
     x->count++;
     p->fd = fd;
-    p->path = mem_zalloc(n);
-    snprintf(p->path, n, "%s%s%s", folder ? folder : "", folder ? "/" : "", path);
+    if (asprintf(&p->path, "%s%s%s", folder ? folder : "", folder ? "/" : "", path) < 0)
+        abort();
 }
 
 /* --- on a worker --- */
@@ -89,9 +88,14 @@ static void add_images(struct export *x)
 static void write_all(void *arg)
 {
     struct export *x = arg;
-    const struct space to = {x->call->spec.qwen->roots[0].fd, geteuid()};
     struct err e;
+    AUTO_CLOSE int folder = tenant_folder_open(x->call->spec.qwen, x->call->caller.tenant, &e);
+    const struct space to = {folder, geteuid()};
 
+    if (folder < 0) {
+        note(x, "what the code made", e.text);
+        return;
+    }
     add_images(x);
     for (size_t i = 0; i < x->count; i++) {
         struct export_file *p = &x->files[i];

@@ -27,18 +27,35 @@ static const struct root *find_root(const struct qwen *q, const char *path, stru
     return NULL;
 }
 
-/* file:///a/b and /a/b; a/b is below the work dir. */
-static const struct root *locate(const struct qwen *q, struct input_file *in, struct str *ret_rest)
+/* Whether a path below the work dir is in this tenant's folder; then it is cut to the rest. */
+static bool is_own(struct str *rest, const char *tenant)
+{
+    char folder[TENANT_FOLDER_MAX];
+    size_t n = strlen(tenant_folder(tenant, folder));
+
+    if (rest->n <= n + 1 || memcmp(rest->p, folder, n) != 0 || rest->p[n] != '/')
+        return false;
+    *rest = str_from(*rest, n + 1);
+    return true;
+}
+
+/* file:///a/b and /a/b; a/b is in the tenant's folder. NULL: no folder of ours. *ret_own: the path
+ * is in the tenant's folder of the work dir. */
+static const struct root *locate(const struct qwen *q, const char *tenant, struct input_file *in,
+                                 struct str *ret_rest, bool *ret_own)
 {
     const char *path = strncmp(in->source, "file://", 7) == 0 ? in->source + 7 : in->source;
     char as_url[SOURCE_MAX + 16];
+    const struct root *root;
 
     snprintf(as_url, sizeof(as_url), "file://x/%s", path);
     url_file_name(str_of(as_url), in->name, sizeof(in->name));
-    if (*path == '/')
-        return find_root(q, path, ret_rest);
     *ret_rest = str_of(path);
-    return q->has_work_dir ? &q->roots[0] : NULL;
+    root = *path == '/' ? find_root(q, path, ret_rest) : q->roots;
+    *ret_own = q->has_work_dir && root == q->roots;
+    if (*path != '/')
+        return q->has_work_dir ? root : NULL;
+    return *ret_own && !is_own(ret_rest, tenant) ? NULL : root;
 }
 
 static int read_all(struct input_file *in, int fd, struct err *e)
@@ -61,17 +78,21 @@ static int read_all(struct input_file *in, int fd, struct err *e)
     return 0;
 }
 
-int input_file_read(const struct qwen *q, struct input_file *in, struct err *e)
+int input_file_read(const struct qwen *q, const char *tenant, struct input_file *in, struct err *e)
 {
     struct str rest;
-    const struct root *root = locate(q, in, &rest);
+    bool is_tenants;
+    const struct root *root = locate(q, tenant, in, &rest, &is_tenants);
+    AUTO_CLOSE int folder = -1;
     AUTO_CLOSE int fd = -1;
 
     if (!root)
         return err_set(e, ERR_CALLER,
                        "it is not below a folder that this server may read: --qwen-work-dir and "
                        "--qwen-file-dirs name them");
-    fd = space_get(&(struct space){root->fd, geteuid()}, rest, e);
+    if (is_tenants && (folder = tenant_folder_open(q, tenant, e)) < 0)
+        return -1;
+    fd = space_get(&(struct space){is_tenants ? folder : root->fd, geteuid()}, rest, e);
     if (fd < 0)
         return e->kind == ERR_MISSING ? err_set(e, ERR_MISSING, "there is no such file")
                                       : err_set(e, ERR_CALLER, "it cannot be read");

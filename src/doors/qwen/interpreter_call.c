@@ -111,6 +111,7 @@ static void put_link(void *arg, struct buf *b, size_t n, const char *mime)
     struct interpreter_call *c = arg;
     const struct qwen *q = c->spec.qwen;
     const char *folder = c->params.work_dir;
+    char tenant[TENANT_FOLDER_MAX];
 
     if (!q->has_work_dir && !q->config.static_url && c->spec.attaches) {
         buf_printf(b, "attachment:fig-%03zu.%s", n, suffix_of(mime));
@@ -118,12 +119,12 @@ static void put_link(void *arg, struct buf *b, size_t n, const char *mime)
     }
     if (q->config.static_url)
         buf_printf(b, "%s/", q->config.static_url);
-    else if (q->has_work_dir)
-        buf_printf(b, "%s/%s%s", q->roots[0].path, folder ? folder : "", folder ? "/" : "");
     else
-        buf_printf(b, "%s/qwen/static/", c->base);
+        buf_printf(b, "%s%s", q->has_work_dir ? q->roots[0].path : c->base,
+                   q->has_work_dir ? "/" : "/qwen/static/");
     if (q->has_work_dir)
-        buf_printf(b, "%s-%zu.%s", c->execution, n, suffix_of(mime));
+        buf_printf(b, "%s/%s%s%s-%zu.%s", tenant_folder(c->caller.tenant, tenant),
+                   folder ? folder : "", folder ? "/" : "", c->execution, n, suffix_of(mime));
     else
         image_name(q, c->caller.tenant, c->execution, n, mime, b);
 }
@@ -273,7 +274,7 @@ static void read_local_files(void *arg)
 
     for (size_t i = 0; i < c->input_count; i++) {
         struct input_file *in = &c->inputs[i];
-        if (!is_url(in->source) && input_file_read(c->spec.qwen, in, &e) < 0)
+        if (!is_url(in->source) && input_file_read(c->spec.qwen, c->caller.tenant, in, &e) < 0)
             note_missing(c, in->source, e.text);
         else
             c->inputs[kept++] = *in;

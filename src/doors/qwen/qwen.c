@@ -1,9 +1,12 @@
 /* The settings of the door, and the folders of the host that it may touch. */
 #include "doors/qwen/qwen_int.h"
 
+#include <ctype.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const struct tool *const tools[] = {&tool_code_interpreter, &tool_python_executor, NULL};
@@ -43,6 +46,30 @@ static int open_roots(struct qwen *q, struct err *e)
         if (one.n && add_root(q, one, e) < 0)
             return -1;
     return 0;
+}
+
+const char *tenant_folder(const char *tenant, char ret[TENANT_FOLDER_MAX])
+{
+    size_t n = 0;
+
+    for (const char *p = tenant; *p; p++) {
+        bool plain = isalnum((unsigned char)*p) || *p == '_' || *p == '-';
+        n += (size_t)snprintf(ret + n, TENANT_FOLDER_MAX - n, plain ? "%c" : "%%%02X",
+                              (unsigned char)*p);
+    }
+    return ret;
+}
+
+int tenant_folder_open(const struct qwen *q, const char *tenant, struct err *e)
+{
+    char name[TENANT_FOLDER_MAX];
+    int fd;
+
+    tenant_folder(tenant, name);
+    if (mkdirat(q->roots[0].fd, name, 0755) < 0 && errno != EEXIST)
+        return err_sys(e, "make the folder %s in the work dir", name);
+    fd = openat(q->roots[0].fd, name, O_DIRECTORY | O_NOFOLLOW | O_RDONLY | O_CLOEXEC);
+    return fd < 0 ? err_sys(e, "open the folder %s in the work dir", name) : fd;
 }
 
 struct qwen *qwen_new(const struct qwen_config *config, struct err *e)

@@ -96,7 +96,8 @@ void interpreter_call_leave(struct interpreter_call *c); /* fn is not called */
 
 bool is_url(const char *source);
 /* Reads a file into memory. Blocks: for a worker. */
-int input_file_read(const struct qwen *q, struct input_file *in, struct err *e) MUST_CHECK;
+int input_file_read(const struct qwen *q, const char *tenant, struct input_file *in,
+                    struct err *e) MUST_CHECK;
 
 /* --- export.c: files on their way out, to the work dir --- */
 
@@ -156,6 +157,14 @@ struct qwen {
     struct qwen_config config;
     struct root roots[DIRS_MAX]; /* where local files may come from; the first is the work dir */
     size_t root_count;
-    bool has_work_dir;
+    bool has_work_dir;     /* roots[0]; each tenant has a folder of its own in it */
     struct exec_lane lane; /* of batches */
 };
+
+/* --- qwen.c: the folders of the host --- */
+
+#define TENANT_FOLDER_MAX (3 * sizeof(((struct caller *)0)->tenant))
+/* The name of a tenant's folder in the work dir: its bytes but letters, digits, _ and - as %2F. */
+const char *tenant_folder(const char *tenant, char ret[TENANT_FOLDER_MAX]);
+/* That folder, opened; made if it is not there. An owned descriptor, or -1. Blocks. */
+int tenant_folder_open(const struct qwen *q, const char *tenant, struct err *e) MUST_CHECK;
