@@ -203,7 +203,7 @@ enum MHD_Result http_on_request(void *arg, struct MHD_Connection *mhd, const cha
 
     r->stage = STAGE_WHOLE; /* all of it */
     r->whole = true;
-    conn_expect(r->conn, 0);
+    conn_whole(r->conn);
     if (r->has_body || admit(r))
         body_end(r);
     if (r->refused)

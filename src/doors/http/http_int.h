@@ -159,6 +159,8 @@ void listener_close(struct http_listener *li);
 void listener_free(struct http_listener *li);
 /* By header_ms from now; renewed as the body comes in. */
 void conn_expect(struct http_conn *c, uint64_t ms);
+/* A request has been read to its end: what comes from now on is of the next. */
+void conn_whole(struct http_conn *c);
 /* Between requests. */
 void conn_idle(struct http_conn *c);
 /* The clocks of all connections. */

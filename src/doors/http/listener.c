@@ -66,11 +66,16 @@ static uint64_t bytes_heard(const struct http_conn *c)
     return getsockopt(c->fd, IPPROTO_TCP, TCP_INFO, &info, &n) == 0 ? info.tcpi_bytes_received : 0;
 }
 
+void conn_whole(struct http_conn *c)
+{
+    conn_expect(c, 0);
+    c->heard = bytes_heard(c);
+}
+
 void conn_idle(struct http_conn *c)
 {
     conn_expect(c, IDLE_MS);
     c->idle = true;
-    c->heard = bytes_heard(c);
 }
 
 /* A next request has begun: its head has as long as that of the first. */
