@@ -63,6 +63,7 @@ enum err_kind {
     ERR_CONFLICT, /* it is there already, or in the wrong state */
     ERR_BUSY,     /* a limit is reached: later it may work */
     ERR_DENIED,   /* this caller may not, or not before somebody has agreed */
+    ERR_FULL,     /* the disk takes nothing more: an operator can help */
     ERR_HOST,     /* the kernel, the disk, or our own bug */
 };
 

@@ -277,6 +277,8 @@ static int check(struct execution *j, const struct exec_spec *s, struct err *e)
         return forbid(j->sv, e, 5, shutting_down);
     if (scope_writes(j->sv, &j->caller, e) < 0)
         return -1;
+    if (store_is_full(j->sv->store, e)) /* what cannot be put on record does not run */
+        return -1;
     if (s->code.n > EXEC_CODE_MAX)
         return err_set(e, ERR_LIMIT, "the code is longer than %zu bytes", EXEC_CODE_MAX);
     if (str_utf8_len(s->code) != s->code.n || (s->code.n && memchr(s->code.p, '\0', s->code.n)))

@@ -242,7 +242,6 @@ static void on_recorded(struct task *t, const struct err *failed)
 {
     struct execution *j = OWNER(t, struct execution, ended);
 
-    j->sv->store_failed = failed && failed->kind == ERR_HOST;
     if (failed)
         log_error("execution %s is not on record: %s", j->row.id, failed->text);
     if (failed && j->failed.kind == ERR_NONE)

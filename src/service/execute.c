@@ -27,6 +27,7 @@ struct execution *job_new(struct service *sv, const struct caller *c, const stru
         .kind = spec->kind,
         .wall_ms = spec->wall_ms,
         .background = spec->background,
+        .recorded_first = spec->background || spec->tells,
         .watched = true,
         .watcher = *w,
         .arg = arg,
@@ -230,6 +231,8 @@ static void start(struct execution *j)
     };
     struct err e = {0};
 
+    if (store_is_full(j->sv->store, &e))
+        return job_fail(j, &e);
     j->exec = exec_start(l->session, &config, &engine_callbacks, j, &e);
     if (!j->exec)
         return job_fail(j, &e);
@@ -280,6 +283,7 @@ static struct execution *next_job(struct loaded *l)
 
     for (struct execution *j = l->jobs; j; j = j->next) {
         bool waits = j->alone ? clock_before : j->kind == EXEC_CELL && cell_before;
+        waits |= j->recorded_first && !j->begun_over;
         if (j->state == JOB_WAITING && j->inputs_left == 0 && !waits)
             return j;
         if ((j->kind == EXEC_CELL || j->alone) && j->state != JOB_ENDING &&
@@ -420,17 +424,35 @@ static int write_begun(struct task *t, struct db *db, struct err *e)
     return db_exec_put(db, &OWNER(t, struct execution, begun)->first, e);
 }
 
+/* Nobody has heard of it: it is refused instead. */
+static void fail_untold(struct execution *j, const struct err *why)
+{
+    j->told_queued = true;
+    j->sv->pending--;
+    if (j->state == JOB_WAITING)
+        job_fail(j, why);
+    else
+        job_settle(j);
+}
+
 static void on_begun(struct task *t, const struct err *failed)
 {
     struct execution *j = OWNER(t, struct execution, begun);
+    struct loaded *l = j->loaded;
 
     if (failed)
         log_warn("execution %s is not on record yet: %s", j->row.id, failed->text);
     j->begun_over = true;
-    if (j->background && !j->told_queued)
+    if (!j->recorded_first || j->told_queued)
+        return job_settle(j);
+    loaded_hold(l); /* which the execution may be the last to do */
+    if (!failed)
         tell_queued(j);
     else
-        job_settle(j);
+        fail_untold(j, failed);
+    if (l->state != SESSION_ENDED)
+        job_pump(l);
+    loaded_drop(l);
 }
 
 static void record_begin(struct execution *j)
@@ -469,7 +491,7 @@ static void begin(struct execution *j)
 
     j->first = j->row;
     j->first.status = queued;
-    if (j->background)
+    if (j->recorded_first)
         return record_begin(j);
     if (!sv->fresh)
         timer_set(sv->fresh_due, FRESH_MS);
@@ -495,7 +517,7 @@ void job_queue(struct execution *j, struct loaded *l)
     j->row.pool = mem_strdup(l->row.pool);
     table_put(&j->sv->jobs, j->row.id, j);
     j->sv->pending++;
-    if (!j->background)
+    if (!j->recorded_first)
         loop_later(j->sv->loop, tell_queued, j);
     begin(j);
     approval_note_use(j);

@@ -67,6 +67,12 @@ static bool forget(struct service *sv, struct session_row *row)
     return true;
 }
 
+static void sweep_again(struct service *sv)
+{
+    sv->swept_us = 0;
+    timer_set(sv->sweep, SWEEP_AGAIN);
+}
+
 static void on_swept(struct task *t, const struct err *failed)
 {
     struct sweeping *w = OWNER(t, struct sweeping, task);
@@ -84,7 +90,7 @@ static void on_swept(struct task *t, const struct err *failed)
         session_row_done(&w->rows[i]);
     }
     if (!failed && !sv->closing && (w->again || gone == SWEEP_ENDS))
-        timer_set(sv->sweep, SWEEP_AGAIN);
+        sweep_again(sv);
     free(w->rows);
     free(w);
 }
@@ -94,11 +100,16 @@ static void on_sweep(void *arg)
     static const struct step steps[] = {{.store = sweep}, {0}};
     struct service *sv = arg;
     struct sweeping *w;
+    int64_t every_ms = sv->config.retention_ms < SWEEP_MS ? 0 : SWEEP_MS;
 
-    timer_set(sv->sweep, sv->config.retention_ms < SWEEP_MS ? SWEEP_SHORT : SWEEP_MS);
+    timer_set(sv->sweep, SWEEP_SHORT);
+    /* While the disk is low what is deleted goes at once. */
+    if (time_mono_us() - sv->swept_us < every_ms * 1000 && !store_is_low(sv->store))
+        return;
     if (sv->sweeping)
         return;
     sv->sweeping = true;
+    sv->swept_us = time_mono_us();
     w = mem_zalloc(sizeof(*w));
     task_start(&w->task, sv, NULL, steps, on_swept);
 }
@@ -185,8 +196,8 @@ bool service_is_ready(struct service *sv, const char **ret_why)
     *ret_why = NULL;
     if (sv->draining || sv->closing)
         *ret_why = "the server is shutting down";
-    else if (sv->store_failed)
-        *ret_why = "the last execution could not be put on record";
+    else if (store_is_full(sv->store, &sv->full))
+        *ret_why = sv->full.text;
     return !*ret_why && pool_is_up(sv->environments->pool, ret_why);
 }
 

@@ -233,6 +233,7 @@ struct exec_spec {
     const struct file_input *files;
     size_t file_count;
     bool background;  /* goes on when nobody watches */
+    bool tells;       /* the watcher tells its id before the end: it is on record by then */
     bool stays;       /* the new session is not put to sleep: more is to come */
     bool makes;       /* a session that is not there is made with the id that was given for it */
     uint64_t idle_ms; /* of a session made so; 0: the pool's, which is also the most */

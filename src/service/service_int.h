@@ -149,6 +149,7 @@ struct service {
     struct execution *fresh;    /* begun a moment ago, and not on record yet */
     uint64_t write_clock;       /* files that came from outside, of all sessions */
     bool sweeping, reading_keys;
+    int64_t swept_us; /* 0: there is more to sweep */
     bool draining, closing;
     loop_fn *on_empty; /* until called */
     void *on_empty_arg;
@@ -163,7 +164,7 @@ struct service {
     struct task *reads_waiting, **reads_end;
     size_t bites; /* steps of the store that are not the first of their kind */
     struct task *bites_waiting, **bites_end;
-    bool store_failed;    /* the last record could not be written */
+    struct err full;      /* why the store takes nothing, as last seen */
     change_fn *on_change; /* or NULL */
     void *on_change_arg;
     bool asks; /* some pool has a policy */
@@ -503,6 +504,7 @@ struct execution {
     size_t input_count, inputs_left;
     struct space space; /* while placing or saving */
     bool background, watched, held;
+    bool recorded_first;                    /* it is on record before it is told of and begins */
     bool stopped;                           /* its clock stands still */
     bool told_queued, begun_over, recorded; /* what must be over before it can go */
     bool placed;                            /* its files are there */

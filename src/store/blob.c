@@ -23,9 +23,9 @@
 #include <unistd.h>
 
 #define COPY_SIZE (256 * KiB)
-#define RESERVE   (512 * MiB) /* of the disk: a database that cannot grow is the end of all work */
-#define LOOK_SIZE (16 * MiB)  /* written between two looks at what is left */
+#define LOOK_SIZE (16 * MiB) /* written between two looks at what is left */
 #define SPARE_S   3600
+#define LOW_S     5 /* the same while the disk is nearly full: names_blob() looks again then */
 #define SHARDS    256
 #define SWEEP_MAX 2000 /* looked at in one go: the sweep is on the store's thread */
 
@@ -35,7 +35,7 @@ struct blob {
     char temp[ID_MAX];   /* its name in tmp/, or "" */
     int temp_dir;        /* owned, or -1: a blob given up may outlive its store */
     gnutls_hash_hd_t hash;
-    uint64_t size, max, reserve;
+    uint64_t size, max;
     bool broken; /* what is in the file is not what was hashed */
 };
 
@@ -93,21 +93,12 @@ void blobs_close(struct store *s)
 
 /* --- writing --- */
 
-static int check_disk(const struct blob *b, struct err *e)
+/* A disk that takes no bytes is known to all from now on. */
+static int fail(struct blob *b, int rc, struct err *e)
 {
-    struct statvfs disk;
-    uint64_t reserve = b->reserve;
-
-    if (fstatvfs(b->fd, &disk) < 0)
-        return err_sys(e, "look at the disk");
-    if (reserve == 0)
-        reserve = disk.f_blocks / 20 < RESERVE / disk.f_frsize ? disk.f_blocks / 20 * disk.f_frsize
-                                                               : RESERVE;
-    if (disk.f_bavail >= reserve / disk.f_frsize)
-        return 0;
-    err_set(e, ERR_BUSY, "the disk of the server is nearly full");
-    e->retry_s = 60;
-    return -1;
+    (void)!disk_blame(e);
+    disk_failed(b->store, e);
+    return rc;
 }
 
 static int open_temp(struct blob *b)
@@ -127,12 +118,11 @@ struct blob *blob_new(struct store *s, uint64_t max, struct err *e)
 {
     struct blob *b = mem_zalloc(sizeof(*b));
 
-    *b = (struct blob){.store = s, .max = max, .reserve = s->reserve, .temp_dir = -1};
-    b->fd = open_temp(b);
-    if (b->fd < 0)
-        err_sys(e, "make a blob");
-    else if (check_disk(b, e) < 0)
+    *b = (struct blob){.store = s, .max = max, .temp_dir = -1, .fd = -1};
+    if (disk_room_for_blobs(s, e) < 0)
         ; /* e says so */
+    else if ((b->fd = open_temp(b)) < 0)
+        fail(b, err_sys(e, "make a blob"), e);
     else if (gnutls_hash_init(&b->hash, GNUTLS_DIG_SHA256) < 0)
         err_set(e, ERR_HOST, "make a blob: SHA-256 is not available");
     else
@@ -168,13 +158,14 @@ int blob_write(struct blob *b, struct str bytes, struct err *e)
         return -1;
     if (bytes.n == 0)
         return 0;
-    if (b->size / LOOK_SIZE != (b->size + bytes.n) / LOOK_SIZE && check_disk(b, e) < 0) {
+    if (b->size / LOOK_SIZE != (b->size + bytes.n) / LOOK_SIZE &&
+        disk_room_for_blobs(b->store, e) < 0) {
         b->broken = true;
         return -1;
     }
     if (fd_write_all(b->fd, bytes, e) < 0) {
         b->broken = true;
-        return err_wrap(e, "write a blob");
+        return fail(b, err_wrap(e, "write a blob"), e);
     }
     int rc = gnutls_hash(b->hash, bytes.p, bytes.n);
     assert(rc == 0); /* it only counts in memory */
@@ -193,7 +184,7 @@ static int write_hole(struct blob *b, uint64_t n, struct err *e)
     if (n > 0 &&
         (ftruncate(b->fd, (off_t)b->size) < 0 || lseek(b->fd, (off_t)b->size, SEEK_SET) < 0)) {
         b->broken = true;
-        return err_sys(e, "write a blob");
+        return fail(b, err_sys(e, "write a blob"), e);
     }
     for (size_t part; n > 0; n -= part) {
         part = n < sizeof(zeros) ? (size_t)n : sizeof(zeros);
@@ -313,15 +304,15 @@ static int keep(struct blob *b, bool durable, const char *hash, struct err *e)
         return err_set(e, ERR_HOST, "keep a blob: not all of it was written");
     shard = make_dir(b->store->blobs, top, e);
     if (shard < 0)
-        return err_wrap(e, "keep a blob");
+        return fail(b, err_wrap(e, "keep a blob"), e);
     /* The last write may be long ago; the sweep counts from now. */
     if (futimens(b->fd, NULL) < 0 || (durable && sync_bytes(b->fd) < 0))
-        return err_sys(e, "sync a blob");
+        return fail(b, err_sys(e, "sync a blob"), e);
     pthread_mutex_lock(&b->store->naming);
     rc = give_name(b, shard, hash + 2);
     pthread_mutex_unlock(&b->store->naming);
     if (rc < 0)
-        return err_sys(e, "name a blob");
+        return fail(b, err_sys(e, "name a blob"), e);
     flush_blob(b->store, take_fd(&b->fd), (unsigned)strtoul(top, NULL, 16));
     return 0;
 }
@@ -358,8 +349,8 @@ static int open_and_touch(struct store *s, const char *path)
 
     if (fd < 0 || fstat(fd, &st) < 0)
         return -1;
-    if (st.st_mtim.tv_sec < time(NULL) - SPARE_S / 4 && futimens(fd, NULL) < 0)
-        return -1;
+    if (st.st_mtim.tv_sec < time(NULL) - SPARE_S / 4)
+        (void)!futimens(fd, NULL); /* a disk that is full or read-only can be read all the same */
     return take_fd(&fd);
 }
 
@@ -379,14 +370,31 @@ int blob_open(struct store *s, const char *hash, struct err *e)
     return fd < 0 ? err_sys(e, "open a blob") : fd;
 }
 
+int names_blob(struct db *db, const char *hash, struct err *e)
+{
+    char path[HASH_HEX + 1];
+
+    if (!*hash)
+        return 0;
+    db->names_blobs = true;
+    if (!db->checks_blobs || !is_hash(hash))
+        return 0;
+    path_of(hash, path);
+    if (faccessat(db->blobs, path, F_OK, 0) == 0)
+        return 0;
+    return err_set(e, ERR_FULL,
+                   "the disk of the server is nearly full, and bytes that nothing named "
+                   "yet have been removed");
+}
+
 /* --- the sweep --- */
 
-static bool is_old(int dir, const char *name)
+static bool is_old(const struct store *s, int dir, const char *name)
 {
     struct stat st;
 
     return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
-           st.st_mtim.tv_sec < time(NULL) - SPARE_S;
+           st.st_mtim.tv_sec < time(NULL) - (s->db->checks_blobs ? LOW_S : SPARE_S);
 }
 
 static void doom(struct store *s, const char *hash)
@@ -409,7 +417,7 @@ static int sweep_shard(struct store *s, struct db *db, const char *top, int dir,
         char hash[HASH_HEX + 1];
         snprintf(hash, sizeof(hash), "%s%.*s", top, HASH_HEX - 2, entry->d_name);
         seen++;
-        if (!is_hash(hash) || !is_old(dir, entry->d_name))
+        if (!is_hash(hash) || !is_old(s, dir, entry->d_name))
             continue;
         named = db->ops->blob_named(db, hash, e);
         if (named == 0)
@@ -445,7 +453,7 @@ void blobs_swept(struct store *s, bool committed)
     for (size_t i = 0; committed && i < s->doomed_count; i++) {
         path_of(s->doomed[i], path);
         pthread_mutex_lock(&s->naming);
-        if (is_old(s->blobs, path))
+        if (is_old(s, s->blobs, path))
             (void)!unlinkat(s->blobs, path, 0);
         pthread_mutex_unlock(&s->naming);
     }

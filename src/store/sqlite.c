@@ -13,6 +13,7 @@
 #include "store/sqlite_int.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -84,9 +85,27 @@ static int commit(struct db *db, struct err *e)
     return sqlite_of(db)->wrote;
 }
 
+/* The version that it has: as good as any, and a page of the log all the same. */
+static int try_write(struct db *db, struct err *e)
+{
+    struct sqlite *q = sqlite_of(db);
+    int64_t version = 0;
+    char text[64];
+
+    if (sqlite_version(q->conn, &version, e) < 0)
+        return -1;
+    snprintf(text, sizeof(text), "PRAGMA user_version = %" PRId64, version);
+    if (sqlite3_exec(q->conn, text, NULL, NULL, NULL) == SQLITE_OK)
+        return 0;
+    return sqlite_fail(q->conn, e);
+}
+
 static int sync_log(struct db *db, struct err *e)
 {
-    return fdatasync(sqlite_of(db)->log) < 0 ? err_sys(e, "database: sync the log") : 0;
+    if (fdatasync(sqlite_of(db)->log) == 0)
+        return 0;
+    err_sys(e, "database: sync the log");
+    return disk_blame(e);
 }
 
 /* A full disk, for one, has SQLite roll back by itself. */
@@ -162,6 +181,7 @@ static int blob_named(struct db *db, const char *hash, struct err *e)
 static const struct db_ops frame = {
     .begin = begin,
     .commit = commit,
+    .try_write = try_write,
     .sync = sync_log,
     .rollback = rollback,
     .savepoint = savepoint,

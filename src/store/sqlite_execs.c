@@ -12,7 +12,8 @@
  * on the rest are left alone. */
 int db_exec_put(struct db *db, const struct exec_row *r, struct err *e)
 {
-    db->names_blobs |= *r->events_hash != '\0';
+    if (names_blob(db, r->events_hash, e) < 0)
+        return -1;
     int rc = sql_put(db,
                      "INSERT INTO execs (" COLUMNS ")"
                      " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"

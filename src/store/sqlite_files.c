@@ -7,7 +7,9 @@
 /* An upload: it waits for the disk. */
 int db_file_put(struct db *db, const struct file_row *r, struct err *e)
 {
-    db->names_blobs = db->must_sync = true;
+    db_must_sync(db);
+    if (names_blob(db, r->hash, e) < 0)
+        return -1;
     int rc = sql_put(db, "INSERT INTO files (" COLUMNS ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                      &file_type, r, NULL, 0, e);
 

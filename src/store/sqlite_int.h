@@ -96,4 +96,5 @@ struct schema_step {
 /* Brings the schema up to the last of the steps, each in a transaction of its own. */
 int sqlite_migrate(sqlite3 *conn, const struct schema_step *steps, size_t count,
                    struct err *e) MUST_CHECK;
+int sqlite_version(sqlite3 *conn, int64_t *ret, struct err *e) MUST_CHECK; /* of the schema */
 int sqlite_to_this_version(sqlite3 *conn, struct err *e) MUST_CHECK;

@@ -11,8 +11,9 @@
 
 int db_item_put(struct db *db, const struct item_row *r, struct err *e)
 {
-    db->names_blobs |= *r->hash != '\0';
     db->must_sync |= *r->hash != '\0'; /* an upload */
+    if (names_blob(db, r->hash, e) < 0)
+        return -1;
     int rc = sql_put(db,
                      "INSERT INTO items (" COLUMNS ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
                      " ON CONFLICT (tenant, kind, id) DO UPDATE SET parent = excluded.parent,"

@@ -148,7 +148,7 @@ static int on_number(void *arg, int count, char **values, char **names)
     return 0;
 }
 
-static int version_of(sqlite3 *conn, int64_t *ret, struct err *e)
+int sqlite_version(sqlite3 *conn, int64_t *ret, struct err *e)
 {
     if (sqlite3_exec(conn, "PRAGMA user_version", on_number, ret, NULL) != SQLITE_OK)
         return sqlite_fail(conn, e);
@@ -178,7 +178,7 @@ static int take_step(sqlite3 *conn, const struct schema_step *all, size_t count,
     char mark[64];
     int64_t now = 0;
 
-    if (version_of(conn, &now, e) < 0)
+    if (sqlite_version(conn, &now, e) < 0)
         return -1;
     if (now < 0 || (size_t)now > count)
         return err_set(e, ERR_HOST,

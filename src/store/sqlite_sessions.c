@@ -109,7 +109,8 @@ int db_session_all_asleep(struct db *db, int live_state, int asleep_state, struc
 
 int db_space_put(struct db *db, const char *session, const struct space_row *r, struct err *e)
 {
-    db->names_blobs = true;
+    if (names_blob(db, r->hash, e) < 0)
+        return -1;
     int rc = sql_put(db,
                      "INSERT INTO space (" SPACE_COLUMNS ", session) VALUES (?, ?, ?, ?, ?, ?)"
                      " ON CONFLICT (session, path) DO UPDATE SET hash = excluded.hash,"

@@ -23,7 +23,22 @@ int sqlite_fail(sqlite3 *conn, struct err *e)
     for (size_t i = 0; i < COUNT(known); i++)
         if (known[i].code == code)
             return err_set(e, known[i].kind, "%s", known[i].text);
-    return err_set(e, ERR_HOST, "database: %s", sqlite3_errmsg(conn));
+    err_set(e, ERR_HOST, "database: %s", sqlite3_errmsg(conn));
+    switch (code & 0xff) {
+    case SQLITE_FULL:
+        e->sys = ENOSPC;
+        break;
+    case SQLITE_READONLY:
+        e->sys = EROFS;
+        break;
+    case SQLITE_IOERR:
+    case SQLITE_CANTOPEN:
+        e->sys = sqlite3_system_errno(conn) ? sqlite3_system_errno(conn) : EIO;
+        break;
+    default:
+        return -1;
+    }
+    return disk_blame(e);
 }
 
 /* --- statements --- */

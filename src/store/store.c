@@ -15,9 +15,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
-#define BATCH_MAX 256 /* bounds how long the first job of a batch waits for the last */
+#define BATCH_MAX     256 /* bounds how long the first job of a batch waits for the last */
+#define DISK_AGAIN_MS 500
 
 /* --- one batch --- */
 
@@ -85,17 +87,42 @@ static int run_jobs(struct store *s, struct job *batch, struct err *e)
 static bool run_batch(struct store *s, struct job *batch)
 {
     struct err e = {0};
-    int rc = run_jobs(s, batch, &e);
+    int rc;
+
+    disk_look(s);
+    rc = run_jobs(s, batch, &e);
 
     if (rc < 0) {
         s->db->ops->rollback(s->db);
         fail_all(batch, &e);
+        disk_failed(s, &e);
     }
+    for (const struct job *j = batch; rc >= 0 && j; j = j->next)
+        disk_failed(s, &j->failed);
     blobs_swept(s, rc >= 0);
     return rc > 0;
 }
 
 /* --- the thread --- */
+
+/* With the mutex held. While the disk is not well, it is tried again. Returns whether it was. */
+static bool wait_for_more(struct store *s)
+{
+    struct timespec until;
+
+    if (disk_is_well(s))
+        return pthread_cond_wait(&s->more, &s->mutex) != 0;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += DISK_AGAIN_MS * 1000000L;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    if (pthread_cond_timedwait(&s->more, &s->mutex, &until) != ETIMEDOUT)
+        return false;
+    pthread_mutex_unlock(&s->mutex);
+    disk_try_again(s);
+    pthread_mutex_lock(&s->mutex);
+    return false;
+}
 
 /* Takes from the queue, in order. NULL: there is nothing, and there will be nothing more. */
 static struct job *take_batch(struct store *s)
@@ -103,8 +130,8 @@ static struct job *take_batch(struct store *s)
     struct job *batch, *rest, **cut = &s->first;
 
     pthread_mutex_lock(&s->mutex);
-    while (!s->first && !s->closing)
-        pthread_cond_wait(&s->more, &s->mutex);
+    while (!s->first && !s->closing && !wait_for_more(s))
+        ;
     batch = s->first;
     for (size_t n = 0; *cut && n < BATCH_MAX; n++)
         cut = &(*cut)->next;
@@ -179,6 +206,7 @@ static void tidy(struct store *s)
 static void *run_thread(void *arg)
 {
     struct store *s = arg;
+    int64_t tried_us = 0;
 
     for (struct job *batch; (batch = take_batch(s));) {
         if (run_batch(s, batch))
@@ -186,6 +214,10 @@ static void *run_thread(void *arg)
         else
             jobs_answer(s, batch, NULL);
         tidy(s);
+        if (!disk_is_well(s) && time_mono_us() - tried_us > DISK_AGAIN_MS * 1000) {
+            disk_try_again(s);
+            tried_us = time_mono_us();
+        }
     }
     return NULL;
 }
@@ -316,6 +348,9 @@ static int open_parts(struct store *s, const char *dir, struct err *e)
     s->db = sqlite_open(path, e);
     if (!s->db || flush_start(s, e) < 0)
         return -1;
+    s->db->blobs = s->blobs;
+    if (s->loop)
+        disk_try_again(s);
     /* That the files are there at all must be on the disk before anything in them counts. */
     if (fsync(s->dir) < 0)
         return err_sys(e, "sync");
@@ -331,6 +366,7 @@ static void close_parts(struct store *s)
     fd_closep(&s->lock);
     fd_closep(&s->dir);
     pthread_mutex_destroy(&s->mutex);
+    pthread_mutex_destroy(&s->disk_mutex);
     pthread_cond_destroy(&s->more);
     pthread_cond_destroy(&s->answered);
     free(s);
@@ -339,6 +375,7 @@ static void close_parts(struct store *s)
 struct store *store_open(struct loop *l, const struct store_config *config, struct err *e)
 {
     struct store *s = mem_zalloc(sizeof(*s));
+    pthread_condattr_t clock;
 
     *s = (struct store){.loop = l,
                         .dir = -1,
@@ -349,7 +386,11 @@ struct store *store_open(struct loop *l, const struct store_config *config, stru
     s->end = &s->first;
     pthread_mutex_init(&s->mutex, NULL);
     pthread_mutex_init(&s->naming, NULL);
-    pthread_cond_init(&s->more, NULL);
+    pthread_mutex_init(&s->disk_mutex, NULL);
+    pthread_condattr_init(&clock);
+    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+    pthread_cond_init(&s->more, &clock);
+    pthread_condattr_destroy(&clock);
     pthread_cond_init(&s->answered, NULL);
     if (open_parts(s, config->dir, e) == 0)
         return s;

@@ -52,6 +52,12 @@ int store_call(struct store *s, store_fn *fn, void *arg, struct err *e) MUST_CHE
 /* From a store_fn: what this job writes is on the disk before done comes. */
 void db_must_sync(struct db *db);
 
+/* Whether the disk takes nothing more: *e says why, ERR_FULL. What could not be kept should not be
+ * begun. It gets over that by itself. From any thread; costs one system call. */
+bool store_is_full(struct store *s, struct err *e);
+/* Whether it takes no more blobs; for some time before it is full. */
+bool store_is_low(struct store *s);
+
 struct store_counts {
     uint64_t flushes, flush_failures; /* groups of writes that reached the disk, or did not */
     bool unflushed;                   /* something that was written is not on the disk yet */
@@ -426,7 +432,7 @@ int db_item_expire(struct db *db, int64_t now_ms, size_t limit, struct err *e) M
  * thread at a time. */
 struct blob;
 struct blob *blob_new(struct store *s, uint64_t max, struct err *e);
-/* ERR_LIMIT past max; ERR_BUSY, as blob_new(), when the disk is nearly full. */
+/* ERR_LIMIT past max; ERR_FULL, as blob_new(), when the disk is nearly full. */
 int blob_write(struct blob *b, struct str bytes, struct err *e) MUST_CHECK;
 /* All of fd from its start. */
 int blob_write_fd(struct blob *b, int fd, struct err *e) MUST_CHECK;
@@ -437,7 +443,7 @@ int blob_keep(struct blob *b, bool durable, char ret_hash[HASH_HEX], uint64_t *r
 void blob_free(struct blob *b);
 /* An owned fd for reading, or -1. ERR_MISSING when it is not there. */
 int blob_open(struct store *s, const char *hash, struct err *e) MUST_CHECK;
-/* Removes blobs that no row names and that nobody has put or opened for an hour, when the job that
- * calls it is committed. Returns how many. Of a large store it looks at a part, and goes on from
- * there the next time. */
+/* Removes blobs that no row names and that nobody has put or opened for an hour, or for some
+ * seconds while the disk is nearly full, when the job that calls it is committed. Returns how many.
+ * Of a large store it looks at a part, and goes on from there the next time. */
 int blob_sweep(struct store *s, struct db *db, struct err *e) MUST_CHECK;

@@ -10,8 +10,9 @@
 /* The frame of transactions; the db_* of store.h stand in sqlite_*.c. Tests put their own here. */
 struct db_ops {
     int (*begin)(struct db *db, struct err *e);
-    int (*commit)(struct db *db, struct err *e); /* 1: something was written */
-    int (*sync)(struct db *db, struct err *e);   /* what is committed is on the disk; any thread */
+    int (*commit)(struct db *db, struct err *e);    /* 1: something was written */
+    int (*try_write)(struct db *db, struct err *e); /* something, outside of a transaction */
+    int (*sync)(struct db *db, struct err *e); /* what is committed is on the disk; any thread */
     void (*rollback)(struct db *db); /* also when nothing was begun, or all is lost already */
     /* A job's own part of the transaction. -1 from either end: the whole transaction is lost. */
     int (*savepoint)(struct db *db, struct err *e);
@@ -27,8 +28,10 @@ struct db_ops {
 
 struct db {
     const struct db_ops *ops;
-    bool must_sync;   /* the job that runs wants to be on the disk before it is answered */
-    bool names_blobs; /* something in this transaction does */
+    bool must_sync;    /* the job that runs wants to be on the disk before it is answered */
+    bool names_blobs;  /* something in this transaction does */
+    int blobs;         /* borrowed: the directory that they are in */
+    bool checks_blobs; /* the disk is low: one that is named may have been removed meanwhile */
 };
 
 /* The database in the file of this name, at this version's schema. */
@@ -88,6 +91,9 @@ struct store {
     int dir, lock;       /* owned */
     bool power;          /* DURABLE_POWER */
     struct flush *flush; /* owned */
+    bool has_spare;      /* space is held back */
+    pthread_mutex_t disk_mutex;
+    struct err disk_failed; /* ERR_NONE: it takes what is written */
 
     pthread_t thread;
     pthread_mutex_t mutex; /* for what is below */
@@ -123,3 +129,19 @@ void flush_gate(struct store *s);
 void flush_rows(struct store *s, struct job *waiting);
 /* Syncs the blobs that there are, on the caller's thread. */
 int flush_blobs(struct store *s, struct err *e) MUST_CHECK;
+
+/* --- disk.c: whether the disk takes what is written --- */
+
+/* Makes ERR_FULL of an error that is the disk's; -1. */
+int disk_blame(struct err *e);
+/* Something could not be written: the store is full until disk_try_again() finds otherwise. */
+void disk_failed(struct store *s, const struct err *e);
+/* Blobs leave some of the disk to the database; ERR_FULL. */
+int disk_room_for_blobs(struct store *s, struct err *e) MUST_CHECK;
+/* These are for the store's thread: before a batch; while not all is well, once in a while. */
+void disk_look(struct store *s);
+bool disk_is_well(struct store *s);
+void disk_try_again(struct store *s);
+
+/* A row names this blob, or "" for none. ERR_FULL when it is gone: the disk is low. */
+int names_blob(struct db *db, const char *hash, struct err *e) MUST_CHECK;

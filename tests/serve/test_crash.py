@@ -53,3 +53,18 @@ def test_a_hundred_kills():
             log = client.get("/v1/executions?format=jsonl").expect(200).text
             assert len({json.loads(line)["id"] for line in log.splitlines()}) == len(log.splitlines())
         server.stop()  # and no process, cgroup or mount of any of them is left
+
+
+def test_what_a_stream_has_told_of_is_on_record():
+    """The id comes with the first line, and stands for a record from then on."""
+    with Server() as server, server.client() as client:
+        session = client.session()
+        ids = []
+        for _ in range(5):
+            with session.stream("import time; time.sleep(60)") as stream:
+                ids.append(next(stream)["id"])
+                server.kill()
+            server.start()
+            client.close()
+            assert client.get("/v1/executions/" + ids[-1]).expect(200).json["status"] == "session_lost"
+        assert len(set(ids)) == 5

@@ -257,7 +257,7 @@ void scene_disk_is_nearly_full(void)
     CHECK(r.files[0] == '\0' && strstr(r.notes, "could not be saved"));
     get_record(&rec, &alice, r.id);
     CHECK(strcmp(rec.status, "ok") == 0 && strstr(rec.text, "could not be saved"));
-    CHECK(!service_blob_new(service, &alice, &e) && e.kind == ERR_BUSY);
+    CHECK(!service_blob_new(service, &alice, &e) && e.kind == ERR_FULL);
     CHECK(strcmp(run(id, "open('f').read()"), "'f'") == 0);
 }
 

@@ -29,7 +29,7 @@ SMALL = ["--ready", "1", "--preload", "", "--memory", "300M", "--timeout", "30",
 ERROR_TYPES = {400: "invalid_request", 401: "unauthorized", 403: "forbidden", 404: "not_found",
                405: "method_not_allowed", 408: "timeout", 409: "conflict", 413: "too_large", 414: "too_large",
                415: "unsupported_media_type", 416: "range_not_satisfiable", 429: "busy",
-               431: "too_large", 500: "internal", 503: "unavailable"}
+               431: "too_large", 500: "internal", 503: "unavailable", 507: "insufficient_storage"}
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 REQUEST_ID = re.compile(r"req_[a-z0-9]{28}")
 

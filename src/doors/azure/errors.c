@@ -18,6 +18,7 @@ static const struct {
     {"unsupported_media_type", "UnsupportedMediaType" },
     {"range_not_satisfiable",  "InvalidRange"         },
     {"busy",                   "TooManyRequests"      },
+    {"insufficient_storage",   "InsufficientStorage"  },
     {"internal",               "InternalServerError"  },
 };
 

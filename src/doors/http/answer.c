@@ -162,14 +162,15 @@ static const struct {
     int status;
     const char *type;
 } kinds[] = {
-    [ERR_NONE] = {500, "internal"       },
-      [ERR_CALLER] = {400, "invalid_request"},
-    [ERR_LIMIT] = {413, "too_large"      },
-      [ERR_MISSING] = {404, "not_found"      },
-    [ERR_CONFLICT] = {409, "conflict"       },
-      [ERR_BUSY] = {429, "busy"           },
-    [ERR_DENIED] = {403, "forbidden"      },
-      [ERR_HOST] = {500, "internal"       },
+    [ERR_NONE] = {500, "internal"            },
+      [ERR_CALLER] = {400, "invalid_request"     },
+    [ERR_LIMIT] = {413, "too_large"           },
+      [ERR_MISSING] = {404, "not_found"           },
+    [ERR_CONFLICT] = {409, "conflict"            },
+      [ERR_BUSY] = {429, "busy"                },
+    [ERR_DENIED] = {403, "forbidden"           },
+      [ERR_FULL] = {507, "insufficient_storage"},
+    [ERR_HOST] = {500, "internal"            },
 };
 
 int http_status_of(const struct err *e)

@@ -48,10 +48,11 @@ static json_t *not_executed(const struct script_exec *s, const struct err *why)
 {
     if (why->kind == ERR_HOST)
         log_error("%s: %s", s->caller->request, why->text);
-    if (why->kind == ERR_HOST || why->kind == ERR_BUSY)
+    if (why->kind == ERR_HOST)
+        return failure(s, "CodeSandboxUnreachable", "the sandbox cannot be reached at the moment");
+    if (why->kind == ERR_BUSY || why->kind == ERR_FULL)
         return failure(s, "CodeSandboxUnreachable",
-                       "the sandbox cannot be reached at the moment%s%s",
-                       why->kind == ERR_BUSY ? ": " : "", why->kind == ERR_BUSY ? why->text : "");
+                       "the sandbox cannot be reached at the moment: %s", why->text);
     return failure(s, why->kind == ERR_DENIED ? "ApprovalDenied" : "InvalidRequest", "%s",
                    why->text);
 }

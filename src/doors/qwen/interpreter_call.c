@@ -73,7 +73,8 @@ static void fail(struct interpreter_call *c, const struct err *why)
         [ERR_NONE] = "RuntimeError",      [ERR_CALLER] = "ValueError",
         [ERR_LIMIT] = "ValueError",       [ERR_MISSING] = "LookupError",
         [ERR_CONFLICT] = "RuntimeError",  [ERR_BUSY] = "ToolServiceError",
-        [ERR_DENIED] = "PermissionError", [ERR_HOST] = "ToolServiceError",
+        [ERR_DENIED] = "PermissionError", [ERR_FULL] = "ToolServiceError",
+        [ERR_HOST] = "ToolServiceError",
     };
     char text[1024];
 

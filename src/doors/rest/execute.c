@@ -199,6 +199,7 @@ static void start(struct rest_execution *u, json_t *body, const struct exec_inpu
         .files = g->file,
         .file_count = g->file_count,
         .background = u->background,
+        .tells = u->streams,
         .ask = {.tool = shell ? STR("run_shell") : STR("run_code"), .args = body, .code = code},
     };
 

@@ -243,8 +243,7 @@ static void test_a_disk_that_is_nearly_full(void **state)
 
     s->store->reserve = UINT64_MAX;
     assert_null(blob_new(s->store, 100, &s->e));
-    assert_int_equal(s->e.kind, ERR_BUSY);
-    assert_true(s->e.retry_s > 0);
+    assert_int_equal(s->e.kind, ERR_FULL);
     assert_int_equal(count_in(s, "blobs/tmp"), 0);
     s->store->reserve = 1;
     put(s, STR("abc"), false);

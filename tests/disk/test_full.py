@@ -1,0 +1,167 @@
+"""A disk that takes nothing more: what cannot be kept is refused before it runs, with an error that says
+what to do; what is there can be read; and when there is room again nobody has to ask or restart."""
+
+import contextlib
+import json
+import os
+
+import pytest
+
+from disk import Disk, make_image
+from support import retort
+from support.mcp import Legacy
+from support.server import folder
+
+FLAGS = ["--retention", "1h", "--log-level", "warn", "--max-sessions", "20"]
+COUNT = "import pathlib; f = pathlib.Path('/tmp/ran'); f.write_text(f.read_text() + 'x' if f.exists() else 'x')"
+TOLD = "print(len(open('/tmp/ran').read()))"
+
+
+def fill_space(server):
+    """Another program takes all that is left."""
+    with open(server.state / "of-another-program", "wb", buffering=0) as f, contextlib.suppress(OSError):
+        while True:
+            f.write(bytes(1 << 16))
+
+
+def fill_inodes(server):
+    (server.state / "many").mkdir(exist_ok=True)
+    with contextlib.suppress(OSError):
+        for i in range(1_000_000):
+            (server.state / "many" / str(i)).touch()
+
+
+def make_room(server):
+    (server.state / "of-another-program").unlink(missing_ok=True)
+    for path in (server.state / "many").glob("*"):
+        path.unlink()
+
+
+KINDS = {"space": ("size=24m", fill_space), "inodes": ("size=64m,nr_inodes=400", fill_inodes)}
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def full(request):
+    """A server with a session and its file, whose disk is full now."""
+    options, fill = KINDS[request.param]
+    with Disk(*FLAGS, options=options) as server, server.client() as client:
+        server.fill = lambda: fill(server)
+        server.session = client.session()
+        server.session.run(COUNT)
+        server.session.run("open('saved.txt', 'w').write('bytes')")
+        server.upload = client.form("/v1/files", ("file", "f.txt", b"uploaded")).expect(201).json
+        server.fill()
+        retort.wait_until(lambda: client.get("/ready").status == 503, "it is not ready")
+        yield server
+
+
+@pytest.fixture
+def client(full):
+    with full.client() as one:
+        yield one
+
+
+def refused(answer):
+    error = answer.refused(507)
+    assert "disk" in error["message"] and "delete" in error["message"]
+    return error
+
+
+def test_ready_says_why(full, client):
+    answer = client.get("/ready").expect(503).json
+    assert "disk" in answer["why"]
+
+
+def test_code_does_not_run(full, client):
+    path = full.session.path
+    refused(client.post(path + "/execute", {"code": COUNT}))
+    refused(client.post(path + "/execute", {"code": COUNT, "background": True}))
+    refused(client.post("/v1/execute", {"code": COUNT}))
+    refused(client.post(path + "/execute", {"code": COUNT, "stream": True}))
+
+
+def test_uploads_are_refused(full, client):
+    refused(client.form("/v1/files", ("file", "f", bytes(1000))))
+    refused(client.put(full.session.file("new.txt"), bytes(1000)))
+
+
+def test_what_is_there_can_be_read(full, client):
+    assert client.get(full.session.file("saved.txt")).expect(200).body == b"bytes"
+    assert client.get(f"/v1/files/{full.upload['id']}/content").expect(200).body == b"uploaded"
+    assert client.get("/v1/executions").expect(200).json["data"]
+    assert client.get(full.session.path).expect(200)
+
+
+def test_every_door_says_it_in_its_own_words(full, client):
+    code = {"code": COUNT}
+    answer = client.post("/azure/pools/default/executions?api-version=2025-10-02-preview&identifier=abcd",
+                         {"properties": {"codeInputType": "inline", "executionType": "synchronous", **code},
+                          **code})
+    assert (answer.status, answer.json["error"]["code"]) == (507, "InsufficientStorage"), answer
+    answer = client.form("/anthropic/v1/files", ("file", "f.txt", b"x"),)
+    assert answer.status in (400, 507), answer
+    if answer.status == 507:
+        assert answer.json["type"] == "error" and answer.json["error"]["type"] == "api_error"
+    answer = client.post("/qwen/code_interpreter", code)
+    assert answer.status == 507 and "ToolServiceError" in answer.text and "disk" in answer.text, answer
+    with Legacy(full) as mcp:
+        result = mcp.call("run_code", **code)
+        assert result["isError"] and "disk of the server" in json.dumps(result), result
+
+
+def test_deleting_makes_room_at_once():
+    """Blobs of deleted files go within seconds, not within the hour they are spared otherwise."""
+    with Disk(*FLAGS, options="size=24m") as server, server.client() as client:
+        ids = []
+        while (answer := client.form("/v1/files", ("file", "f", os.urandom(2 << 20)))).status == 201:
+            ids.append(answer.json["id"])
+        refused(answer)
+        assert ids
+        for id in ids:
+            client.delete("/v1/files/" + id).expect(204)
+        retort.wait_until(lambda: client.form("/v1/files", ("file", "f", os.urandom(2 << 20))).status == 201,
+                          "room for another upload", retort.SECONDS)
+
+
+def test_when_there_is_room_again_it_goes_on_by_itself(full, client):
+    make_room(full)
+    try:
+        retort.wait_until(lambda: client.get("/ready").status == 200, "it is ready", retort.SECONDS)
+        assert full.session.run(TOLD)["stdout"] == "1\n", "what was refused has run"
+        full.session.run("open('more.txt', 'w').write('more')")
+        assert full.session.read("more.txt") == b"more"
+    finally:
+        full.fill()
+
+
+def test_code_that_runs_while_it_fills_up_is_on_record(full, client):
+    make_room(full)
+    retort.wait_until(lambda: client.get("/ready").status == 200, "it is ready", retort.SECONDS)
+    begun = full.session.background("import time\nwhile not __import__('os').path.exists('go'): time.sleep(0.05)\n"
+                                    "print('it has ended')")
+    full.session.put("go-soon", b"")
+    full.fill()
+    retort.wait_until(lambda: client.get("/ready").status == 503, "it is not ready")
+    client.post(f"/v1/executions/{begun['id']}/interrupt")
+    record = full.session.wait(begun)
+    assert record["status"] == "interrupted", record
+    log = client.get("/v1/executions?format=jsonl").expect(200).text
+    assert json.loads(log.splitlines()[-1])["status"]
+
+
+def test_a_disk_that_turns_read_only():
+    """As a file system does after an error of its disk."""
+    place = folder()
+    with Disk(*FLAGS, image=make_image(place / "disk")) as server, server.client() as client:
+        session = client.session()
+        session.run(COUNT + "\nopen('saved.txt', 'w').write('bytes')")
+        server.wait_flushed()
+        os.sync()
+        server.remount("abort")
+        assert client.form("/v1/files", ("file", "f", b"bytes")).status == 507
+        retort.wait_until(lambda: client.get("/ready").status == 503, "it is not ready")
+        assert "read-only" in client.get("/ready").json["why"]
+        answer = client.post(session.path + "/execute", {"code": COUNT})
+        assert answer.status == 507 and "read-only" in answer.json["error"]["message"], answer
+        assert client.get(session.file("saved.txt")).expect(200).body == b"bytes"
+        server.kill()  # it cannot put away what is live
