@@ -1,4 +1,4 @@
-/* Settings as a file that would give the same, and what two of them differ in. */
+/* Prints settings in the format of the configuration file, and the differences of two. */
 #include "cli/cli_int.h"
 
 #include <stdio.h>

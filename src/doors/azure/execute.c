@@ -1,6 +1,7 @@
 /*
- * Code and commands. Every dialect is read into a program and options, runs the same way,
- * and is told by outcome.c in its own words. A client that goes leaves its execution.
+ * Runs code and commands. Each dialect is parsed into a program and options, all are run in the
+ * same way, and outcome.c formats the result for the dialect. A client that disconnects leaves its
+ * execution.
  */
 #include "doors/azure/azure_int.h"
 

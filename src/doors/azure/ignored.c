@@ -1,6 +1,6 @@
 /*
- * What a document asks for that means nothing here. It is accepted, as the same document
- * is meant for Azure, too; and it is told, as whoever wrote it may count on it.
+ * Settings of a document that have no effect here. They are accepted, because the same document is
+ * sent to Azure, and listed under "ignored", because its author may rely on them.
  */
 #include "doors/azure/azure_int.h"
 

@@ -1,4 +1,4 @@
-/* From the document of a session pool to a pool of ours. */
+/* Translates the document of a session pool into a pool of the service. */
 #include "doors/azure/azure_int.h"
 
 #include <stdio.h>

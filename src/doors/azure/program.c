@@ -1,4 +1,4 @@
-/* What is to run, as a client wrote it: Python, a line for the shell, or a list of words. */
+/* Parses the code of a request: Python, a line for the shell, or a list of arguments. */
 #include "doors/azure/azure_int.h"
 
 #include <stdlib.h>

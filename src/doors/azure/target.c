@@ -1,5 +1,5 @@
 /*
- * Where a request goes: the pool, and what of it.
+ * Parses the path of a request into the pool and the operation.
  *
  * Clients join a base URL and a path with one slash, with two, or leave one at the end;
  * and names of Azure's own are the same in any case. So the path is cut into its parts,

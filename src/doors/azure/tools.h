@@ -1,4 +1,4 @@
-/* What the MCP server of a pool shows. */
+/* The tools of a pool's MCP server. */
 #pragma once
 
 #include "doors/mcp/tool.h"

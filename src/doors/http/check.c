@@ -1,6 +1,6 @@
 /*
- * JSON from strangers, and queries: read strictly, then held against the tables. What
- * passes has the types, the ranges and the members a handler was promised.
+ * Validates JSON bodies and queries against a route's table. A handler can rely on the types, the
+ * ranges and the members that the table names.
  */
 #include "base/json.h"
 #include "doors/http/http_int.h"

@@ -1,4 +1,4 @@
-/* Files as answers: whole or a range, unless the client has it already. */
+/* Answers with a file: the whole file, a range of it, or 304 when the client has it already. */
 #include "doors/http/http_mhd.h"
 
 #include <inttypes.h>

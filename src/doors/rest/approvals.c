@@ -1,4 +1,4 @@
-/* Approvals: listed, looked at, decided. */
+/* Approvals: list, get, approve or decline. */
 #include "doors/rest/rest_int.h"
 
 ON_LIST(on_list, approval_row, render_approval)

@@ -1,6 +1,6 @@
 /*
- * One execution somebody asked for, as one JSON answer or as a stream. Its state is part of the
- * request and goes with it; a client that goes leaves the execution.
+ * Runs code for a request and answers with one JSON document or a stream. The state of the
+ * execution is part of the request. When the client disconnects, the request leaves the execution.
  */
 #include "doors/rest/rest_int.h"
 

@@ -1,4 +1,4 @@
-/* API keys: made, listed, revoked. */
+/* API keys: create, list, revoke. */
 #include "doors/rest/rest_int.h"
 
 #include <stdio.h>

@@ -1,8 +1,7 @@
 /*
- * Executions that have said much. Their answers take long to write, so a worker does
- * it, and much memory until the client has read them, so there is a sum that all of
- * them may take together. An answer past it is refused; what was executed is on
- * record all the same.
+ * Answers for executions with much output. A worker writes such an answer, because writing takes
+ * long. All of them together may hold a limited number of bytes until their clients have read them.
+ * An answer past that limit is refused; the execution stays on record.
  */
 #include "doors/rest/rest_int.h"
 

@@ -1,4 +1,5 @@
-/* Answers to callbacks of the service: one value, a page of a list, nothing. */
+/* Callbacks of the service that answer a request: with one value, a page of a list, or no content.
+ */
 #include "doors/rest/rest_int.h"
 
 void answer_value(struct request *r, int status, json_t *value, const struct err *failed)

@@ -1,4 +1,4 @@
-/* Pools: what there is, and what it may use. */
+/* Pools: the list, with packages and limits. */
 #include "doors/rest/rest_int.h"
 
 void handle_list_pools(struct request *r)

@@ -1,4 +1,4 @@
-/* A long answer, made piece by piece, no faster than its reader takes it. */
+/* A long answer that is made piece by piece, no faster than the client reads. */
 #include "doors/rest/rest_int.h"
 
 static void on_gone(void *arg)

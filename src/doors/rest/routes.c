@@ -1,4 +1,4 @@
-/* The one table: it serves, it validates, it is the OpenAPI document. */
+/* The table of routes. It routes requests, validates them and makes the OpenAPI document. */
 #include "doors/rest/rest_int.h"
 
 // clang-format off

@@ -1,4 +1,4 @@
-/* What comes back, as the OpenAPI document shows it. What is optional here may be null. */
+/* Schemas of the answers in the OpenAPI document. An optional member may be null. */
 #include "doors/rest/rest_int.h"
 
 // clang-format off

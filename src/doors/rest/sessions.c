@@ -1,4 +1,4 @@
-/* Sessions: made, looked at, woken, stopped, forgotten. */
+/* Sessions: create, list, get, restart, delete. */
 #include "doors/rest/rest_int.h"
 
 /* --- answers --- */

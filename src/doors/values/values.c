@@ -1,4 +1,4 @@
-/* What clients write as text: times, base64. */
+/* Parses values that clients write as text: times, base64. */
 #include "doors/values/values.h"
 
 #include <stdio.h>
