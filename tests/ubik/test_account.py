@@ -115,8 +115,9 @@ def test_u26_an_account_has_so_many(house):
         session = full.post("/agent-sessions", {}).expect(201).json["id"]
         for one in (first["id"], session):
             change("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9999)"
-                   " INSERT INTO items SELECT 'more-' || i, tenant, kind, owner, parent, hash, size,"
-                   " created_ms, updated_ms, expires_ms, body FROM items, n WHERE id = ?", [one])
+                   " INSERT INTO items (id, tenant, kind, owner, parent, hash, size, created_ms,"
+                   " updated_ms, expires_ms, body) SELECT 'more-' || i, tenant, kind, owner, parent,"
+                   " hash, size, created_ms, updated_ms, expires_ms, body FROM items, n WHERE id = ?", [one])
         for part in (("files", "b.txt", b"x"), ("urls", None, b"http://127.0.0.1:1/x")):
             assert "at most 10000" in full.form("/documents", part).expect(413).json["detail"]
         full.post("/agent-sessions", {}).expect(413)
