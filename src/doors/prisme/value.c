@@ -55,36 +55,26 @@ static json_t *stdout_of(const json_t *events)
 
 /* --- its value --- */
 
-/* The guest wrote the value, so it cannot be trusted. NULL: it cannot be read. */
-static json_t *read_value(struct str s)
+/* {"value", "notes"}: the guest wrote it, so it cannot be trusted. NULL and *e: it cannot be read.
+ */
+static json_t *read_value(struct str s, struct err *e)
 {
     AUTO_FREE char *bytes = mem_zalloc(s.n + 1);
     json_t *v = NULL;
-    struct err e;
     size_t n = 0;
 
     /* The record has base64: the MIME type is not that of a text. */
-    if (s.n == 0 || !base64_decode(s, bytes, &n) ||
-        json_read_any((struct str){bytes, n}, &v, &e) < 0)
+    if (s.n == 0 || !base64_decode(s, bytes, &n)) {
+        err_set(e, ERR_CALLER, "it did not arrive whole");
         return NULL;
-    return v;
-}
-
-/* The value of the last expression, else what was printed. */
-static json_t *result_of(const json_t *events)
-{
-    struct event_reader r;
-    json_t *v = NULL;
-
-    event_reader_init(&r, events);
-    while (event_reader_next(&r)) {
-        if (r.kind != EVENT_RESULT)
-            continue;
-        json_decref(v);
-        v = read_value(event_text(json_object_get(r.event, "data"), VALUE_MIME));
     }
-    event_reader_done(&r);
-    return v ? v : stdout_of(events);
+    if (json_read_any((struct str){bytes, n}, &v, e) < 0)
+        return NULL;
+    if (json_object_get(v, "value"))
+        return v;
+    json_decref(v);
+    err_set(e, ERR_CALLER, "it is not what was expected");
+    return NULL;
 }
 
 /* --- errors --- */
@@ -93,6 +83,38 @@ static json_t *error_object(struct str code, struct str message, struct str stac
 {
     return json_pack("{s:o, s:o, s:o}", "code", record_text(code), "message", record_text(message),
                      "stack", record_text(stack));
+}
+
+/* Sets result to the value that the script has told of, else to what was printed. */
+static void put_result(json_t *answer, const json_t *events)
+{
+    struct str told = {0};
+    struct event_reader r;
+    struct err e;
+    char text[sizeof(e.text) + 128];
+    json_t *v;
+
+    event_reader_init(&r, events);
+    while (event_reader_next(&r))
+        if (r.kind == EVENT_RESULT)
+            told = event_text(json_object_get(r.event, "data"), VALUE_MIME);
+    event_reader_done(&r);
+    if (!told.p) {
+        json_object_set_new(answer, "result", stdout_of(events));
+        return;
+    }
+    v = read_value(told, &e);
+    if (!v) {
+        snprintf(text, sizeof(text), "the script has ended well, and its result cannot be read: %s",
+                 e.text);
+        json_object_set_new(answer, "error",
+                            error_object(STR("ResultUnreadable"), str_of(text), STR("")));
+        return;
+    }
+    json_object_set(answer, "result", json_object_get(v, "value"));
+    if (json_array_size(json_object_get(v, "notes")) > 0)
+        json_object_set(answer, "notes", json_object_get(v, "notes"));
+    json_decref(v);
 }
 
 /* NULL: the script ended well. */
@@ -141,12 +163,13 @@ static json_t *files_of(const struct exec_info *info)
 json_t *value_of_run(const struct exec_info *info, uint64_t ms)
 {
     json_t *error = error_of(info), *files = files_of(info);
-    json_t *v =
-        json_pack("{s:o, s:o, s:I}", "result", error ? json_null() : result_of(info->events),
-                  "logs", logs_of(info->events), "duration", (json_int_t)ms);
+    json_t *v = json_pack("{s:n, s:o, s:I}", "result", "logs", logs_of(info->events), "duration",
+                          (json_int_t)ms);
 
     if (error)
         json_object_set_new(v, "error", error);
+    else
+        put_result(v, info->events);
     if (json_array_size(files) > 0) {
         json_object_set(v, "files", files);
         json_object_set_new(v, "session", json_string(info->row->session));

@@ -1,7 +1,7 @@
 """Sessions of the Prisme door: a cell is a script that hands back a value, and imports a few modules.
 
 The value is that of a `return` outside of any function, else the variable `result`, else the last
-expression. It goes to the server as JSON.
+expression. It goes to the server as JSON (json_value.py), with notes on what is not as it was.
 
 The list of modules is a policy and no wall: it tells a script that honestly asks for a module that
 it may not have it. Whoever wants around it finds a way, to a place where the walls of the box are.
@@ -16,46 +16,18 @@ import os
 import sys
 
 from . import errors
-from .display import PLAIN, bundle
+from .display import BUNDLE_MAX, PLAIN, bundle
+from .json_value import Converter, ResultTooLarge, shown
 from .link import link
 from .wire import MSG_RESULT, STATUS_OK
 
 MIME = "application/vnd.retort.value+json"
-DEPTH = 32
+VALUE_MAX = BUNDLE_MAX - 1024 * 1024  # beside it there is a short text
+TEXT_MAX = 64 * 1024
 PARAMETERS = ".parameters.json"
 
 _MAIN = "__retort_main__"
 _NESTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
-
-
-# --- values ---
-
-def _plain(value, depth=0):
-    """What JSON can say of a value."""
-    if value is None or isinstance(value, (bool, int, str)):
-        return value
-    if isinstance(value, float):
-        return value if value - value == 0 else None  # neither NaN nor infinity is JSON
-    if depth > DEPTH:
-        return repr(value)
-    if isinstance(value, dict):
-        return {str(k): _plain(v, depth + 1) for k, v in value.items()}
-    if isinstance(value, (list, tuple, set, frozenset)):
-        return [_plain(v, depth + 1) for v in value]
-    if isinstance(value, (bytes, bytearray)):
-        return bytes(value).decode("utf-8", "replace")
-    return _foreign(value, depth)
-
-
-def _foreign(value, depth):
-    kind = "%s.%s" % (type(value).__module__, type(value).__name__)
-    if kind == "pandas.core.frame.DataFrame":
-        return _plain(value.to_dict("records"), depth + 1)
-    for name in ("tolist", "to_dict", "isoformat", "_asdict"):  # numpy, pandas, dates, tuples
-        method = getattr(value, name, None)
-        if callable(method) and not isinstance(value, type):
-            return _plain(method(), depth + 1)
-    return str(value)
 
 
 # --- scripts ---
@@ -72,12 +44,50 @@ class _Returns(ast.NodeVisitor):
             self.generic_visit(node)
 
 
+class _ModuleOnly(ast.NodeTransformer):
+    """What only a module may hold, as a function may: `x: int = 1` of a name that is global, and
+    `from x import *`."""
+
+    def visit(self, node):
+        return node if isinstance(node, _NESTED) else super().visit(node)
+
+    def visit_AnnAssign(self, node):
+        node.simple = 0  # as if the name were in parentheses: it is assigned, not declared
+        return node
+
+    def visit_ImportFrom(self, node):
+        if node.names[0].name != "*":
+            return node
+        source = "from %s%s import *" % ("." * node.level, node.module or "")
+        call = ast.parse("exec(%r, globals())" % source).body[0]
+        for inner in ast.walk(call):
+            ast.copy_location(inner, node)
+        return call
+
+
 def _named(shell, name, tree):
     return shell.compile(tree, name, "exec")
 
 
+def _head(body):
+    """How many statements have to come first in a module: its text, and what it takes from
+    __future__."""
+    n = 0
+    for i, node in enumerate(body):
+        if isinstance(node, ast.ImportFrom) and node.module == "__future__":
+            n = i + 1
+        elif i > 0 or not isinstance(node, ast.Expr):
+            break
+    return n
+
+
 def _as_function(shell, name, body):
-    """The body as code that returns. Its names are those of the module: nothing in it is local."""
+    """The body as code that returns, after what has to come first. Its names are those of the
+    module: nothing in it is local."""
+    count = _head(body)
+    before = body[:count]
+    body = [_ModuleOnly().visit(node) for node in body[count:]]
+
     def wrap(names):
         first = body[0]
         head = [ast.Global(names=sorted(names))] if names else []
@@ -88,7 +98,8 @@ def _as_function(shell, name, body):
         if "type_params" in ast.FunctionDef._fields:
             function.type_params = []
         ast.copy_location(function, first)
-        tree = ast.fix_missing_locations(ast.Module(body=[function], type_ignores=[]))
+        tree = ast.fix_missing_locations(ast.Module(body=before + [function],
+                                                     type_ignores=[]))
         module = _named(shell, name, tree)
         return next(c for c in module.co_consts if hasattr(c, "co_code"))
 
@@ -97,7 +108,8 @@ def _as_function(shell, name, body):
     renamed = {"co_name": "<module>"}
     if hasattr(code, "co_qualname"):
         renamed["co_qualname"] = "<module>"
-    return code.replace(**renamed)
+    first = [_named(shell, name, ast.Module(body=before, type_ignores=[]))] if before else []
+    return first + [code.replace(**renamed)]
 
 
 class Profile:
@@ -127,7 +139,7 @@ class Profile:
         for node in body:
             seen.visit(node)
         if seen.found:
-            return [_as_function(shell, name, body)]
+            return _as_function(shell, name, body)
         if not body or not isinstance(body[-1], ast.Expr):
             return [_named(shell, name, tree)]
         last = ast.Expression(body[-1].value)
@@ -137,7 +149,7 @@ class Profile:
 
     def run(self, shell, codes):
         value = None
-        returned = len(codes) == 1 and codes[0].co_flags & 2 == 2  # CO_NEWLOCALS: a function's
+        returned = bool(codes) and codes[-1].co_flags & 2 == 2  # CO_NEWLOCALS: a function's
         for code in codes:
             value = eval(code, shell.user_global_ns, shell.user_ns)
         if not returned and shell.user_ns.get("result") is not None:
@@ -147,8 +159,16 @@ class Profile:
 
     def _tell(self, value):
         self._told = True
-        text = json.dumps(_plain(value), ensure_ascii=False, allow_nan=False)
-        link.tell(MSG_RESULT, bundle({MIME: text, PLAIN: str(value)}))
+        made = Converter()
+        told = {"value": made.convert(value)}
+        if made.notes:
+            told["notes"] = made.notes
+        text = json.dumps(told, ensure_ascii=False, allow_nan=False)
+        size = len(text.encode("utf-8"))
+        if size > VALUE_MAX:
+            raise ResultTooLarge("the result has %d bytes, and %d are the most: return a part or a "
+                                 "summary of it, or write it to a file" % (size, VALUE_MAX))
+        link.tell(MSG_RESULT, bundle({MIME: text, PLAIN: shown(value, str)[:TEXT_MAX]}))
 
     @staticmethod
     def _take_parameters(namespace):
@@ -168,21 +188,25 @@ class Profile:
 
     def _guarded(self, name, globals=None, locals=None, fromlist=(), level=0):
         top = name.partition(".")[0]
-        if level == 0 and top not in self._imports and _asked_by_user() and not _is_own(top):
+        if (level == 0 and top not in self._imports and top != "__future__"
+                and _asked_by_user(fromlist) and not _is_own(top)):
             raise ImportError("import of '%s' is not allowed by PYTHON_PACKAGES_WHITELIST_IMPORT"
                               % name, name=name)
         return self._import(name, globals, locals, fromlist, level)
 
 
-def _asked_by_user():
+def _asked_by_user(fromlist):
     """Whether the nearest code with a file of its own is the user's. Libraries may import what
-    they need."""
+    they need, also those in C (strptime needs _strptime) and those frozen into Python (help needs
+    pydoc). C leaves no frame; it asks with a list, where Python's own statement has a tuple."""
     frame = sys._getframe(2)
+    if type(fromlist) is list and "__import__" not in frame.f_code.co_names:
+        return False
     while frame is not None:
         filename = frame.f_code.co_filename
         if errors.is_user(filename):
             return True
-        if not filename.startswith("<"):
+        if not filename.startswith("<") or filename.startswith("<frozen "):
             return False
         frame = frame.f_back
     return True
