@@ -110,7 +110,7 @@ static bool read_provider(const struct parts *p, size_t i, struct azure_target *
         if (!is(p, i, providers[k].provider) ||
             (providers[k].type && !is(p, i + 1, providers[k].type)) ||
             (providers[k].in_group && ret->group.n == 0) || (providers[k].named && at >= p->n) ||
-            (!providers[k].named && providers[k].type && at < p->n))
+            (!providers[k].named && at < p->n && !(!providers[k].type && is(p, at, "register"))))
             continue;
         ret->kind = providers[k].kind;
         if (providers[k].named && !take_name(p, at++, &ret->pool))

@@ -40,16 +40,16 @@ static void test_no_places(void **state)
         const char *path;
         bool arm;
     } rows[] = {
-        {"",                                                             false},
-        {"pool/p",                                                       false},
-        {"pools/a b",                                                    false},
-        {"pools/a\r\nb",                                                 false},
-        {"s",                                                            true },
-        {"s/sessionPools/p",                                             true },
-        {"s/resourceGroups",                                             true },
-        {"s/resourceGroups/g/virtualMachines/v",                         true },
-        {"s/providers/Microsoft.App/sessionPools/p",                     true },
-        {"s/resourceGroups/g/providers/Microsoft.Resources/deployments", true },
+        {"",                                            false},
+        {"pool/p",                                      false},
+        {"pools/a b",                                   false},
+        {"pools/a\r\nb",                                false},
+        {"s",                                           true },
+        {"s/sessionPools/p",                            true },
+        {"s/resourceGroups",                            true },
+        {"s/resourceGroups/g/virtualMachines/v",        true },
+        {"s/providers/Microsoft.App/sessionPools/p",    true },
+        {"s/providers/Microsoft.Resources/deployments", true },
     };
     struct azure_target p;
 
