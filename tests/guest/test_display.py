@@ -115,3 +115,15 @@ def test_wide_frame_keeps_its_columns(science, kernel):
         cell = each.run("import pandas as pd\n"
                         "pd.DataFrame([[1] * 18], columns=['column %d' % i for i in range(18)])")
         assert "column 9" in cell.value and "column 9" in cell.result["text/html"]
+
+
+def test_a_package_that_registers_comms_when_imported(kernel):
+    """As ipywidgets does: with the kernel of a shell that has one."""
+    kernel.run("%%writefile widgets.py\nfrom IPython import get_ipython\n"
+               "kernel = get_ipython().kernel\n"
+               "kernel.comm_manager.register_target('own', print)\n")
+    cell = kernel.run("import sys; sys.path.insert(0, '')\nimport widgets\n"
+                      "comms = widgets.kernel.comm_manager\n"
+                      "comms.targets['own'] is print, comms.get_comm('none')")
+    assert (cell.value, cell.status) == ("(True, None)", 0)
+    assert kernel.run("comms.unregister_target('own', print); list(comms.targets)").value == "[]"

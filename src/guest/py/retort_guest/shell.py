@@ -34,7 +34,7 @@ from IPython.utils.text import LSString, SList
 from traitlets import Type, default, observe
 from traitlets.config import Config
 
-from . import errors, programs
+from . import comms, errors, programs
 from .display import Hook, Publisher
 from .link import link
 from .wire import MSG_ERROR, STATUS_INTERRUPTED, STATUS_OK, STATUS_RAISED, TAG_TRACE
@@ -166,9 +166,6 @@ class Shell(InteractiveShell):
     displayhook_class = Type(Hook)
     compiler_class = Type(Compiler)
 
-    # pandas asks for it to tell a notebook from a terminal, where it would leave out columns.
-    kernel = None
-
     # As in History: plain attributes where the base class has traits.
     execution_count = 1
     last_execution_succeeded = True
@@ -181,6 +178,7 @@ class Shell(InteractiveShell):
         self._cancelled = False
         self._nested = 0      # depth of run_cell() in a cell's own code
         self._loop = None
+        self.kernel = comms.Kernel()
         super().__init__(**kwargs)
         self.input_transformer_manager = Transformer()
         self._transforms = self._transform_lists()
