@@ -294,3 +294,4 @@ int space_mkdir(const struct space *sp, struct str path, struct err *e) MUST_CHE
 int space_delete(const struct space *sp, struct str path, struct err *e) MUST_CHECK;
 const char *mime_of(struct str path);     /* by its suffix; never NULL */
 const char *mime_suffix(struct str mime); /* ".csv" of text/csv; "" where none is known */
+bool mime_is_text(struct str mime);       /* what a reader sees as characters: JSON, SVG, scripts */

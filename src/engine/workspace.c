@@ -328,3 +328,29 @@ const char *mime_suffix(struct str mime)
             return mimes[i][0];
     return "";
 }
+
+bool mime_is_text(struct str mime)
+{
+    static const char *const kinds[] = {"json", "xml",        "javascript", "x-javascript",
+                                        "yaml", "ecmascript", "x-yaml",     "x-ndjson",
+                                        "toml", "sql",        "x-latex",    "x-tex"};
+    static const char *const suffixes[] = {"+json", "+xml", "+yaml", "+json-seq"};
+    struct str kind = {NULL, 0};
+
+    if (!str_next(&mime, ';', &kind)) /* without parameters */
+        return false;
+    if (kind.n > 5 && strncasecmp(kind.p, "text/", 5) == 0)
+        return true;
+    for (size_t i = 0; i < COUNT(suffixes); i++) {
+        size_t n = strlen(suffixes[i]);
+        if (kind.n > n && strncasecmp(kind.p + kind.n - n, suffixes[i], n) == 0)
+            return true;
+    }
+    if (kind.n < 12 || strncasecmp(kind.p, "application/", 12) != 0)
+        return false;
+    kind = str_from(kind, 12);
+    for (size_t i = 0; i < COUNT(kinds); i++)
+        if (kind.n == strlen(kinds[i]) && strncasecmp(kind.p, kinds[i], kind.n) == 0)
+            return true;
+    return false;
+}

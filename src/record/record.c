@@ -40,12 +40,6 @@ json_t *record_base64(struct str s)
     return json_stringn_nocheck(out, (size_t)(at - out));
 }
 
-static bool is_text_mime(struct str mime)
-{
-    return (mime.n > 5 && memcmp(mime.p, "text/", 5) == 0) || str_is(mime, "application/json") ||
-           str_is(mime, "image/svg+xml");
-}
-
 /* jansson wants keys as C strings; ours are strangers' bytes. */
 static void set_key(json_t *object, struct str key, json_t *value)
 {
@@ -85,7 +79,7 @@ static void put_bundle(json_t *v, const struct event *ev)
     for (size_t i = 0; i < ev->bundle.count; i++) {
         const struct mime_part *p = &ev->bundle.part[i];
         set_key(data, p->mime,
-                is_text_mime(p->mime) ? record_text(p->data) : record_base64(p->data));
+                mime_is_text(p->mime) ? record_text(p->data) : record_base64(p->data));
     }
     json_object_set_new(v, "data", data);
     if (ev->bundle.display_id.n > 0)

@@ -157,7 +157,7 @@ def test_raw_bundle():
     (data,) = raw_bundle.displays
     assert data["text/plain"] == "p"
     assert base64.b64decode(data["application/octet-stream"]) == b"\x00\xff"
-    assert json.loads(base64.b64decode(data["application/x-own+json"])) == {"k": 1}
+    assert json.loads(data["application/x-own+json"]) == {"k": 1}
 
 
 def test_update_of_a_display():

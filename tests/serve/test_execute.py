@@ -33,6 +33,25 @@ def test_python(session):
     assert outcome["wall_ms"] > 0
 
 
+@pytest.mark.parametrize("mime", [
+    "application/javascript", "application/json", "application/geo+json", "application/xml",
+    "application/vnd.plotly.v1+json", "application/vnd.vegalite.v5+json", "application/x-ndjson",
+    "application/vnd.jupyter.widget-view+json", "application/atom+xml", "application/yaml",
+    "image/svg+xml", "image/svg+xml;charset=utf-8", "model/x3d+xml", "text/x-own", "Text/HTML"])
+def test_textual_types_are_text(session, mime):
+    text = '{"grüße": [1, "<a/>"]}'
+    [event] = session.run(f"display({{{mime!r}: {text!r}}}, raw=True)")["events"]
+    assert event["data"] == {mime: text}
+
+
+@pytest.mark.parametrize("mime", [
+    "application/octet-stream", "application/pdf", "application/vnd.jsonish", "application/xmlx",
+    "image/png", "audio/x-own", "x/json"])
+def test_other_types_are_base64(session, mime):
+    [event] = session.run(f"display({{{mime!r}: b'<a/>'}}, raw=True)")["events"]
+    assert event["data"] == {mime: base64.b64encode(b"<a/>").decode()}
+
+
 def test_state_is_kept(session):
     session.run("def double(x): return 2 * x")
     assert session.run("double(21)")["result"] == "42"

@@ -70,30 +70,10 @@ static int check_size(struct resource_reading *r)
                    file ? r->uri.path : "");
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t n = strlen(text), m = strlen(end);
-
-    return n >= m && strcmp(text + n - m, end) == 0;
-}
-
 /* Whether this kind of file may be text. What nobody knows is looked at. */
 static bool may_be_text(const char *mime)
 {
-    static const char *const kinds[] = {"text/",
-                                        "application/json",
-                                        "application/xml",
-                                        "application/javascript",
-                                        "application/octet-stream",
-                                        "application/x-ndjson",
-                                        "application/sql",
-                                        "application/toml",
-                                        "application/yaml"};
-
-    for (size_t i = 0; i < COUNT(kinds); i++)
-        if (strncmp(mime, kinds[i], strlen(kinds[i])) == 0)
-            return true;
-    return ends_with(mime, "+xml") || ends_with(mime, "+json");
+    return mime_is_text(str_of(mime)) || strcmp(mime, "application/octet-stream") == 0;
 }
 
 /* Control characters take six bytes each in JSON; a file that is full of them is no text. */

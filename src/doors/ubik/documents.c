@@ -227,25 +227,13 @@ static void on_file(void *arg, int *fd, const struct file_row *file, const struc
     loop_work(request_loop(o->r), read_text, on_text, o);
 }
 
-static bool is_texty(struct str mime)
-{
-    static const char *const kinds[] = {"text/",           "application/json",
-                                        "application/xml", "application/x-ndjson",
-                                        "image/svg+xml",   "application/javascript"};
-
-    for (size_t i = 0; i < COUNT(kinds); i++)
-        if (mime.n >= strlen(kinds[i]) && memcmp(mime.p, kinds[i], strlen(kinds[i])) == 0)
-            return true;
-    return false;
-}
-
 static void show(struct document_request *o, const struct item_row *item, json_t *body)
 {
     struct str file = json_view(json_object_get(body, "file_id"));
 
     o->shown = document_show(request_ctx(o->r), item);
     json_object_set_new(o->shown, "markdown_content", json_null());
-    if (file.p && is_texty(json_view(json_object_get(body, "mime"))))
+    if (file.p && mime_is_text(json_view(json_object_get(body, "mime"))))
         service_file_open(request_service(o->r), request_caller(o->r), file, on_file, o);
     else
         answer_json(o->r, 200, json_incref(o->shown));

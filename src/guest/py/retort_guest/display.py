@@ -30,7 +30,7 @@ def _data(mime, value):
         return bytes(value)
     if not isinstance(value, str):
         value = _json(value)
-    elif mime.startswith(_BINARY) and mime != "image/svg+xml":
+    elif mime.startswith(_BINARY) and not mime.split(";")[0].endswith("+xml"):
         try:
             return base64.b64decode("".join(value.split()), validate=True)
         except (binascii.Error, ValueError):
