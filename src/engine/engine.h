@@ -136,6 +136,7 @@ struct outcome {
     bool state_lost;     /* the interpreter was replaced: variables are gone, files are kept */
     int exit_code;       /* of a command; 128+signal when a signal ended it */
     char line[256];      /* one plain sentence; empty when there is nothing to add to "ok" */
+    size_t state_at;     /* in line: what it says of variables and files; 0: nothing */
     uint64_t wall_us;
     uint64_t cpu_us; /* of the sandbox during the execution, 0 where unknown */
     uint64_t memory_peak_bytes;

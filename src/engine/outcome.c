@@ -111,28 +111,46 @@ static void put_death(int status, char *ret, size_t size)
         snprintf(ret, size, "ended by itself with status %d", WEXITSTATUS(status));
 }
 
+/* What is left of the session, for those who come back to it. */
+static const char *state_text(const struct outcome *o)
+{
+    switch (o->status) {
+    case OUTCOME_TIMEOUT:
+    case OUTCOME_MEMORY:
+    case OUTCOME_INTERRUPTED:
+    case OUTCOME_DIED:
+        if (o->state_lost)
+            return "; variables are lost, files are kept";
+        return o->status == OUTCOME_TIMEOUT ? "; variables and files are kept" : "";
+    case OUTCOME_SESSION_LOST:
+    case OUTCOME_OK:
+    case OUTCOME_RAISED:
+        break;
+    }
+    return "";
+}
+
 void outcome_say(struct outcome *o, const struct limits *l, int status, const char *detail)
 {
-    static const char lost[] = "; variables are lost, files are kept";
+    const char *state = state_text(o);
     char what[160], how[96];
+    size_t n;
 
     put_limits(o->limits_hit, l, what, sizeof(what));
     put_death(status, how, sizeof(how));
     switch (o->status) {
     case OUTCOME_TIMEOUT:
-        snprintf(o->line, sizeof(o->line), "stopped at %s%s", what,
-                 o->state_lost ? lost : "; variables and files are kept");
+        snprintf(o->line, sizeof(o->line), "stopped at %s", what);
         break;
     case OUTCOME_MEMORY:
-        snprintf(o->line, sizeof(o->line), "ended at %s%s", what, o->state_lost ? lost : "");
+        snprintf(o->line, sizeof(o->line), "ended at %s", what);
         break;
     case OUTCOME_INTERRUPTED:
-        snprintf(o->line, sizeof(o->line), "interrupted on request%s", o->state_lost ? lost : "");
+        snprintf(o->line, sizeof(o->line), "interrupted on request");
         break;
     case OUTCOME_DIED:
-        snprintf(o->line, sizeof(o->line), "the %s %s%s%s%s",
-                 o->state_lost ? "interpreter" : "command", how, o->limits_hit ? " at " : "", what,
-                 o->state_lost ? lost : "");
+        snprintf(o->line, sizeof(o->line), "the %s %s%s%s",
+                 o->state_lost ? "interpreter" : "command", how, o->limits_hit ? " at " : "", what);
         break;
     case OUTCOME_SESSION_LOST:
         snprintf(o->line, sizeof(o->line), "the sandbox is gone: %s", detail);
@@ -143,4 +161,7 @@ void outcome_say(struct outcome *o, const struct limits *l, int status, const ch
             snprintf(o->line, sizeof(o->line), "reached %s", what);
         break;
     }
+    n = strlen(o->line);
+    o->state_at = *state ? n : 0;
+    snprintf(o->line + n, sizeof(o->line) - n, "%s", state);
 }

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from support.mcp import Legacy, text_of
+from support.mcp import Legacy, Modern, text_of
 from support.server import Server
 
 YES = {"action": "accept", "content": {"approve": True}}
@@ -106,3 +106,29 @@ def test_p27_pending_survives_a_restart(guarded, keys):
     assert resolve(guarded, keys["boss"], task, {"approved": True}).status == 200
     with guarded.client(keys["agent"]) as agent:
         assert ask(agent, code, 200)["result"] == 6
+
+
+def test_mcp_answers_have_a_code(guarded, keys):
+    """As over HTTP: what the model is told of an approval is an error with a code."""
+    code = "open('mcp', 'w').write('y')\nreturn 3"
+    agent = Modern(guarded, path="/prisme/mcp", key=keys["agent"])
+    result = agent.call("execute_python", code=code)
+    value = json.loads(text_of(result))
+    assert result["isError"] and value == result["structuredContent"]
+    assert value["error"]["code"] == "ApprovalRequired" and value["result"] is None
+    assert value["task_id"] in value["error"]["message"] and value["duration"] == 0
+    assert resolve(guarded, keys["boss"], value["task_id"], {"approved": False, "reason": "no"}).status == 200
+    value = json.loads(text_of(agent.call("execute_python", code=code)))
+    assert value["error"]["code"] == "ApprovalDenied" and "no" in value["error"]["message"]
+    assert "task_id" not in value
+
+
+def test_mcp_a_user_says_no():
+    with Server("--approval", "always_ask") as server:
+        with Legacy(server, path="/prisme/mcp", capabilities={"elicitation": {}},
+                    answers={"elicitation/create": lambda params: {"action": "decline"}}) as agent:
+            value = json.loads(text_of(agent.call("execute_python", code="return 1")))
+            assert value["error"]["code"] == "ApprovalDenied"
+        with Legacy(server, path="/prisme/mcp") as mute:
+            value = json.loads(text_of(mute.call("execute_python", code="return 1")))
+            assert value["error"]["code"] in ("ApprovalDenied", "ApprovalRequired") and value["logs"] == []

@@ -300,3 +300,24 @@ def test_p32_correlation_id(client):
     assert [a.headers.get("x-correlation-id") for a in answers] == ["abc-123"] * 4
     bare = client.post("/prisme/execute_python", {"code": "1"})
     assert bare.headers["x-correlation-id"] == bare.headers["x-request-id"]
+
+
+@pytest.mark.parametrize("method, path, status", [
+    ("GET", "/prisme/nowhere", 404), ("POST", "/prisme/v9/functions/ws1", 404), ("GET", "/prisme", 404),
+    ("DELETE", "/prisme/execute_python", 405), ("PUT", "/prisme/v2/functions/ws1", 405),
+    ("OPTIONS", "/prisme/execute_python", 204),
+])
+def test_p32_correlation_id_where_nothing_is(client, method, path, status):
+    bare = client.request(method, path).expect(status)
+    assert bare.headers["x-correlation-id"] == bare.headers["x-request-id"]
+    sent = client.request(method, path, headers={"X-Correlation-Id": "abc-123"}).expect(status)
+    assert sent.headers["x-correlation-id"] == "abc-123"
+    if status != 204:
+        assert bare.json["details"]["status"] == status and bare.json["message"]
+
+
+def test_p32_correlation_id_of_a_body_that_is_too_large(server):
+    with server.client() as c:
+        answer = c.post("/prisme/execute_python", {"code": "1", "parameters": {"p": "x" * (21 << 20)}},
+                        headers={"X-Correlation-Id": "big-1"}).expect(413)
+        assert answer.headers["x-correlation-id"] == "big-1"

@@ -46,6 +46,14 @@ def test_p16_lists_by_the_environment(client):
 def test_p18_time_limit_by_the_environment(client):
     value = run(client, "while True:\n    pass")
     assert value["error"]["code"] == "ExecutionTimeout" and value["duration"] >= 1500
+    assert value["error"]["message"] == "stopped at the time limit of 1.500 s"
+
+
+def test_nothing_is_said_of_variables_where_none_are_kept(client):
+    for code in ("import os\nos._exit(3)", "import os\nos.kill(os.getpid(), 9)"):
+        error = run(client, code)["error"]
+        assert error["code"] == "InterpreterDied" and error["message"]
+        assert "variables" not in error["message"] and "kept" not in error["message"]
 
 
 def test_p19_the_next_one_waits(by_env):
@@ -66,6 +74,25 @@ def test_p19_the_next_one_waits(by_env):
     assert len(spans) == 3
     for a, _ in spans:
         assert sum(begin <= a < end for begin, end in spans) <= 2
+
+
+def test_duration_is_without_the_wait(by_env):
+    """At most two run at a time, so all of them together take no more than twice what has passed."""
+    code = "from json import decoder\ndecoder.scanner.re.enum.sys.modules['time'].sleep(0.2)"
+    took = []
+
+    def one():
+        with by_env.client() as c:
+            took.append(run(c, code)["duration"])
+
+    threads = [threading.Thread(target=one) for _ in range(6)]
+    begun = time.monotonic()
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert len(took) == 6 and min(took) >= 200
+    assert sum(took) <= 2 * 1000 * (time.monotonic() - begun)
 
 
 # --- trusted sources ---

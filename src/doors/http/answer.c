@@ -27,16 +27,24 @@ static void add(struct MHD_Response *resp, const char *name, const char *value)
         log_warn("answer header '%s' left out", name);
 }
 
-/* The id of clients that follow one action through several services. */
-static void add_correlation(struct request *r, struct MHD_Response *resp)
+/* The id of clients that follow one action through several services: text, the request's own, or
+ * NULL. */
+static const char *correlation(struct request *r, char text[CORRELATION_MAX + 1])
 {
     struct str given = request_header(r, "x-correlation-id");
-    char text[CORRELATION_MAX + 1];
 
-    if (given.n > 0 && str_to_cstr(given, text, sizeof(text)))
-        add(resp, "x-correlation-id", text);
-    else if (r->door && r->door->correlates)
-        add(resp, "x-correlation-id", r->caller.request);
+    if (given.n > 0 && str_to_cstr(given, text, CORRELATION_MAX + 1) && !strpbrk(text, "\r\n"))
+        return text;
+    return r->door && r->door->correlates ? r->caller.request : NULL;
+}
+
+static void add_correlation(struct request *r, struct MHD_Response *resp)
+{
+    char text[CORRELATION_MAX + 1];
+    const char *id = correlation(r, text);
+
+    if (id)
+        add(resp, "x-correlation-id", id);
 }
 
 static void add_headers(struct request *r, struct MHD_Response *resp)
@@ -96,6 +104,8 @@ static void send_past(struct request *r, int status, struct str text)
     const union MHD_ConnectionInfo *tls =
         MHD_get_connection_info(r->mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION);
     const char *also = r->door ? r->door->id_header : NULL;
+    char text_id[CORRELATION_MAX + 1];
+    const char *correlated = correlation(r, text_id);
     AUTO(buf_done) struct buf b = BUF(8 * KiB);
 
     r->status = status;
@@ -105,6 +115,7 @@ static void send_past(struct request *r, int status, struct str text)
     if (buf_printf(&b, "HTTP/1.1 %d %s\r\nx-request-id: %s\r\n", status,
                    MHD_get_reason_phrase_for((unsigned)status), r->caller.request) == 0 &&
         (!also || buf_printf(&b, "%s: %s\r\n", also, r->caller.request) == 0) &&
+        (!correlated || buf_printf(&b, "x-correlation-id: %s\r\n", correlated) == 0) &&
         buf_printf(&b,
                    "content-type: application/json\r\ncontent-length: %zu\r\n"
                    "connection: close\r\n\r\n%.*s",

@@ -121,6 +121,23 @@ bool call_on_ask(struct call *c, struct execution *x, const struct approval_info
 
 /* --- what the model is told --- */
 
+static void say(struct call *c, bool waits, const struct approval_row *r, const char *fmt, ...)
+    PRINTF(4, 5);
+static void say(struct call *c, bool waits, const struct approval_row *r, const char *fmt, ...)
+{
+    const struct tool *t = tool_find(c->tool_set, json_view(json_object_get(c->params, "name")));
+    char text[2 * KiB];
+    va_list args;
+
+    va_start(args, fmt);
+    vsnprintf(text, sizeof(text), fmt, args);
+    va_end(args);
+    if (t->not_approved)
+        t->not_approved(c, waits, r ? r->id : NULL, text);
+    else
+        tool_fail(c, "%s", text);
+}
+
 static void say_waits(struct call *c, const struct approval_row *r)
 {
     const char *why = c->approval ? c->approval->why : "";
@@ -128,11 +145,11 @@ static void say_waits(struct call *c, const struct approval_row *r)
     char until[TIME_TEXT];
 
     time_print(r->expires_ms, until);
-    tool_fail(c,
-              "Nothing has been run yet%s%s: a person must agree first. The approval is pending as "
-              "%s, until %s. An approver allows it with POST /v1/approvals/%s and "
-              "{\"decision\": \"approve\"}. Then call %s again with the same arguments.",
-              *why ? ", as " : "", why, r->id, until, r->id, tool);
+    say(c, true, r,
+        "Nothing has been run yet%s%s: a person must agree first. The approval is pending as "
+        "%s, until %s. An approver allows it with POST /v1/approvals/%s and "
+        "{\"decision\": \"approve\"}. Then call %s again with the same arguments.",
+        *why ? ", as " : "", why, r->id, until, r->id, tool);
 }
 
 static void say_no(struct call *c, const struct approval_row *r)
@@ -141,15 +158,16 @@ static void say_no(struct call *c, const struct approval_row *r)
     bool approver = r && r->decided_how && strcmp(r->decided_how, "approver") == 0;
 
     if (!r)
-        tool_fail(c, "Nothing was run. A person must agree before code runs here, and this client "
-                     "cannot ask its user: it has no elicitation. Use one that can, or have the "
-                     "operator set approval-by = either, so that an approver can decide.");
+        say(c, false, r,
+            "Nothing was run. A person must agree before code runs here, and this client "
+            "cannot ask its user: it has no elicitation. Use one that can, or have the "
+            "operator set approval-by = either, so that an approver can decide.");
     else if (r->state == APPROVAL_EXPIRED)
-        tool_fail(c, "Nothing was run: nobody agreed to it in time.");
+        say(c, false, r, "Nothing was run: nobody agreed to it in time.");
     else
-        tool_fail(c, "Nothing was run: it was declined by %s%s%s. Do not try the same again.",
-                  approver ? "an approver" : "the user", r->reason ? ", who says: " : "",
-                  r->reason ? name_show(reason, str_of(r->reason)) : "");
+        say(c, false, r, "Nothing was run: it was declined by %s%s%s. Do not try the same again.",
+            approver ? "an approver" : "the user", r->reason ? ", who says: " : "",
+            r->reason ? name_show(reason, str_of(r->reason)) : "");
 }
 
 /* An answer that fits no approval is the client's mistake, not the model's. */

@@ -42,6 +42,9 @@ struct tool {
     /* Or NULL: the tool that this one is a stub of. A call or a list whose _meta names the tool as
      * tool_choice gets the full tool; all others get the stub. */
     const struct tool *summoned;
+    /* How the tool says that nothing has run, as nobody agreed; or NULL: as text. waits: an
+     * approver may still agree. id: of the approval, or NULL. Answers the call. */
+    void (*not_approved)(struct call *c, bool waits, const char *id, const char *text);
 };
 /* Whether a tool_choice (a name, a list of names, {"name": ...}, or NULL) chooses this tool. */
 bool tool_is_chosen(const struct tool *t, const json_t *choice);

@@ -66,4 +66,5 @@ const struct door prisme_door = {.name = "prisme",
                                  .route_count = COUNT(routes),
                                  .error = prisme_error,
                                  .identify = prisme_identify,
+                                 .prefix = "/prisme",
                                  .correlates = true};

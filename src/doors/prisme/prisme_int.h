@@ -41,16 +41,15 @@ struct script_exec {
     json_t *bad_file;    /* owned, or NULL: the answer that names the file at fault */
     char session[ID_MAX];
     bool keeps; /* the script left files: its session is not deleted */
-    int64_t begun_us;
 };
 void script_exec_start(struct script_exec *s);
 void script_exec_leave(struct script_exec *s); /* before fn, which is not called then */
 
 /* --- value.c: the answer --- */
 
-/* All are owned by the caller. ms: with the time that the script waited. */
-json_t *value_of_run(const struct exec_info *info, uint64_t ms);
-json_t *value_of_failure(const char *code, const char *message, uint64_t ms);
+/* All are owned by the caller. Of a failure nothing has been run. */
+json_t *value_of_run(const struct exec_info *info);
+json_t *value_of_failure(const char *code, const char *message);
 json_t *value_of_blocked(void);
 
 /* --- functions.c --- */

@@ -9,16 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static uint64_t elapsed_ms(const struct script_exec *s)
-{
-    return (uint64_t)(time_mono_us() - s->begun_us) / 1000;
-}
-
 /* --- what went wrong --- */
 
-static json_t *failure(const struct script_exec *s, const char *code, const char *fmt, ...)
-    PRINTF(3, 4);
-static json_t *failure(const struct script_exec *s, const char *code, const char *fmt, ...)
+static json_t *failure(const char *code, const char *fmt, ...) PRINTF(2, 3);
+static json_t *failure(const char *code, const char *fmt, ...)
 {
     char text[1024];
     va_list ap;
@@ -26,18 +20,18 @@ static json_t *failure(const struct script_exec *s, const char *code, const char
     va_start(ap, fmt);
     vsnprintf(text, sizeof(text), fmt, ap);
     va_end(ap);
-    return value_of_failure(code, text, elapsed_ms(s));
+    return value_of_failure(code, text);
 }
 
-static json_t *not_approved(const struct script_exec *s, const struct approval_info *info)
+static json_t *not_approved(const struct approval_info *info)
 {
     json_t *value;
 
     if (info->verdict != APPROVAL_WAIT || !info->row)
-        return failure(s, "ApprovalDenied", "%s",
+        return failure("ApprovalDenied", "%s",
                        info->row && info->row->reason ? info->row->reason
                                                       : "the person who must agree has not agreed");
-    value = failure(s, "ApprovalRequired",
+    value = failure("ApprovalRequired",
                     "nothing has been run yet: a person must agree first; send the same call again "
                     "when it has been approved");
     json_object_set_new(value, "task_id", json_string(info->row->id));
@@ -49,12 +43,11 @@ static json_t *not_executed(const struct script_exec *s, const struct err *why)
     if (why->kind == ERR_HOST)
         log_error("%s: %s", s->caller->request, why->text);
     if (why->kind == ERR_HOST)
-        return failure(s, "CodeSandboxUnreachable", "the sandbox cannot be reached at the moment");
+        return failure("CodeSandboxUnreachable", "the sandbox cannot be reached at the moment");
     if (why->kind == ERR_BUSY || why->kind == ERR_FULL)
-        return failure(s, "CodeSandboxUnreachable",
-                       "the sandbox cannot be reached at the moment: %s", why->text);
-    return failure(s, why->kind == ERR_DENIED ? "ApprovalDenied" : "InvalidRequest", "%s",
-                   why->text);
+        return failure("CodeSandboxUnreachable", "the sandbox cannot be reached at the moment: %s",
+                       why->text);
+    return failure(why->kind == ERR_DENIED ? "ApprovalDenied" : "InvalidRequest", "%s", why->text);
 }
 
 /* --- the execution --- */
@@ -99,11 +92,11 @@ static bool on_input(void *arg, size_t i, const char *mime, const struct err *fa
 
     name_show(shown, str_of(url));
     if (failed)
-        s->bad_file = failure(s, ours ? "CodeSandboxUnreachable" : "FileDownloadFailed",
+        s->bad_file = failure(ours ? "CodeSandboxUnreachable" : "FileDownloadFailed",
                               "%s could not be fetched: %s", shown,
                               ours ? "the server failed" : failed->text);
     else if (is_pdf(mime, url))
-        s->bad_file = failure(s, "UnsupportedFileType",
+        s->bad_file = failure("UnsupportedFileType",
                               "%s is a PDF, which is not supported: give CSV, TSV, Excel (.xlsx), "
                               "JSON or text",
                               shown);
@@ -127,9 +120,9 @@ static void on_end(void *arg, const struct exec_info *info, const struct err *fa
     if (s->call && !s->bad_file && call_on_end(s->call, x, failed))
         return; /* and with the call s has gone */
     value = s->bad_file ? json_incref(s->bad_file)
-            : approval  ? not_approved(s, approval)
+            : approval  ? not_approved(approval)
             : failed    ? not_executed(s, failed)
-                        : value_of_run(info, elapsed_ms(s));
+                        : value_of_run(info);
     s->keeps = json_object_get(value, "files") != NULL;
     end(s);
     s->fn(s->arg, value);
@@ -160,7 +153,6 @@ void script_exec_start(struct script_exec *s)
                 .conversation = s->conversation},
     };
 
-    s->begun_us = time_mono_us();
     prisme_env(s->prisme, env);
     if (s->files)
         json_object_set(args, "files", s->files);

@@ -67,6 +67,16 @@ static void blocked(struct call *c, json_t *args)
     json_decref(value);
 }
 
+static void not_approved(struct call *c, bool waits, const char *id, const char *text)
+{
+    json_t *value = value_of_failure(waits ? "ApprovalRequired" : "ApprovalDenied", text);
+
+    if (waits && id)
+        json_object_set_new(value, "task_id", json_string(id));
+    answer(c, value);
+    json_decref(value);
+}
+
 // clang-format off
 static const struct field params[] = {
     {"code", FIELD_TEXT, REQUIRED, 0, EXEC_CODE_MAX, NULL,
@@ -91,6 +101,7 @@ const struct tool tool_execute_python = {
     .params = params,
     .hints = TOOL_RUNS,
     .run = execute_python,
+    .not_approved = not_approved,
 };
 
 /* What a model sees of it while its user has not asked for it. */
@@ -100,5 +111,6 @@ const struct tool tool_execute_python_stub = {
     .text = "Disabled: the user has to ask for this tool first. Do not call it.",
     .schema = "{\"type\": \"object\"}",
     .run = blocked,
+    .not_approved = not_approved,
     .summoned = &tool_execute_python,
 };

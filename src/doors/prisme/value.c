@@ -114,6 +114,12 @@ static void put_result(json_t *answer, const json_t *events)
     json_decref(v);
 }
 
+/* How it ended. What is left of the session is of no use to a script: the next has another. */
+static struct str cause_of(const struct outcome *o)
+{
+    return o->state_at > 0 ? (struct str){o->line, o->state_at} : str_of(o->line);
+}
+
 /* NULL: the script ended well. */
 static json_t *error_of(const struct exec_info *info)
 {
@@ -137,7 +143,7 @@ static json_t *error_of(const struct exec_info *info)
     if (raised)
         return error_object(event_text(raised, "name"), event_text(raised, "message"),
                             event_text(raised, "traceback"));
-    return error_object(code, event_text(info->outcome, "message"), STR(""));
+    return error_object(code, cause_of(info->how), STR(""));
 }
 
 /* --- files that a script leaves --- */
@@ -157,11 +163,11 @@ static json_t *files_of(const struct exec_info *info)
     return files;
 }
 
-json_t *value_of_run(const struct exec_info *info, uint64_t ms)
+json_t *value_of_run(const struct exec_info *info)
 {
     json_t *error = error_of(info), *files = files_of(info);
     json_t *v = json_pack("{s:n, s:o, s:I}", "result", "logs", logs_of(info->events), "duration",
-                          (json_int_t)ms);
+                          (json_int_t)(info->how->wall_us / 1000));
 
     if (error)
         json_object_set_new(v, "error", error);
@@ -175,11 +181,10 @@ json_t *value_of_run(const struct exec_info *info, uint64_t ms)
     return v;
 }
 
-json_t *value_of_failure(const char *code, const char *message, uint64_t ms)
+json_t *value_of_failure(const char *code, const char *message)
 {
-    return json_pack("{s:n, s:[], s:o, s:I}", "result", "logs", "error",
-                     error_object(str_of(code), str_of(message), STR("")), "duration",
-                     (json_int_t)ms);
+    return json_pack("{s:n, s:[], s:o, s:i}", "result", "logs", "error",
+                     error_object(str_of(code), str_of(message), STR("")), "duration", 0);
 }
 
 json_t *value_of_blocked(void)
