@@ -295,3 +295,43 @@ def test_debuggers_fail(kernel, code):
     assert cell.status == 1
     assert "debugger is not available" in cell.of("error")[-1]["text"]
     assert kernel.run("1").value == "1"
+
+
+def test_magics_of_a_notebook(kernel):
+    kernel.run("%%writefile note.txt\nGrüße\n")
+    for name in ("less", "more"):
+        assert kernel.run("%%%s note.txt" % name).out == "Grüße\n"
+        assert kernel.run("%%%s none.txt" % name).error["name"] == "UsageError"
+    assert [kind for kind, _ in kernel.run("%clear").events] == ["clear"]
+    for name, word in (("autosave 60", "notebook"), ("connect_info", "connection file")):
+        cell = kernel.run("%" + name)
+        assert cell.status == 0 and word in cell.err and cell.err.count("\n") == 1
+    for name, word in (("edit", "%%writefile"), ("ed note.txt", "%%writefile"),
+                       ("qtconsole", "window")):
+        error = kernel.run("%" + name).error
+        assert error["name"] == "UsageError" and word in error["text"]
+    assert kernel.run("%man").error["name"] == "UsageError"
+    kernel.run("%%bash\nmkdir bin\nprintf '#!/bin/sh\\necho page of \"$@\"' > bin/man\n"
+               "chmod +x bin/man")
+    kernel.run("import os; os.environ['PATH'] = os.path.abspath('bin') + ':' + os.environ['PATH']")
+    assert "page of" in (said := kernel.run("%man own;page").out) and "own;page" in said
+    assert kernel.run("%rehashx").status == 0
+    assert kernel.run("%true").status == 0  # a program as a magic: what %rehashx is for
+
+
+def test_custom_exception_handler(kernel):
+    kernel.run("def told(shell, kind, value, trace, tb_offset=None):\n    print('told', value)\n"
+               "get_ipython().set_custom_exc((ValueError,), told)")
+    cell = kernel.run("raise ValueError('mine')")
+    assert (cell.status, cell.out, cell.error["name"]) == (1, "told mine\n", "ValueError")
+    cell = kernel.run("1 / 0")
+    assert (cell.status, cell.out, cell.error["name"]) == (1, "", "ZeroDivisionError")
+    assert kernel.run("6 * 7").value == "42"
+    kernel.run("get_ipython().set_custom_exc((ValueError,), lambda shell, *error, tb_offset: "
+               "shell.showtraceback(error))")
+    assert kernel.run("raise ValueError('once')").error["text"] == "once"
+
+
+def test_pandas_knows_a_notebook(science):
+    assert science.run("import pandas.io.formats.console as console\n"
+                       "console.in_ipython_frontend()").value == "True"

@@ -127,3 +127,10 @@ def test_a_package_that_registers_comms_when_imported(kernel):
                       "comms.targets['own'] is print, comms.get_comm('none')")
     assert (cell.value, cell.status) == ("(True, None)", 0)
     assert kernel.run("comms.unregister_target('own', print); list(comms.targets)").value == "[]"
+
+
+def test_a_result_without_anything_to_show(kernel):
+    cell = kernel.run("class Bare:\n    def _repr_mimebundle_(self, **kwargs):\n"
+                      "        return {'text/plain': None, 'no type': 'x'}\nBare()")
+    assert (cell.events, cell.status) == ([], 0)
+    assert kernel.run("type(_).__name__").value == "'Bare'"

@@ -43,6 +43,24 @@ def test_no_warning_and_no_font_search(kernel):
     assert (cell.value, cell.err) == ("True", "")
 
 
+def test_the_directories_are_the_users_own(plots):
+    cell = plots.run("import matplotlib.texmanager, os, pathlib\nhome = os.path.expanduser('~')\n"
+                     "pathlib.Path(matplotlib.get_configdir(), 'own').touch()\n"
+                     "pathlib.Path(matplotlib.get_cachedir(), 'own').touch()\n"
+                     "[os.path.relpath(path, home) for path in (matplotlib.get_configdir(), "
+                     "matplotlib.get_cachedir(), matplotlib.texmanager.TexManager.texcache)]")
+    assert cell.value == ("['.config/matplotlib', '.cache/matplotlib', "
+                          "'.cache/matplotlib/tex.cache']")
+
+
+@pytest.mark.parametrize("end", ["", "plt.show()\n"])
+def test_run_shows_each_figure_once(plots, end):
+    plots.run("%matplotlib inline")
+    plots.run("%%writefile plot.py\n" + IMPORT + "plt.plot([1, 2])\n" + end)
+    assert figures(plots.run("%run plot.py")) == 1
+    assert figures(plots.run("1")) == 0
+
+
 def test_magics(science):
     assert figures(science.run("%matplotlib inline\n" + IMPORT + "plt.plot([1]);")) == 1
     cell = science.run("%matplotlib qt\nplt.plot([1]);")

@@ -117,7 +117,8 @@ class Hook(DisplayHook):
         pass
 
     def write_format_data(self, format_dict, md_dict=None):
-        if not link.tell(MSG_RESULT, bundle(format_dict)) and PLAIN in format_dict:
+        fields = bundle(format_dict)
+        if fields and not link.tell(MSG_RESULT, fields) and PLAIN in format_dict:
             print(format_dict[PLAIN])
 
     def finish_displayhook(self):

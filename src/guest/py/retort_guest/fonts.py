@@ -67,11 +67,30 @@ def widen():
     text.Text.set_text = set_more
 
 
+def move():
+    """In a new kernel: what was imported in the zygote looks for the user's own directories."""
+    matplotlib = sys.modules.get("matplotlib")
+    for name in ("get_configdir", "get_cachedir") if matplotlib else ():
+        # They keep their first answer in a closure, and there is no other way to take it back.
+        asked = getattr(matplotlib, name)
+        kept = dict(zip(asked.__code__.co_freevars, asked.__closure__ or ()))
+        if "called" in kept:
+            kept["called"].cell_contents = False
+    tex = getattr(sys.modules.get("matplotlib.texmanager"), "TexManager", None)
+    if hasattr(tex, "texcache"):
+        tex.texcache = os.path.join(_cache(), "tex.cache")
+
+
+def _cache():
+    return os.path.join(os.path.expanduser("~"), ".cache", "matplotlib")
+
+
 def share():
     """In a new kernel: puts the list where matplotlib looks for it."""
+    move()
     if not _found:
         return
-    folder = os.path.join(os.path.expanduser("~"), ".cache", "matplotlib")
+    folder = _cache()
     try:
         os.makedirs(folder, exist_ok=True)
         for path in _found:

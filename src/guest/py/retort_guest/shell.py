@@ -34,7 +34,7 @@ from IPython.utils.text import LSString, SList
 from traitlets import Type, default, observe
 from traitlets.config import Config
 
-from . import comms, errors, programs
+from . import comms, errors, magics, programs
 from .display import Hook, Publisher
 from .link import link
 from .wire import MSG_ERROR, STATUS_INTERRUPTED, STATUS_OK, STATUS_RAISED, TAG_TRACE
@@ -138,6 +138,9 @@ class Memory(dict):
     def __init__(self, root=None):
         super().__init__()
 
+    def __delitem__(self, key):
+        self.pop(key, None)  # %rehashx deletes what may not be there
+
     def keys(self, pattern=None):
         return fnmatch.filter(super().keys(), pattern) if pattern else super().keys()
 
@@ -182,7 +185,7 @@ class Shell(InteractiveShell):
         super().__init__(**kwargs)
         self.input_transformer_manager = Transformer()
         self._transforms = self._transform_lists()
-        self.register_magics(programs.Scripts)
+        self.register_magics(programs.Scripts, magics.Notebook)
         self.extension_manager.load_extension("IPython.extensions.storemagic")
         self.loop_runner = self._await
         atexit.unregister(self.atexit_operations)
@@ -216,7 +219,11 @@ class Shell(InteractiveShell):
     def enable_matplotlib(self, gui=None):
         if gui not in (None, "inline", "agg"):
             print("There is no window here: plots are shown inline.", file=sys.stderr)
-        return super().enable_matplotlib("inline")
+        chosen = super().enable_matplotlib("inline")
+        # IPython's runner of %run draws when the script has ended, and makes a figure for it if
+        # the script has shown its own. Inline, all that is left is shown when the cell ends.
+        self.magics_manager.registry["ExecutionMagics"].default_runner = self.safe_execfile
+        return chosen
 
     # --- programs ---
 
@@ -296,9 +303,15 @@ class Shell(InteractiveShell):
         link.check()
         codes = self._plain(raw)
         if codes is None:
-            super().run_cell(raw, store_history=True)
+            self._told(super().run_cell(raw, store_history=True).error_in_exec)
         else:
             self._run_plain(raw, codes)
+
+    def _told(self, error):
+        # What a handler of set_custom_exc() was told has ended the cell all the same.
+        if (self.custom_exceptions and isinstance(error, self.custom_exceptions)
+                and not self._pending and self._status == STATUS_OK):
+            self._pending = (error, error.__traceback__)
 
     def run_cell(self, *args, **kwargs):
         self._nested += 1
@@ -452,6 +465,9 @@ class Shell(InteractiveShell):
 
 
 Shell.__name__ = InteractiveShell.__name__  # by which %config and its users know it
+# pandas looks for "zmq" in the written type to tell a notebook from a terminal. Not the name
+# itself: who goes by that draws with widgets, which need somebody who answers.
+Shell.__qualname__ = "ZMQInteractiveShell"
 
 
 def make():
