@@ -321,3 +321,8 @@ def test_p32_correlation_id_of_a_body_that_is_too_large(server):
         answer = c.post("/prisme/execute_python", {"code": "1", "parameters": {"p": "x" * (21 << 20)}},
                         headers={"X-Correlation-Id": "big-1"}).expect(413)
         assert answer.headers["x-correlation-id"] == "big-1"
+
+
+def test_the_model_is_told_what_it_may_import(modern):
+    told = modern.request("server/discover")["instructions"].split("may import: ")[1].rstrip(".").split(",")
+    assert {"csv", "statistics", "pandas", "openpyxl"} <= set(told) and "os" not in told

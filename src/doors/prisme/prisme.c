@@ -1,6 +1,7 @@
 /* The settings of the door, and the list of modules that scripts may import. */
 #include "doors/prisme/prisme_int.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 static const struct tool *const tools[] = {&tool_execute_python, NULL};
@@ -34,6 +35,18 @@ static int make_imports(struct prisme *p, struct err *e)
     return rc < 0 ? err_wrap(e, "the lists of modules to be imported are too long") : 0;
 }
 
+/* A model that knows the list does not have to try. */
+static void make_instructions(struct prisme *p)
+{
+    int n = asprintf(&p->instructions,
+                     "execute_python runs a complete script and gives its result back. Nothing is "
+                     "kept from one script to the next. Modules that it may import: %s.",
+                     strcmp(p->imports, "*") == 0 ? "all that are installed" : p->imports);
+
+    assert(n > 0);
+    p->tool_set.instructions = p->instructions;
+}
+
 struct prisme *prisme_new(const struct prisme_config *config, struct err *e)
 {
     struct prisme *p = mem_zalloc(sizeof(*p));
@@ -43,8 +56,6 @@ struct prisme *prisme_new(const struct prisme_config *config, struct err *e)
     p->tool_set = (struct tool_set){
         .name = "retort-prisme",
         .title = "Code Interpreter of Prisme.ai, by retort",
-        .instructions = "execute_python runs a complete script and gives its result back. Nothing "
-                        "is kept from one script to the next.",
         .tools = config->user_first ? stubs : tools,
         .pool = config->pool,
         .offers = OFFERS_SKILLS | OFFERS_RESOURCES,
@@ -55,6 +66,7 @@ struct prisme *prisme_new(const struct prisme_config *config, struct err *e)
         prisme_free(p);
         return NULL;
     }
+    make_instructions(p);
     return p;
 }
 
@@ -64,6 +76,7 @@ void prisme_free(void *room)
 
     trusted_sources_free(p->sources);
     free(p->imports);
+    free(p->instructions);
     free(p);
 }
 

@@ -86,7 +86,8 @@ extern const struct tool tool_execute_python, tool_execute_python_stub;
 struct prisme {
     struct tool_set tool_set;
     struct prisme_config config;
-    char *imports; /* owned: what RETORT_IMPORTS says */
+    char *imports;      /* owned: what RETORT_IMPORTS says */
+    char *instructions; /* owned: with that list, for the model */
     struct exec_lane lane;
     struct trusted_sources *sources; /* owned, or NULL */
 };
