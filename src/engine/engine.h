@@ -289,6 +289,8 @@ int space_put(const struct space *sp, struct str path, int src, uint32_t mode, i
               struct err *e) MUST_CHECK;
 int space_get(const struct space *sp, struct str path, struct err *e) MUST_CHECK;
 void look_walk(struct look *k, const struct space *sp);
+/* The host lacked descriptors or memory to see all of it. Nothing is told of such a look. */
+bool look_is_blind(const struct look *k);
 /* With the folders above it; that it is there already is no error. */
 int space_mkdir(const struct space *sp, struct str path, struct err *e) MUST_CHECK;
 /* 1: deleted, 0: there was none. */

@@ -233,6 +233,11 @@ void look_walk(struct look *k, const struct space *sp)
     look(k, sp, EFFORT_MAX);
 }
 
+bool look_is_blind(const struct look *k)
+{
+    return k->now.blind;
+}
+
 bool look_try(struct look *k, const struct tree *t, const struct space *sp)
 {
     if (t->seen.n > EFFORT_SMALL)

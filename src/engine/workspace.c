@@ -251,6 +251,12 @@ void space_close(struct space *sp)
 }
 
 /* O_NONBLOCK: a FIFO planted under the name must not hold the server. */
+/* The host lacks something: this says nothing about the file. */
+static bool is_shortage(int error)
+{
+    return error == EMFILE || error == ENFILE || error == ENOMEM || error == EIO;
+}
+
 int space_get(const struct space *sp, struct str path, struct err *e)
 {
     AUTO_CLOSE int fd = -1;
@@ -264,7 +270,10 @@ int space_get(const struct space *sp, struct str path, struct err *e)
     space_act_as_self();
     if (fd < 0 || fstat(fd, &st) < 0) {
         err_sys(e, "open '%s' in the workspace", name);
-        e->kind = e->sys == ENOENT ? ERR_MISSING : ERR_CALLER;
+        if (e->sys == ENOENT)
+            e->kind = ERR_MISSING;
+        else if (!is_shortage(e->sys))
+            e->kind = ERR_CALLER;
         return -1;
     }
     if (!S_ISREG(st.st_mode))

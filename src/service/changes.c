@@ -130,7 +130,7 @@ static void PRINTF(2, 3) set_problem(struct change *c, const char *fmt, ...)
 }
 
 /* A file that is gone again, or grows past the limit while it is read, is the code's affair; a disk
- * that takes no bytes is ours. */
+ * that takes no bytes, or a host without descriptors, is ours. */
 static int save_one(struct change *c, struct store *st, const struct space *sp, uint64_t max,
                     struct err *e)
 {
@@ -140,6 +140,10 @@ static int save_one(struct change *c, struct store *st, const struct space *sp, 
     struct stat file;
 
     fd = space_get(sp, str_of(c->path), &lost);
+    if (fd < 0 && lost.kind == ERR_HOST) {
+        *e = lost;
+        return -1;
+    }
     if (fd < 0 || fstat(fd, &file) < 0) {
         set_problem(c, "a file was gone or closed to us before it could be saved");
         return 0;

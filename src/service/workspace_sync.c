@@ -84,8 +84,12 @@ static int walk(struct task *t, struct err *e)
 {
     struct syncing *s = OWNER(t, struct syncing, task);
 
-    (void)e;
     look_walk(s->look, &s->space);
+    /* Else a sandbox would end whose changes nobody has seen. */
+    if (look_is_blind(s->look))
+        return err_set(e, ERR_HOST,
+                       "the workspace could not be looked through: too few "
+                       "descriptors or too little memory");
     return 0;
 }
 

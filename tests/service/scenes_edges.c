@@ -181,7 +181,7 @@ static void give_descriptors(void)
 }
 
 /* What waits for the next interpreter hears of it. */
-void scene_saving_fails_at_the_end_of_a_life(void)
+static void end_a_life(size_t spare)
 {
     const char *id = keep(new_session());
     struct exec_spec spec = {.session = str_of(id), .code = STR("1")};
@@ -191,13 +191,25 @@ void scene_saving_fails_at_the_end_of_a_life(void)
             "def f():\n"
             "    for i in range(100): open('late', 'w').write(str(i)); time.sleep(0.1)\n"
             "threading.Thread(target=f).start()");
-    take_descriptors(0);
+    pause_ms(500); /* nobody else makes descriptors */
+    take_descriptors(spare);
     pause_ms(1600); /* it has lived its lifetime */
     start(&r, &alice, &spec);
     finish(&r);
     CHECK(r.err.kind == ERR_HOST);
     give_descriptors();
     CHECK(strcmp(run(id, "int(open('late').read()) > 9"), "True") == 0);
+}
+
+void scene_saving_fails_at_the_end_of_a_life(void)
+{
+    end_a_life(0);
+}
+
+/* The workspace can be opened, the file in it cannot. */
+void scene_a_file_cannot_be_opened_at_the_end_of_a_life(void)
+{
+    end_a_life(1);
 }
 
 /* What could not be saved at the end of an execution, nor at a look, is saved when it can be. */

@@ -165,6 +165,7 @@ void scene_many_wait_for_one(void);
 void scene_closed_while_waking(void);
 void scene_lost_while_placing(void);
 void scene_saving_fails_at_the_end_of_a_life(void);
+void scene_a_file_cannot_be_opened_at_the_end_of_a_life(void);
 void scene_saved_later(void);
 void scene_blind_for_a_while(void);
 void scene_disk_is_nearly_full(void);
