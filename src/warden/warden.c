@@ -269,12 +269,13 @@ static bool on_server(struct warden *w)
     int rc = wire_recv(w->server, &head, bytes, &fd, 1, &nfds);
     bool known;
 
+    /* A server that ends with answers unread resets the connection: that is an end like any. */
+    if (rc == 0 || (rc < 0 && (errno == ECONNRESET || errno == ENOTCONN || errno == EBADF)))
+        return false;
     if (rc < 0 && errno != EBADMSG) {
         log_warn("warden: a request could not be received: %s", strerror(errno));
-        return errno != EBADF && errno != ENOTCONN && errno != ECONNRESET;
+        return true;
     }
-    if (rc == 0)
-        return false;
     known = rc == 1 && request_read(&head, (struct str){bytes, head.len}, &r) == 0;
     if (known)
         on_request(w, &r, fd);

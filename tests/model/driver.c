@@ -108,7 +108,9 @@ static void on_text(void *arg, size_t part, struct str piece)
 
 static json_t *reply_line(const struct model_reply *r, json_t *texts)
 {
-    static const char *const stops[] = {"done", "calls", "length", "refusal", "pause"};
+    static const char *const stops[] = {
+        [MODEL_DONE] = "done",     [MODEL_CALLS] = "calls",     [MODEL_LENGTH] = "length",
+        [MODEL_WINDOW] = "window", [MODEL_REFUSAL] = "refusal", [MODEL_PAUSE] = "pause"};
 
     return json_pack("{s:O, s:s, s:I, s:I, s:s?, s:O}", "parts", r->parts, "stop", stops[r->stop],
                      "input_tokens", (json_int_t)r->input_tokens, "output_tokens",
