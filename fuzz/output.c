@@ -8,7 +8,7 @@
  * links: src/engine/outcome.c src/engine/output.c src/engine/pool.c src/engine/session.c
  * links: src/engine/scan.c src/engine/stream.c src/engine/tree.c
  * links: src/engine/verdict.c
- * links: src/engine/workspace.c
+ * links: src/engine/mime.c src/engine/workspace.c
  */
 #include "engine/engine_int.h"
 #include "warden/warden.h"

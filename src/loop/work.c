@@ -128,6 +128,7 @@ static void leave_list(struct share *s)
 static void share_done(struct share *s)
 {
     for (struct share *b; (b = TAILQ_FIRST(&s->newcomers)) || (b = TAILQ_FIRST(&s->round));) {
+        share_done(b);
         leave_list(b);
         free(b);
     }
