@@ -75,8 +75,10 @@ static int on_bytes(void *arg, struct str bytes, struct err *e)
 
 static void on_done(void *arg, const struct fetch_result *r, const struct err *failed)
 {
-    static const char *const kinds[] = {"none",     "caller", "limit",  "missing",
-                                        "conflict", "busy",   "denied", "host"};
+    static const char *const kinds[] = {
+        [ERR_NONE] = "none",       [ERR_CALLER] = "caller",     [ERR_LIMIT] = "limit",
+        [ERR_MISSING] = "missing", [ERR_CONFLICT] = "conflict", [ERR_BUSY] = "busy",
+        [ERR_DENIED] = "denied",   [ERR_FULL] = "full",         [ERR_HOST] = "host"};
     struct one *o = arg;
     struct driver *d = o->driver;
 

@@ -32,7 +32,7 @@ def test_header_of_a_handler(server):
 @pytest.mark.parametrize("kind, status, type_", [
     ("caller", 400, "invalid_request"), ("missing", 404, "not_found"),
     ("conflict", 409, "conflict"), ("limit", 413, "too_large"), ("busy", 429, "busy"),
-    ("denied", 403, "forbidden")])
+    ("denied", 403, "forbidden"), ("full", 507, "insufficient_storage")])
 def test_errors(server, kind, status, type_):
     answer = server.get(f"/error/{kind}")
     assert answer.status == status
