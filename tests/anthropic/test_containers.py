@@ -7,7 +7,7 @@ import pytest
 from support.mcp import Legacy
 from support.retort import wait_until
 from support.server import Server
-from talk import Talk, body, kinds, results, said, tool, user
+from talk import Talk, body, kinds, results, said, user
 
 
 @pytest.fixture(scope="module")
