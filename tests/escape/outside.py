@@ -26,7 +26,7 @@ from support.server import Server
 
 REPO = Path(__file__).resolve().parents[2]
 PROGRAM = Path(os.environ.get("RETORT_BIN", REPO / "build" / "retort"))
-USER = "retort-test"
+USER = os.environ.get("RETORT_TEST_USER", "retort-test")
 PATH = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
 
 
