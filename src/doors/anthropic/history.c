@@ -10,45 +10,14 @@
  * Calls that code has made of client tools, and their results, are left out: they are between the
  * code and the client.
  */
-#include "doors/anthropic/messages_int.h"
+#include "doors/anthropic/history_int.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-/* A reply of the model, and what the user's side answers. */
-struct exchange {
-    json_t *parts;          /* owned: the model's, in its own order */
-    json_t *results, *rest; /* owned: the user's; results come first */
-};
-
-/* A call in the messages. */
-struct known_call {
-    size_t reply;
-    size_t message; /* index of its message */
-    int tool;       /* enum server_tool; -1: a client tool */
-    const char *id; /* borrowed, as is input */
-    json_t *input;
-    char model_call_id[24];
-    bool answered;
-    size_t code_of;  /* 0: the model made the call; else 1 + index of the call whose code did */
-    json_t *answers; /* owned, or NULL: {id: tool_result} for calls of its code */
-};
-
-struct history_reader {
-    struct history *h;
-    struct exchange *reply; /* owned */
-    size_t count;
-    struct known_call *known; /* owned */
-    size_t known_count;
-    json_t *by_id; /* owned: id -> index in known */
-    json_t *files; /* owned: ids of uploads so far */
-    size_t at;     /* index of the message in hand */
-    struct err *e;
-};
-
 /* --- exchanges --- */
 
-static struct exchange *last(struct history_reader *g)
+struct exchange *history_last(struct history_reader *g)
 {
     return &g->reply[g->count - 1];
 }
@@ -63,9 +32,10 @@ static void begin_reply(struct history_reader *g)
 /* The exchange that a block of the model goes to. */
 static struct exchange *making(struct history_reader *g)
 {
-    if (g->count == 1 || json_array_size(last(g)->results) || json_array_size(last(g)->rest))
+    if (g->count == 1 || json_array_size(history_last(g)->results) ||
+        json_array_size(history_last(g)->rest))
         begin_reply(g);
-    return last(g);
+    return history_last(g);
 }
 
 static struct known_call *know(struct history_reader *g, const json_t *block, int tool)
@@ -85,15 +55,15 @@ static struct known_call *know(struct history_reader *g, const json_t *block, in
     return k;
 }
 
-static struct known_call *find(struct history_reader *g, const char *id)
+struct known_call *history_find(struct history_reader *g, const char *id)
 {
     const json_t *at = id ? json_object_get(g->by_id, id) : NULL;
 
     return at ? &g->known[json_integer_value(at)] : NULL;
 }
 
-static void put_result(struct history_reader *g, struct known_call *k, json_t *text, json_t *images,
-                       bool error)
+void history_put_result(struct history_reader *g, struct known_call *k, json_t *text,
+                        json_t *images, bool error)
 {
     json_t *part =
         json_pack("{s:s, s:s, s:o}", "type", "result", "id", k->model_call_id, "text", text);
@@ -104,154 +74,6 @@ static void put_result(struct history_reader *g, struct known_call *k, json_t *t
         json_object_set_new(part, "error", json_true());
     k->answered = true;
     json_array_append_new(g->reply[k->reply].results, part);
-}
-
-/* --- blocks of the user --- */
-
-static json_t *text_part(json_t *text)
-{
-    return json_pack("{s:s, s:o}", "type", "text", "text", text);
-}
-
-static void add_text(json_t *parts, struct str text)
-{
-    if (text.n > 0)
-        json_array_append_new(parts, text_part(record_text(text)));
-}
-
-/* {"mime", "data"}, owned; NULL: the block is no image in base64. */
-static json_t *image_of(const json_t *block)
-{
-    const json_t *source = json_object_get(block, "source");
-    const char *type = text_of(source, "type"), *mime = text_of(source, "media_type");
-    json_t *data = json_object_get(source, "data");
-
-    if (!type || strcmp(type, "base64") != 0 || !mime || !json_is_string(data))
-        return NULL;
-    return json_pack("{s:s, s:O}", "mime", mime, "data", data);
-}
-
-static void add_image(json_t *parts, const json_t *block)
-{
-    json_t *image = image_of(block);
-
-    if (!image) {
-        add_text(parts, STR("[an image that is not shown here: only base64 is]"));
-        return;
-    }
-    json_object_set_new(image, "type", json_string("image"));
-    json_array_append_new(parts, image);
-}
-
-static void add_document(json_t *parts, const json_t *block)
-{
-    const json_t *source = json_object_get(block, "source");
-    const char *type = text_of(source, "type");
-    const json_t *one;
-    size_t i;
-
-    add_text(parts, view_of(block, "title"));
-    if (type && strcmp(type, "text") == 0)
-        add_text(parts, view_of(source, "data"));
-    else if (type && strcmp(type, "content") == 0)
-        json_array_foreach(json_object_get(source, "content"), i, one)
-            add_text(parts, view_of(one, "text"));
-    else
-        add_text(parts, STR("[a document that is not shown here: only text is. As a "
-                            "container_upload, code can read it]"));
-}
-
-/* Adds each file once, with a text part that container.c fills in: where the file is. */
-static int add_upload(struct history_reader *g, json_t *parts, const json_t *block)
-{
-    json_t *id = json_object_get(block, "file_id");
-    json_t *part;
-
-    if (!json_is_string(id))
-        return err_set(g->e, ERR_CALLER, "messages.%zu: container_upload: file_id is required",
-                       g->at);
-    if (json_object_get(g->files, json_string_value(id)))
-        return 0;
-    if (json_object_size(g->files) >= UPLOADS_SHOWN)
-        return err_set(g->e, ERR_CALLER, "messages: more than %d files", UPLOADS_SHOWN);
-    json_object_set_new(g->files, json_string_value(id), json_true());
-    part = text_part(json_string(""));
-    json_array_append(parts, part);
-    json_array_append_new(g->h->uploads, json_pack("{s:O, s:o}", "id", id, "part", part));
-    return 0;
-}
-
-/* The text of a result, owned; its images are added to the array. */
-static json_t *result_text(const json_t *content, json_t *images)
-{
-    AUTO(buf_done) struct buf b = BUF(MESSAGES_BODY_MAX);
-    const json_t *one;
-    json_t *v;
-    size_t i;
-
-    if (json_is_string(content))
-        return json_incref((json_t *)content);
-    json_array_foreach((json_t *)content, i, one) {
-        struct str text = view_of(one, "text");
-        json_t *image = image_of(one);
-
-        if (text.n > 0 && b.n > 0)
-            buf_put(&b, STR("\n"));
-        buf_put(&b, text);
-        if (image)
-            json_array_append_new(images, image);
-    }
-    v = record_text(buf_str(&b));
-    return v;
-}
-
-static int take_client_result(struct history_reader *g, json_t *block)
-{
-    const char *id = text_of(block, "tool_use_id");
-    struct known_call *k = find(g, id);
-    bool error = json_is_true(json_object_get(block, "is_error"));
-    json_t *images;
-
-    if (!k || k->tool >= 0)
-        return err_set(g->e, ERR_CALLER,
-                       "messages.%zu: unexpected `tool_use_id` found in `tool_result` blocks: "
-                       "%.100s",
-                       g->at, id ? id : "none");
-    if (k->answered)
-        return 0;
-    k->answered = true;
-    if (k->code_of) {
-        struct known_call *code = &g->known[k->code_of - 1];
-        if (!code->answers)
-            code->answers = json_object();
-        json_object_set(code->answers, id, block);
-        return 0;
-    }
-    images = json_array();
-    json_t *text = result_text(json_object_get(block, "content"), images);
-    put_result(g, k, text, images, error);
-    json_decref(images);
-    return 0;
-}
-
-static int take_user_block(struct history_reader *g, json_t *block)
-{
-    const char *type = text_of(block, "type");
-    json_t *rest = last(g)->rest;
-
-    if (!type)
-        return err_set(g->e, ERR_CALLER, "messages.%zu: a block has no type", g->at);
-    if (strcmp(type, "text") == 0)
-        add_text(rest, view_of(block, "text"));
-    else if (strcmp(type, "image") == 0)
-        add_image(rest, block);
-    else if (strcmp(type, "document") == 0)
-        add_document(rest, block);
-    else if (strcmp(type, "container_upload") == 0)
-        return add_upload(g, rest, block);
-    else if (strcmp(type, "tool_result") == 0)
-        return take_client_result(g, block);
-    return 0; /* unknown blocks are ignored */
 }
 
 /* --- blocks of the model --- */
@@ -300,7 +122,7 @@ static int take_client_use(struct history_reader *g, const json_t *block)
         add_call(g, know(g, block, -1), text_of(block, "name"));
         return 0;
     }
-    of = find(g, source);
+    of = history_find(g, source);
     if (!of || of->tool < 0)
         return err_set(g->e, ERR_CALLER,
                        "source tool `%.100s` not found for tool use block `%.100s`",
@@ -312,14 +134,14 @@ static int take_client_use(struct history_reader *g, const json_t *block)
 
 static int take_server_result(struct history_reader *g, const json_t *block, const char *type)
 {
-    struct known_call *k = find(g, text_of(block, "tool_use_id"));
+    struct known_call *k = history_find(g, text_of(block, "tool_use_id"));
     int tool = server_tool_of_result(type);
 
     if (k && k->tool == tool && tool >= 0 && !k->answered) {
         json_t *images = json_array(), *image = edit_image(json_object_get(block, "content"));
         if (image)
             json_array_append_new(images, image);
-        put_result(g, k, content_said(json_object_get(block, "content")), images, false);
+        history_put_result(g, k, content_said(json_object_get(block, "content")), images, false);
         json_decref(images);
     }
     return 0; /* a result without a call is ignored */
@@ -334,7 +156,7 @@ static int take_model_block(struct history_reader *g, json_t *block)
         return err_set(g->e, ERR_CALLER, "messages.%zu: a block has no type", g->at);
     if (strcmp(type, "text") == 0) {
         if (view_of(block, "text").n > 0)
-            add_text(making(g)->parts, view_of(block, "text"));
+            history_add_text(making(g)->parts, view_of(block, "text"));
     } else if (strcmp(type, "server_tool_use") == 0) {
         return take_server_use(g, block);
     } else if (strcmp(type, "tool_use") == 0) {
@@ -357,7 +179,7 @@ static int each_block(struct history_reader *g, json_t *content, bool model)
 
     if (json_is_string(content)) {
         if (json_string_length(content) > 0)
-            add_text(model ? making(g)->parts : last(g)->rest, json_view(content));
+            history_add_text(model ? making(g)->parts : history_last(g)->rest, json_view(content));
         return 0;
     }
     if (!json_is_array(content))
@@ -365,7 +187,7 @@ static int each_block(struct history_reader *g, json_t *content, bool model)
                        "messages.%zu.content: Input should be a string or an array of blocks",
                        g->at);
     json_array_foreach(content, i, block) {
-        if ((model ? take_model_block(g, block) : take_user_block(g, block)) < 0)
+        if ((model ? take_model_block(g, block) : history_take_user_block(g, block)) < 0)
             return -1;
     }
     return 0;
@@ -468,7 +290,7 @@ static int sort_open(struct history_reader *g)
         }
         if (k->reply != g->count - 1 || !on) {
             json_t *lost = content_error((enum server_tool)k->tool, "unavailable");
-            put_result(g, k, content_said(lost), NULL, true);
+            history_put_result(g, k, content_said(lost), NULL, true);
             json_decref(lost);
             continue;
         }

@@ -43,6 +43,18 @@ struct turn {
 bool turn_is_gone(struct turn *r);
 /* Ends the turn with an error. code: of errors.c, or NULL. */
 void turn_fail(struct turn *r, const struct err *e, const char *code);
+void turn_fail_with(struct turn *r, int status, const char *code, const char *text);
+/* Ends the message with this stop reason, a literal. */
+void turn_finish(struct turn *r, const char *stop);
+/* Makes the next pending call; after the last one asks the model. */
+void turn_work(struct turn *r);
+/* Adds a block to the message. Takes block. */
+void turn_put(struct turn *r, json_t *block);
+/* There is more of the message. */
+void turn_tell(struct turn *r);
+/* The limits at which a message pauses: its time is not over, it is too long. */
+bool turn_has_time(const struct turn *r);
+bool turn_is_long(const struct turn *r);
 
 /* What container.c and tool_call.c tell, from the loop. All values are borrowed. */
 /* The container of turn->session is ready, or (0) will be made by the first call. */
@@ -57,6 +69,11 @@ void turn_on_result(struct turn *r, json_t *content, json_t *outputs, json_t *im
 void turn_on_client_calls(struct turn *r, json_t *calls);
 /* The call is over: it needs this approval, which nobody has given yet. */
 void turn_on_approval(struct turn *r, const char *id, int64_t expires_ms);
+
+/* --- turn_reply.c --- */
+
+/* Asks the model, writes its reply down, then turn_work() or turn_finish(). */
+void turn_ask(struct turn *r);
 
 /* --- container.c --- */
 
