@@ -4,7 +4,7 @@
  * one that every adapter can send back.
  *
  * links: src/model/sse.c src/model/draft.c src/model/openai.c src/model/anthropic.c
- * links: src/model/parts.c
+ * links: src/model/parts.c src/model/surrogates.c
  */
 #include "model/model_int.h"
 
@@ -18,23 +18,29 @@ struct hearing {
     const struct adapter *adapter;
     struct draft draft;
     struct buf heard[PART_MAX];
+    size_t last; /* part that was told of */
+    struct buf joined;
+    unsigned half;
     bool nonsense;
 };
 
-static void on_text(void *arg, size_t part, struct str piece)
+static void on_piece(void *arg, const struct model_piece *p)
 {
     struct hearing *h = arg;
-    struct err e;
 
-    EXPECT(part < PART_MAX && piece.n > 0);
-    EXPECT(str_utf8_len(piece) == piece.n);
-    EXPECT(buf_put(&h->heard[part], piece) == 0);
+    EXPECT(p->part < PART_MAX && p->part >= h->last);
+    EXPECT(str_utf8_len(p->text) == p->text.n);
+    EXPECT(p->key || buf_put(&h->heard[p->part], p->text) == 0);
+    h->last = p->part;
 }
 
 static int on_event(void *arg, struct str data)
 {
     struct hearing *h = arg;
-    json_t *event = json_loadb(data.p, data.n, JSON_ALLOW_NUL, NULL);
+    json_t *event;
+
+    data = surrogates_join(&h->joined, data, &h->half);
+    event = json_loadb(data.p, data.n, JSON_ALLOW_NUL, NULL);
 
     h->nonsense = !json_is_object(event) || h->adapter->event(&h->draft, event) < 0;
     json_decref(event);
@@ -90,10 +96,11 @@ static json_t *read_stream(const struct adapter *ad, struct str bytes, size_t pi
 
     h->adapter = ad;
     draft_init(&h->draft);
-    h->draft.on_text = on_text;
+    h->draft.on_piece = on_piece;
     h->draft.arg = h;
     for (i = 0; i < PART_MAX; i++)
         buf_init(&h->heard[i], HEARD_MAX);
+    buf_init(&h->joined, HEARD_MAX);
     sse_init(&s, EVENT_MAX);
     for (size_t at = 0; at < bytes.n && rc == 0; at += piece)
         rc = sse_feed(&s, (struct str){bytes.p + at, bytes.n - at < piece ? bytes.n - at : piece},
@@ -101,6 +108,7 @@ static json_t *read_stream(const struct adapter *ad, struct str bytes, size_t pi
     if (rc == 0)
         sse_finish(&s, on_event, h);
     if (!h->nonsense && e.kind == ERR_NONE) {
+        draft_tell_rest(&h->draft);
         parts = draft_parts(&h->draft, &stop);
         send_back(parts);
         json_array_foreach(parts, i, part) {
@@ -111,6 +119,7 @@ static json_t *read_stream(const struct adapter *ad, struct str bytes, size_t pi
     for (i = 0; i < PART_MAX; i++)
         buf_done(&h->heard[i]);
     sse_done(&s);
+    buf_done(&h->joined);
     draft_done(&h->draft);
     free(h);
     return parts;

@@ -1,4 +1,9 @@
-/* A reply that is still arriving: each piece has a number on the wire and becomes one part. */
+/*
+ * A reply that is still arriving: each piece has a number on the wire and becomes one part.
+ *
+ * Pieces are told as they grow, in their order. Some endpoints write several calls at a time: then
+ * a piece waits until the call before it is complete.
+ */
 #include "base/json.h"
 #include "model/model_int.h"
 
@@ -25,7 +30,10 @@ struct draft_piece {
     struct {
         const char *key; /* or NULL */
         struct buf text;
+        size_t told;
     } more[MORE_MAX]; /* text to add to strings of the block */
+    bool begun;       /* it has been told of */
+    size_t told;      /* bytes of text */
 };
 
 void draft_init(struct draft *d)
@@ -72,6 +80,80 @@ static struct draft_piece *add(struct draft *d, enum draft_piece_kind kind, size
     return p;
 }
 
+/* --- telling --- */
+
+static void tell_text(struct draft *d, const struct draft_piece *p, const char *key,
+                      const struct buf *text, size_t *told)
+{
+    const struct model_piece piece = {
+        .part = d->live,
+        .kind = p->kind == PIECE_CALL   ? MODEL_PIECE_CALL
+                : p->kind == PIECE_KEPT ? MODEL_PIECE_KEPT
+                                        : MODEL_PIECE_TEXT,
+        .text = {text->n ? text->p + *told : "", text->n - *told},
+        .name = p->name,
+        .block = p->block,
+        .key = key,
+    };
+
+    *told = text->n;
+    d->on_piece(d->arg, &piece);
+}
+
+/* False: it cannot be told yet. */
+static bool tell_piece(struct draft *d, struct draft_piece *p)
+{
+    if (p->kind == PIECE_CALL && !p->name)
+        return false;
+    if (p->text.n > p->told || (!p->begun && p->kind != PIECE_TEXT))
+        tell_text(d, p, NULL, &p->text, &p->told);
+    p->begun = true;
+    for (size_t i = 0; i < MORE_MAX && p->more[i].key; i++)
+        if (p->more[i].text.n > p->more[i].told)
+            tell_text(d, p, p->more[i].key, &p->more[i].text, &p->more[i].told);
+    return true;
+}
+
+static bool is_complete(const struct draft_piece *p)
+{
+    json_t *args;
+    bool whole;
+
+    if (p->kind != PIECE_CALL)
+        return true;
+    args = json_load_limited(buf_str(&p->text), 0);
+    whole = json_is_object(args);
+    json_decref(args);
+    return whole;
+}
+
+static int tell(struct draft *d)
+{
+    while (d->on_piece && d->live < d->count && tell_piece(d, &d->piece[d->live]) &&
+           d->live + 1 < d->count && is_complete(&d->piece[d->live]))
+        d->live++;
+    return 0;
+}
+
+void draft_tell_rest(struct draft *d)
+{
+    for (; d->on_piece && d->live < d->count; d->live++) {
+        struct draft_piece *p = &d->piece[d->live];
+
+        if (p->kind == PIECE_CALL && !p->name)
+            p->name = mem_strdup("");
+        tell_piece(d, p);
+    }
+}
+
+/* Whether it was told as a whole, and cannot grow any more. */
+static bool is_over(const struct draft *d, const struct draft_piece *p)
+{
+    return (size_t)(p - d->piece) < d->live;
+}
+
+/* --- pieces --- */
+
 size_t draft_calls(const struct draft *d)
 {
     size_t n = 0;
@@ -106,21 +188,14 @@ int draft_text(struct draft *d, size_t at, const json_t *text)
 {
     struct str s = text_view(text);
     struct draft_piece *p = find(d, at);
-    size_t before;
 
     if (s.n == 0)
         return 0;
-    if (!p)
+    if (!p || (p->kind == PIECE_TEXT && p != &d->piece[d->count - 1]))
         p = add(d, PIECE_TEXT, at);
-    if (!p || p->kind != PIECE_TEXT)
+    if (!p || p->kind != PIECE_TEXT || put_text(&p->text, s) < 0)
         return -1;
-    before = p->text.n;
-    if (put_text(&p->text, s) < 0)
-        return -1;
-    if (d->on_text)
-        d->on_text(d->arg, (size_t)(p - d->piece),
-                   (struct str){p->text.p + before, p->text.n - before});
-    return 0;
+    return tell(d);
 }
 
 int draft_call(struct draft *d, size_t at, const char *id, const char *name)
@@ -137,14 +212,16 @@ int draft_call(struct draft *d, size_t at, const char *id, const char *name)
         p->id = mem_strdup(id);
     if (!p->name && name && *name)
         p->name = mem_strdup(name);
-    return 0;
+    return tell(d);
 }
 
 int draft_args(struct draft *d, size_t at, struct str json)
 {
     struct draft_piece *p = find(d, at);
 
-    return p && p->kind == PIECE_CALL ? put_text(&p->text, json) : -1;
+    if (!p || p->kind != PIECE_CALL || (json.n > 0 && is_over(d, p)))
+        return -1;
+    return put_text(&p->text, json) < 0 ? -1 : tell(d);
 }
 
 int draft_args_json(struct draft *d, size_t at, const json_t *args)
@@ -167,14 +244,14 @@ int draft_kept(struct draft *d, size_t at, const char *api, const json_t *block)
         return -1;
     p->api = api;
     p->block = json_deep_copy(block);
-    return 0;
+    return tell(d);
 }
 
 int draft_kept_more(struct draft *d, size_t at, const char *key, const json_t *text)
 {
     struct draft_piece *p = find(d, at);
 
-    if (!p || p->kind != PIECE_KEPT)
+    if (!p || p->kind != PIECE_KEPT || is_over(d, p))
         return -1;
     for (size_t i = 0; i < MORE_MAX; i++) {
         if (!p->more[i].key) {
@@ -182,7 +259,7 @@ int draft_kept_more(struct draft *d, size_t at, const char *key, const json_t *t
             buf_init(&p->more[i].text, PIECE_MAX);
         }
         if (strcmp(p->more[i].key, key) == 0)
-            return put_text(&p->more[i].text, text_view(text));
+            return put_text(&p->more[i].text, text_view(text)) < 0 ? -1 : tell(d);
     }
     return -1;
 }

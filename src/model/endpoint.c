@@ -6,7 +6,7 @@
  * caller is told what is wrong and decides.
  *
  * The first byte shows whether an answer is a stream, whatever its content type: JSON begins
- * with a brace, an event never does. on_text() may cancel the call while its bytes are being
+ * with a brace, an event never does. on_piece() may cancel the call while its bytes are being
  * read: cancelling then only marks the call, and the reader frees it.
  */
 #include "base/json.h"
@@ -52,6 +52,8 @@ struct endpoint_call {
     enum form form;
     struct buf bytes; /* of an answer that is no stream, or of an error */
     struct sse_reader sse;
+    struct buf joined; /* an event with halves of characters joined */
+    unsigned half;     /* of a character that the next event completes; or 0 */
     struct draft draft;
     bool reading, cancelled;
     bool nonsense; /* the answer is not a reply */
@@ -64,6 +66,7 @@ static void call_free(struct endpoint_call *a)
         web_post_cancel(a->post);
     json_decref(a->request);
     buf_done(&a->bytes);
+    buf_done(&a->joined);
     sse_done(&a->sse);
     draft_done(&a->draft);
     free(a);
@@ -84,8 +87,11 @@ static void give(struct endpoint_call *a)
 
     if (a->tried)
         a->endpoint->fallbacks = a->fallbacks;
+    a->reading = true; /* a cancel from inside on_piece() or on_end() does no harm */
+    draft_tell_rest(&a->draft);
+    if (a->cancelled)
+        return call_free(a);
     reply.parts = draft_parts(&a->draft, &reply.stop);
-    a->reading = true; /* a cancel from inside on_end() does no harm */
     a->watcher.on_end(a->arg, &reply, NULL);
     json_decref(reply.parts);
     call_free(a);
@@ -121,6 +127,7 @@ static int on_event(void *arg, struct str data)
         a->draft.ended = a->events;
         return -1;
     }
+    data = surrogates_join(&a->joined, data, &a->half);
     event = json_load_limited(data, JSON_ALLOW_NUL);
     a->nonsense = !json_is_object(event) || a->endpoint->adapter->event(&a->draft, event) < 0;
     a->events = true;
@@ -128,12 +135,12 @@ static int on_event(void *arg, struct str data)
     return a->nonsense || a->cancelled || a->draft.ended || a->draft.trouble ? -1 : 0;
 }
 
-static void on_piece(void *arg, size_t part, struct str piece)
+static void on_piece(void *arg, const struct model_piece *piece)
 {
     struct endpoint_call *a = arg;
 
     if (!a->cancelled)
-        a->watcher.on_text(a->arg, part, piece);
+        a->watcher.on_piece(a->arg, piece);
 }
 
 static bool is_over(const struct endpoint_call *a)
@@ -199,7 +206,8 @@ static void judge_error(struct endpoint_call *a, int status, uint64_t retry_ms,
 
 static void read_whole(struct endpoint_call *a)
 {
-    json_t *body = json_load_limited(buf_str(&a->bytes), JSON_ALLOW_NUL);
+    struct str text = surrogates_join(&a->joined, buf_str(&a->bytes), &a->half);
+    json_t *body = json_load_limited(text, JSON_ALLOW_NUL);
 
     a->reading = true;
     a->nonsense = !json_is_object(body) || a->endpoint->adapter->whole(&a->draft, body) < 0;
@@ -386,10 +394,11 @@ static struct model_call *endpoint_ask(struct model *m, const struct model_ask *
         .deadline_us = time_mono_us() + (int64_t)wall_ms * 1000,
     };
     buf_init(&a->bytes, WHOLE_MAX);
+    buf_init(&a->joined, WHOLE_MAX);
     sse_init(&a->sse, EVENT_MAX);
     draft_init(&a->draft);
-    if (w->on_text) {
-        a->draft.on_text = on_piece;
+    if (w->on_piece) {
+        a->draft.on_piece = on_piece;
         a->draft.arg = a;
     }
     a->request = build_request(a, ask);

@@ -88,9 +88,19 @@ struct model_failure {
     struct err err;    /* a sentence without secrets */
 };
 
+/* More of parts[part], as it arrives. Parts come in their order: the first piece of one is the end
+ * of those before. All of a reply has been told before on_end(). */
+struct model_piece {
+    size_t part;
+    enum { MODEL_PIECE_TEXT, MODEL_PIECE_CALL, MODEL_PIECE_KEPT } kind;
+    struct str text;     /* of a call: of its arguments. May be empty at the beginning of a part */
+    const char *name;    /* of the tool that is called */
+    const json_t *block; /* that is kept, as it began */
+    const char *key;     /* the text continues this string of the block; NULL: the block begins */
+};
+
 struct model_watcher {
-    /* More text of parts[part], from models that stream. May be NULL. */
-    void (*on_text)(void *arg, size_t part, struct str piece);
+    void (*on_piece)(void *arg, const struct model_piece *piece); /* or NULL */
     /* Once, from the loop: either reply or failed. */
     void (*on_end)(void *arg, const struct model_reply *reply, const struct model_failure *failed);
 };

@@ -62,6 +62,14 @@ bool sse_is_one(const struct sse_reader *s);
 /* The end of the bytes: dispatches complete lines, drops a partial one. */
 void sse_finish(struct sse_reader *s, sse_fn *fn, void *arg);
 
+/* --- surrogates.c: characters in halves --- */
+
+/* JSON text with no lone half of a surrogate pair, which no parser of JSON takes: the text itself
+ * where it has none, else what b holds then. A first half at the end of a string is left out and
+ * kept in *half, 0 for none, for a text whose string begins with the second. Other lone halves
+ * become U+FFFD. */
+struct str surrogates_join(struct buf *b, struct str json, unsigned *half);
+
 /* --- draft.c: a reply that is still arriving --- */
 
 struct draft_piece; /* becomes one part */
@@ -76,13 +84,15 @@ struct draft {
     char *stop_sequence; /* owned, or NULL */
     char *name;          /* owned, or NULL */
     json_t *trouble;     /* owned: an error in the stream, or NULL */
-    void (*on_text)(void *arg, size_t part, struct str piece); /* or NULL */
+    void (*on_piece)(void *arg, const struct model_piece *piece); /* or NULL */
     void *arg;
+    size_t live; /* the piece that is being told; those before have been */
 };
 
 void draft_init(struct draft *d);
 void draft_done(struct draft *d);
-/* `at` is the number of a piece on the wire. All return -1 for too many pieces or bytes. */
+/* `at` is the number of a piece on the wire. All return -1 for too many pieces or bytes, and for
+ * more of a piece that was told as a whole. Text behind another piece is a new piece. */
 int draft_text(struct draft *d, size_t at, const json_t *text) MUST_CHECK;
 /* id and name may be NULL, and follow later. */
 int draft_call(struct draft *d, size_t at, const char *id, const char *name) MUST_CHECK;
@@ -107,6 +117,8 @@ void draft_stop_word(struct draft *d, const struct stop_word *words, size_t coun
 void draft_stop_sequence(struct draft *d, const json_t *text);
 void draft_trouble(struct draft *d, json_t *error);
 void draft_name(struct draft *d, const json_t *name);
+/* Tells what has not been told. */
+void draft_tell_rest(struct draft *d);
 /* The parts, owned by the caller, and how the reply ended. */
 json_t *draft_parts(const struct draft *d, enum model_stop *ret_stop);
 

@@ -271,6 +271,23 @@ static void play_free(struct play *p)
     free(p);
 }
 
+static void tell_part(struct play *p, size_t i, const json_t *part)
+{
+    const json_t *args = json_object_get(part, "args");
+    AUTO_FREE char *text = json_is_object(args) ? json_dumps(args, JSON_COMPACT) : NULL;
+    struct model_piece piece = {.part = i, .kind = MODEL_PIECE_TEXT};
+
+    if (strcmp(text_of(part, "type"), "call") == 0)
+        piece = (struct model_piece){.part = i,
+                                     .kind = MODEL_PIECE_CALL,
+                                     .name = text_of(part, "name"),
+                                     .text = str_of(text ? text : text_of(part, "raw"))};
+    else
+        piece.text = text_view(json_object_get(part, "text"));
+    if (p->watcher.on_piece)
+        p->watcher.on_piece(p->arg, &piece);
+}
+
 static void tell(struct play *p)
 {
     const json_t *part;
@@ -281,10 +298,7 @@ static void tell(struct play *p)
     if (!p->has_stop)
         p->reply.stop = has_call(p->parts) ? MODEL_CALLS : MODEL_DONE;
     json_array_foreach(p->parts, i, part) {
-        const json_t *text = json_object_get(part, "text");
-
-        if (text && p->watcher.on_text)
-            p->watcher.on_text(p->arg, i, text_view(text));
+        tell_part(p, i, part);
         if (p->cancelled)
             return;
     }

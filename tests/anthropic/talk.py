@@ -61,13 +61,13 @@ class Talk(Api):
         response = self.client.begin("POST", "/anthropic/v1/messages", {**request, "stream": True}, headers=headers)
         return Events(self.client, response)
 
-    def stream(self, request, **headers):
-        """All events, and the message that they make."""
+    def stream(self, request, lenient=False, **headers):
+        """All events, and the message that they make. lenient: a call may break off."""
         with self.begin(request, **headers) as events:
             assert events.status == 200, events.response.read()
             found = list(events)
         self.client.close()
-        return found, rebuilt(found)
+        return found, rebuilt(found, lenient)
 
 
 class Events:
@@ -104,7 +104,16 @@ class Events:
                 raise StopIteration
 
 
-def rebuilt(events):
+def parsed(text, lenient):
+    try:
+        return json.loads(text)
+    except ValueError:
+        if not lenient:
+            raise
+        return {"raw": text}
+
+
+def rebuilt(events, lenient=False):
     """As an SDK puts a message together; checks the order of events on the way."""
     assert events[0]["type"] == "message_start" and events[-1]["type"] == "message_stop", events
     message, opened = events[0]["message"], None
@@ -121,9 +130,8 @@ def rebuilt(events):
             if delta["type"] == "text_delta":
                 opened["text"] += delta["text"]
             elif delta["type"] == "input_json_delta":
-                assert opened["input"] == {} or typed
+                assert opened["input"] == {}
                 typed += delta["partial_json"]
-                opened["input"] = json.loads(typed) if typed else {}
             elif delta["type"] in ("thinking_delta", "signature_delta"):
                 member = delta["type"].removesuffix("_delta")
                 opened[member] += delta[member]
@@ -131,6 +139,8 @@ def rebuilt(events):
                 raise AssertionError(event)
         elif kind == "content_block_stop":
             assert event["index"] == len(message["content"]) - 1
+            if typed:
+                opened["input"] = parsed(typed, lenient)
             opened = None
         elif kind == "message_delta":
             assert opened is None

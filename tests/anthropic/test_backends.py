@@ -8,7 +8,7 @@ import pytest
 
 from support.model_server import ModelServer
 from support.server import Server
-from talk import Talk, answer, body, kinds, results, said, tool
+from talk import Talk, answer, body, kinds, rebuilt, results, said, tool
 
 KEY = "sk-of-the-operator"
 LOCAL = {"name": "local", "description": "d", "input_schema": {"type": "object"}}
@@ -108,6 +108,116 @@ def test_thinking_comes_back_as_it_was(talk, backend):
         talk.message(again)
         sent = [b for m in last_sent(backend)["messages"] for b in m["content"] if isinstance(b, dict)]
         assert [b["thinking"] for b in sent if b["type"] == "thinking"] == ["hm"]
+
+
+# --- live: a stream is written as the model writes, in its order ---
+
+
+def test_a_stream_does_not_wait_for_the_model(talk, backend):
+    """Text and the input of a call are there while the model still writes them."""
+    desk, call = backend.desk, {"command": "echo one two three"}
+    for step, member in (({"text": "first and second", "hold": 2}, "text"),
+                         ({"tool": {"name": "bash_code_execution", "input": call}, "hold": 3}, "partial_json"),
+                         ({"tool": {"name": "local", "input": {"a": "long enough"}}, "hold": 2}, "partial_json")):
+        desk.gate.clear()
+        with talk.begin(body([[step], [{"text": "end"}]], tools=[tool(), LOCAL])) as events:
+            seen, early = [], ""
+            for event in events:
+                seen.append(event)
+                early += event.get("delta", {}).get(member) or ""
+                if len(early) >= 14:
+                    break
+            assert not desk.gate.is_set() and early
+            desk.gate.set()
+            message = rebuilt(seen + list(events))
+        talk.client.close()
+        assert message["stop_reason"] == ("tool_use" if "local" in str(step) else "end_turn"), message
+
+
+@pytest.mark.parametrize("backend", ["anthropic"], indirect=True)
+def test_thinking_streams_in_its_place(talk, backend):
+    desk = backend.desk
+    desk.gate.clear()
+    steps = [{"thinking": "a thought in pieces", "hold": 2}, {"redacted": "c2VjcmV0"}, {"text": "one"}, {"thinking": "again"},
+             {"bash": "echo 1"}]
+    request = body([steps, [{"thinking": "after"}, {"text": "end"}]])
+    with talk.begin(request) as events:
+        seen = []
+        for event in events:
+            seen.append(event)
+            if event.get("delta", {}).get("thinking"):
+                break
+        assert not desk.gate.is_set()
+        desk.gate.set()
+        message = rebuilt(seen + list(events))
+    talk.client.close()
+    order = ["thinking", "redacted_thinking", "text", "thinking", "server_tool_use", "bash_code_execution_tool_result",
+             "thinking", "text"]
+    whole = talk.message(request)
+    assert kinds(message) == order == kinds(whole)
+    assert [b["thinking"] for b in message["content"] if "thinking" in b] == ["a thought in pieces", "again", "after"]
+    assert [b["thinking"] for b in whole["content"] if "thinking" in b] == ["a thought in pieces", "again", "after"]
+    assert all(b["signature"] for b in message["content"] + whole["content"] if b["type"] == "thinking")
+    again = {**request, "messages": [*request["messages"], said(message), {"role": "user", "content": "and?"}]}
+    talk.message(again)
+    sent = [b["type"] for m in last_sent(backend)["messages"] for b in m["content"] if m["role"] == "assistant"]
+    assert sent == ["thinking", "redacted_thinking", "text", "thinking", "tool_use", "thinking", "text"]
+
+
+def test_a_character_in_two_halves(talk, backend):
+    text = "abcdef\U0001F600 and seven \U0001F680"
+    events, message = talk.stream(body([[{"text": text}]]))
+    assert message["content"][0]["text"] == text == talk.go([[{"text": text}]])["content"][0]["text"]
+    assert sum("text_delta" in str(e) for e in events) > 2
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_reply_that_breaks_off_in_a_call(talk, backend, stream):
+    """Code has run, so the message pauses. The half of a command that the client has read never runs."""
+    turns = [[{"bash": "echo ran >> /workspace/log"}],
+             [{"text": "now"}, {"tool": {"name": "bash_code_execution", "input": {"command": "echo torn > /workspace/torn"}}, "cut": 5}]]
+    request = body(turns)
+    message = talk.stream(request, lenient=True)[1] if stream else talk.message(request)
+    assert message["stop_reason"] == "pause_turn"
+    half = {"command": "echo to > /workspace/torn"}  # an SDK makes some input of the half that it has
+    for block in message["content"]:
+        if block["type"] == "server_tool_use" and block["input"] != {"command": "echo ran >> /workspace/log"}:
+            block["input"] = half
+    request["messages"].append(said(message))  # as it is
+    backend.desk.faults.append({"fault": "say", "steps": [{"bash": "cat log; ls torn"}]})
+    last = talk.message({**request, "container": message["container"]["id"]})
+    assert results(last)[0]["stdout"] == "ran\n" and "No such file" in results(last)[0]["stderr"], last
+
+
+def test_a_reply_that_breaks_off_in_a_call_of_the_clients(talk, backend):
+    request = body([[{"bash": "echo ran"}], [{"tool": {"name": "local", "input": {"long": "enough to cut"}}, "cut": 2}]],
+                   tools=[tool(), LOCAL])
+    message = talk.stream(request, lenient=True)[1]
+    assert message["stop_reason"] == "pause_turn" and kinds(message)[-1] == "tool_use"
+    request["messages"].append(said(message))
+    backend.desk.faults.append({"fault": "say", "steps": [{"text": "on"}]})
+    assert talk.message(request)["stop_reason"] == "end_turn"
+
+
+@pytest.mark.parametrize("backend", ["anthropic"], indirect=True)
+def test_thinking_that_breaks_off_is_not_sent_back(talk, backend):
+    """Without its signature an endpoint would refuse it."""
+    request = body([[{"bash": "echo ran"}], [{"thinking": "a long one", "cut": 1}]])
+    message = talk.stream(request)[1]
+    assert message["stop_reason"] == "pause_turn" and kinds(message)[-1] == "thinking"
+    request["messages"].append(said(message))
+    backend.desk.faults.append({"fault": "say", "steps": [{"text": "on"}]})
+    assert talk.message(request)["stop_reason"] == "end_turn"
+    assert "thinking" not in str(last_sent(backend)["messages"][1:]) and last_sent(backend)["messages"][-1]["role"] == "user"
+
+
+def test_max_tokens_in_the_middle_of_a_command(talk, backend):
+    """A command of which a half is known never runs."""
+    broken = {"raw_call": {"name": "bash_code_execution", "raw": '{"command": "touch /workspace/no'}}
+    request = body([[broken, {"stop": "length"}]])
+    for message in (talk.message(request), talk.stream(request, lenient=True)[1]):
+        assert message["stop_reason"] == "max_tokens"
+        assert results(message)[0]["error_code"] == "invalid_tool_input"
 
 
 @pytest.fixture(scope="module")

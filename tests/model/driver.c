@@ -96,12 +96,16 @@ static void cancel_all(void *arg)
     }
 }
 
-static void on_text(void *arg, size_t part, struct str piece)
+static void on_piece(void *arg, const struct model_piece *p)
 {
     struct one *o = arg;
 
-    assert(o->call && piece.n > 0);
-    json_array_append_new(o->texts, json_pack("[I, s%]", (json_int_t)part, piece.p, piece.n));
+    assert(o->call);
+    if (p->kind != MODEL_PIECE_TEXT)
+        return;
+    assert(p->text.n > 0);
+    json_array_append_new(o->texts,
+                          json_pack("[I, s%]", (json_int_t)p->part, p->text.p, p->text.n));
     if (o->driver->cancel && strcmp(o->driver->cancel, "text") == 0)
         cancel_all(o->driver);
 }
@@ -165,7 +169,7 @@ static struct model_ask ask_of(const json_t *o)
 
 static void begin_round(struct driver *d)
 {
-    static const struct model_watcher watcher = {on_text, on_end};
+    static const struct model_watcher watcher = {on_piece, on_end};
     struct model_ask ask = ask_of(json_object_get(d->doc, "ask"));
 
     d->left = d->times;

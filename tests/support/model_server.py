@@ -21,6 +21,10 @@ are counted instead, for conversations that leave out what is old. A turn is a l
     {"raw_call": {"name", "raw"}}     a call whose arguments are this text
     {"stop": "length" | "refusal" | "window" | "sequence"}    how the reply ends; the last two with Messages alone
     {"usage": {"input_tokens", "output_tokens"}}        {"sleep_ms": n}
+    {"redacted": data}    thinking that nobody can read; with Messages alone
+
+A text, thinking or call may have "hold": n, and the stream waits after n of its pieces until desk.gate
+is set; or "cut": n, and it hangs up there.
 
 Faults are taken one a request, before the script is looked at; `always` is for every request after
 those. A fault is its name or {"fault": name, ...}; see FAULTS. One that lets the request go on
@@ -89,16 +93,22 @@ class Reply:
     ids = itertools.count(1)
 
     def __init__(self, steps, tools):
+        self.stops = []  # of each part: where the stream stands still
         self.parts, self.stop, self.usage = [], None, {"input_tokens": 11, "output_tokens": 7}
         for step in steps:
             time.sleep(step.get("sleep_ms", 0) / 1000)
             call = call_of(step, tools)
+            before = len(self.parts)
             if call:
                 self.parts.append(("call", f"call_{next(Reply.ids)}", *call))
             elif "text" in step:
                 self.parts.append(("text", step["text"]))
             elif "thinking" in step:
                 self.parts.append(("thinking", step["thinking"]))
+            elif "redacted" in step:
+                self.parts.append(("redacted", step["redacted"]))
+            if len(self.parts) > before:
+                self.stops.append({k: step[k] for k in ("hold", "cut") if k in step})
             self.stop = step.get("stop", self.stop)
             self.usage.update(step.get("usage", {}))
         self.has_calls = any(p[0] == "call" for p in self.parts)
@@ -108,7 +118,10 @@ class Reply:
 
 
 def pieces(text, n=7):
-    return [text[i:i + n] for i in range(0, len(text), n)]
+    """Of n units of UTF-16, as thoughtless endpoints count: some end in the middle of a character."""
+    data = text.encode("utf-16-le", "surrogatepass")
+    units = "".join(chr(int.from_bytes(data[i:i + 2], "little")) for i in range(0, len(data), 2))
+    return [units[i:i + n] for i in range(0, len(units), n)]
 
 
 # --- chat completions ---
@@ -154,16 +167,20 @@ class OpenAI:
 
         yield chunk({"role": "assistant", "content": None})
         at = 0
-        for kind, *rest in reply.parts:
+        for number, (kind, *rest) in enumerate(reply.parts):
+            stops = reply.stops[number]
             if kind == "thinking":
                 yield from (chunk({"reasoning_content": p}) for p in pieces(rest[0]))
             elif kind == "text":
-                yield from (chunk({"content": p}) for p in pieces(rest[0]))
+                for n, p in enumerate(pieces(rest[0])):
+                    yield from (w for w, at in stops.items() if at == n)
+                    yield chunk({"content": p})
             else:
                 call_id, name, arguments = rest
                 yield chunk({"tool_calls": [{"index": at, "id": call_id, "type": "function",
                                              "function": {"name": name, "arguments": ""}}]})
-                for p in pieces(arguments):
+                for n, p in enumerate(pieces(arguments)):
+                    yield from (w for w, at in stops.items() if at == n)
                     yield chunk({"tool_calls": [{"index": at, "function": {"arguments": p}}]})
                 at += 1
         yield chunk({}, cls.finish(reply))
@@ -205,6 +222,8 @@ class Anthropic:
             return {"type": "text", "text": rest[0]}
         if kind == "thinking":
             return {"type": "thinking", "thinking": rest[0], "signature": SIGNATURE}
+        if kind == "redacted":
+            return {"type": "redacted_thinking", "data": rest[0]}
         try:
             arguments = json.loads(rest[2])
         except ValueError:
@@ -234,12 +253,16 @@ class Anthropic:
                 start, deltas = {"type": "thinking", "thinking": "", "signature": ""}, [
                     *({"type": "thinking_delta", "thinking": p} for p in pieces(rest[0])),
                     {"type": "signature_delta", "signature": SIGNATURE}]
+            elif kind == "redacted":
+                start, deltas = cls.block((kind, *rest)), []
             else:
                 start = {"type": "tool_use", "id": rest[0], "name": rest[1], "input": {}}
                 deltas = [{"type": "input_json_delta", "partial_json": p}
                           for p in pieces(rest[2])]
             yield event("content_block_start", index=i, content_block=start)
-            yield from (event("content_block_delta", index=i, delta=d) for d in deltas)
+            for n, delta in enumerate(deltas):
+                yield from (w for w, at in reply.stops[i].items() if at == n)
+                yield event("content_block_delta", index=i, delta=delta)
             yield event("content_block_stop", index=i)
         yield event("message_delta", delta={"stop_reason": cls.finish(reply),
                                             "stop_sequence": cls.sequence(reply, body)},
@@ -433,7 +456,7 @@ class Desk:
         self.turns, self.faults, self.always = turns or [], list(faults), always
         self.in_order, self.replies = in_order, 0
         self.requests = []
-        self.lock = threading.Lock()
+        self.lock, self.gate = threading.Lock(), threading.Event()
         self.base = f"http://127.0.0.1:{server.port}/d/{number}"
         self.openai, self.anthropic = self.base + "/v1", self.base
 
@@ -523,7 +546,12 @@ class Handler(BaseHTTPRequestHandler):
             return
         self.begin_stream()
         for event in wire.events(reply, body):
-            self.put_event(event)
+            if event == "cut":
+                return self.hang_up()
+            if event == "hold":
+                self.desk.gate.wait(60)
+            else:
+                self.put_event(event)
         self.end_stream()
 
     def play(self, wire, body):

@@ -147,6 +147,16 @@ static int take_server_result(struct history_reader *g, const json_t *block, con
     return 0; /* a result without a call is ignored */
 }
 
+/* Whether it is thinking that a model broke off in: without its signature, at the very end. */
+static bool is_torn_thinking(const struct history_reader *g, const json_t *block)
+{
+    const json_t *content =
+        json_object_get(json_array_get(g->messages, json_array_size(g->messages) - 1), "content");
+
+    return str_is(view_of(block, "type"), "thinking") && view_of(block, "signature").n == 0 &&
+           json_array_get(content, json_array_size(content) - 1) == block;
+}
+
 static int take_model_block(struct history_reader *g, json_t *block)
 {
     const char *type = text_of(block, "type");
@@ -161,6 +171,8 @@ static int take_model_block(struct history_reader *g, json_t *block)
         return take_server_use(g, block);
     } else if (strcmp(type, "tool_use") == 0) {
         return take_client_use(g, block);
+    } else if (is_torn_thinking(g, block)) {
+        return 0;
     } else if (strcmp(type, "thinking") == 0 || strcmp(type, "redacted_thinking") == 0) {
         json_array_append_new(making(g)->parts, json_pack("{s:s, s:s, s:O}", "type", "kept", "api",
                                                           "anthropic", "block", block));
@@ -216,10 +228,27 @@ static int check_answered(struct history_reader *g, size_t from)
     return 0;
 }
 
+/* A message that paused as the model broke off in a call of a client tool is sent back as it is:
+ * the call was not made. False: it is none. */
+static bool give_up_torn(struct history_reader *g, size_t from)
+{
+    bool server = false;
+
+    for (size_t i = from; i < g->known_count; i++)
+        server |= g->known[i].tool >= 0 && g->known[i].message + 1 == g->at;
+    for (size_t i = from; server && i < g->known_count; i++)
+        if (g->known[i].tool < 0 && !g->known[i].answered && !g->known[i].code_of)
+            history_put_result(g, &g->known[i], json_string("Error: the call was cut off"), NULL,
+                               true);
+    return server && check_answered(g, from) == 0;
+}
+
 static int each_message(struct history_reader *g, const json_t *messages)
 {
     size_t checked = 0;
     json_t *message;
+
+    g->messages = messages;
 
     json_array_foreach((json_t *)messages, g->at, message) {
         const char *role = text_of(message, "role");
@@ -240,7 +269,7 @@ static int each_message(struct history_reader *g, const json_t *messages)
         if (user)
             checked = g->known_count;
     }
-    return check_answered(g, checked);
+    return give_up_torn(g, checked) ? 0 : check_answered(g, checked);
 }
 
 /* --- calls without a result, and messages for the model --- */
@@ -314,6 +343,13 @@ static void add_message(json_t *messages, const char *role, json_t *parts)
 static void write_down(struct history_reader *g)
 {
     struct history *h = g->h;
+    struct exchange *end = history_last(g);
+
+    /* A message that broke off behind results: many models take no conversation that ends with
+     * their own words. */
+    if (g->known_count > 0 && json_array_size(end->parts) > 0 && h->pending_count == 0 &&
+        json_array_size(end->results) + json_array_size(end->rest) == 0)
+        history_add_text(end->rest, STR("[Your reply was cut off here. Please continue.]"));
 
     for (size_t i = 0; i < g->count; i++) {
         struct exchange *r = &g->reply[i];

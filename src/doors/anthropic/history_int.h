@@ -28,9 +28,10 @@ struct history_reader {
     size_t count;
     struct known_call *known; /* owned */
     size_t known_count;
-    json_t *by_id; /* owned: id -> index in known */
-    json_t *files; /* owned: ids of uploads so far */
-    size_t at;     /* index of the message in hand */
+    json_t *by_id;          /* owned: id -> index in known */
+    json_t *files;          /* owned: ids of uploads so far */
+    const json_t *messages; /* borrowed */
+    size_t at;              /* index of the message in hand */
     struct err *e;
 };
 

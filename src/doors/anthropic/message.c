@@ -29,6 +29,7 @@ void message_done(struct message *m)
     json_decref(m->content);
     json_decref(m->container);
     json_decref(m->approval);
+    json_decref(m->open);
 }
 
 /* --- values --- */
@@ -122,12 +123,14 @@ static void put_stop(struct message *m)
     put_event(m, "content_block_stop", json_pack("{s:I}", "index", place(m)));
 }
 
-/* --- text --- */
+/* --- blocks that grow --- */
 
 void message_text(struct message *m, struct str piece)
 {
     if (piece.n == 0)
         return;
+    if (m->open)
+        message_close(m, NULL);
     if (!m->growing)
         put_start(m, json_pack("{s:s, s:s, s:n}", "type", "text", "text", "", "citations"));
     m->growing = true;
@@ -135,7 +138,7 @@ void message_text(struct message *m, struct str piece)
     m->full |= buf_put(&m->text, piece) < 0;
 }
 
-void message_text_end(struct message *m)
+static void text_end(struct message *m)
 {
     if (!m->growing)
         return;
@@ -146,43 +149,76 @@ void message_text_end(struct message *m)
     buf_clear(&m->text);
 }
 
+void message_open(struct message *m, json_t *block)
+{
+    message_close(m, NULL);
+    m->open = block;
+    put_start(m, json_deep_copy(block));
+}
+
+void message_more(struct message *m, const char *type, const char *key, struct str piece)
+{
+    assert(m->open);
+    put_delta(m, type, json_pack("{s:o}", key, record_text(piece)));
+}
+
+void message_close(struct message *m, json_t *block)
+{
+    text_end(m);
+    if (!m->open) {
+        json_decref(block);
+        return;
+    }
+    put_stop(m);
+    json_array_append_new(m->content, block ? block : json_incref(m->open));
+    json_decref(take_ptr(&m->open));
+}
+
 /* --- whole blocks --- */
 
 static void put_use(struct message *m, const json_t *block)
 {
-    json_t *start = json_copy((json_t *)block);
     AUTO_FREE char *input = record_dump(json_object_get(block, "input"), false, NULL);
 
+    message_open_use(m, block);
+    message_more(m, "input_json_delta", "partial_json", str_of(input ? input : "{}"));
+}
+
+void message_open_use(struct message *m, const json_t *block)
+{
+    json_t *start = json_copy((json_t *)block);
+
     json_object_set_new(start, "input", json_object());
-    put_start(m, start);
-    put_delta(m, "input_json_delta", json_pack("{s:s}", "partial_json", ""));
-    put_delta(m, "input_json_delta", json_pack("{s:s}", "partial_json", input ? input : "{}"));
+    message_open(m, start);
+    message_more(m, "input_json_delta", "partial_json", STR(""));
 }
 
 static void put_thinking(struct message *m, const json_t *block)
 {
-    json_t *text = json_object_get(block, "thinking"), *sign = json_object_get(block, "signature");
+    message_open_thinking(m);
+    if (view_of(block, "thinking").n > 0)
+        message_more(m, "thinking_delta", "thinking", view_of(block, "thinking"));
+    if (view_of(block, "signature").n > 0)
+        message_more(m, "signature_delta", "signature", view_of(block, "signature"));
+}
 
-    put_start(m, json_pack("{s:s, s:s, s:s}", "type", "thinking", "thinking", "", "signature", ""));
-    if (text)
-        put_delta(m, "thinking_delta", json_pack("{s:O}", "thinking", text));
-    if (sign)
-        put_delta(m, "signature_delta", json_pack("{s:O}", "signature", sign));
+void message_open_thinking(struct message *m)
+{
+    message_open(m,
+                 json_pack("{s:s, s:s, s:s}", "type", "thinking", "thinking", "", "signature", ""));
 }
 
 void message_block(struct message *m, json_t *block)
 {
     const char *type = text_of(block, "type");
 
-    message_text_end(m);
     if (strcmp(type, "server_tool_use") == 0 || strcmp(type, "tool_use") == 0)
         put_use(m, block);
     else if (strcmp(type, "thinking") == 0)
         put_thinking(m, block);
     else
-        put_start(m, json_incref(block));
-    put_stop(m);
-    json_array_append_new(m->content, block);
+        message_open(m, json_incref(block));
+    message_close(m, block);
 }
 
 /* --- the end --- */
@@ -191,7 +227,7 @@ void message_end(struct message *m, const char *stop)
 {
     json_t *delta;
 
-    message_text_end(m);
+    message_close(m, NULL);
     message_begin(m);
     m->stop = stop;
     m->ended = true;

@@ -175,6 +175,7 @@ struct message {
     json_t *container; /* owned, or NULL */
     struct buf text;   /* of the text block that grows */
     bool growing;      /* there is one */
+    json_t *open;      /* owned: another block that grows, as it began; or NULL */
     bool begun, ended;
     bool full;           /* a part did not fit: the message is no use */
     const char *stop;    /* static: stop_reason */
@@ -188,7 +189,15 @@ void message_done(struct message *m);
 /* Writes message_start, unless it is written; the first block does so, too. */
 void message_begin(struct message *m);
 void message_text(struct message *m, struct str piece);
-void message_text_end(struct message *m);
+/* Begins a block that grows. Takes block, as it is at its beginning. */
+void message_open(struct message *m, json_t *block);
+/* The same of a call, without its input, and of thinking. */
+void message_open_use(struct message *m, const json_t *block);
+void message_open_thinking(struct message *m);
+/* A piece of it: a delta of this type, with this member. */
+void message_more(struct message *m, const char *type, const char *key, struct str piece);
+/* Ends the block that grows, text, too. Takes block: as it is in the end; NULL: as it began. */
+void message_close(struct message *m, json_t *block);
 void message_block(struct message *m, json_t *block); /* takes block */
 void message_end(struct message *m, const char *stop);
 json_t *message_value(const struct message *m); /* owned by the caller */

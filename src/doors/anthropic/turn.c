@@ -24,6 +24,7 @@ static void turn_free(struct turn *r)
     json_decref(r->outputs);
     json_decref(r->log);
     json_decref(r->uploads);
+    json_decref(r->parts_told);
     free(r);
 }
 
@@ -411,7 +412,8 @@ struct turn *turn_start(struct anthropic *a, struct messages_request *m, loop_fn
                        .begun_us = time_mono_us(),
                        .uploads = json_array(),
                        .outputs = json_array(),
-                       .log = json_array()};
+                       .log = json_array(),
+                       .parts_told = json_array()};
     m->params = (struct request_params){0};
     m->history = (struct history){0};
     message_init(&r->message, r->params.model, r->params.stream);

@@ -28,8 +28,11 @@ struct turn {
     size_t turns;
     unsigned calls; /* made in this run */
     int64_t begun_us;
-    size_t text_part, text_bytes; /* of the reply that comes: what has been told of its text */
-    bool text_told;
+    /* The reply that comes, which is written as it comes. */
+    size_t parts_begun; /* parts of it that are in the message, or are none for the client */
+    json_t *parts_told; /* owned: [{"at": index in the content, "id"?: of a call} or null] */
+    size_t calls_told;
+    int open_tool;   /* whose call is being written: enum server_tool, -1 a client tool */
     size_t bytes;    /* of the message, about */
     json_t *outputs; /* owned: for the manifest */
     json_t *log;     /* owned: calls, for the manifest */

@@ -2,15 +2,16 @@
 #include "adapters.h"
 
 struct heard {
-    char text[64];
+    char text[256];
 };
 
-static void on_text(void *arg, size_t part, struct str piece)
+static void on_piece(void *arg, const struct model_piece *p)
 {
     struct heard *h = arg;
     size_t n = strlen(h->text);
 
-    snprintf(h->text + n, sizeof(h->text) - n, "%zu:%.*s ", part, (int)piece.n, piece.p);
+    snprintf(h->text + n, sizeof(h->text) - n, "%zu:%s%s%.*s ", p->part, p->name ? p->name : "",
+             p->key ? p->key : "", (int)p->text.n, p->text.p);
 }
 
 static int put(struct draft *d, size_t at, const char *text)
@@ -30,20 +31,65 @@ static void test_pieces_keep_their_places(void **state)
 
     (void)state;
     draft_init(&d);
-    d.on_text = on_text;
+    d.on_piece = on_piece;
     d.arg = &h;
     assert_int_equal(put(&d, 5, ""), 0); /* nothing is no piece */
     assert_int_equal(draft_call(&d, 9, "c", "run"), 0);
-    assert_int_equal(put(&d, 5, "a"), 0);
-    assert_int_equal(draft_args(&d, 9, STR("{}")), 0);
+    assert_int_equal(put(&d, 5, "a"), 0); /* waits: the call has no arguments yet */
+    assert_int_equal(draft_args(&d, 9, STR("{")), 0);
     assert_int_equal(put(&d, 5, "b"), 0);
+    assert_string_equal(h.text, "0:run 0:run{ ");
+    assert_int_equal(draft_args(&d, 9, STR("}")), 0);
     assert_int_equal(put(&d, 2, "c"), 0);
-    assert_string_equal(h.text, "1:a 1:b 2:c ");
+    assert_int_equal(put(&d, 5, "d"), 0); /* behind another piece: a new one */
+    assert_string_equal(h.text, "0:run 0:run{ 0:run} 1:ab 2:c 3:d ");
+    assert_int_equal(draft_args(&d, 9, STR(" ")), -1); /* it was told as a whole */
     assert_json(draft_parts(&d, &stop),
                 "[{'type':'call','id':'c','name':'run','args':{}},{'type':'text','text':'ab'},"
-                "{'type':'text','text':'c'}]");
+                "{'type':'text','text':'c'},{'type':'text','text':'d'}]");
     assert_int_equal(stop, MODEL_CALLS);
     draft_done(&d);
+}
+
+static void test_calls_at_a_time_wait_for_each_other(void **state)
+{
+    struct heard h = {""};
+    struct draft d;
+
+    (void)state;
+    draft_init(&d);
+    d.on_piece = on_piece;
+    d.arg = &h;
+    assert_int_equal(draft_call(&d, 1, "a", "one"), 0);
+    assert_int_equal(draft_call(&d, 2, "b", NULL), 0);
+    assert_int_equal(draft_args(&d, 2, STR("{}")), 0);
+    assert_int_equal(draft_args(&d, 1, STR("{}")), 0);
+    assert_string_equal(h.text, "0:one 0:one{} ");
+    draft_tell_rest(&d);
+    assert_string_equal(h.text, "0:one 0:one{} 1:{} ");
+    draft_done(&d);
+}
+
+static void test_thinking_is_told(void **state)
+{
+    json_t *block = json_pack("{s:s, s:s}", "type", "thinking", "thinking", "");
+    json_t *text = json_string("x");
+    struct heard h = {""};
+    struct draft d;
+
+    (void)state;
+    draft_init(&d);
+    d.on_piece = on_piece;
+    d.arg = &h;
+    assert_int_equal(draft_kept(&d, 0, "anthropic", block), 0);
+    assert_int_equal(draft_kept_more(&d, 0, "thinking", text), 0);
+    assert_int_equal(draft_kept_more(&d, 0, "signature", text), 0);
+    assert_int_equal(put(&d, 1, "a"), 0);
+    assert_string_equal(h.text, "0: 0:thinkingx 0:signaturex 1:a ");
+    assert_int_equal(draft_kept_more(&d, 0, "thinking", text), -1);
+    draft_done(&d);
+    json_decref(block);
+    json_decref(text);
 }
 
 static void test_what_does_not_fit_a_piece(void **state)
@@ -129,6 +175,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pieces_keep_their_places),
+        cmocka_unit_test(test_calls_at_a_time_wait_for_each_other),
+        cmocka_unit_test(test_thinking_is_told),
         cmocka_unit_test(test_what_does_not_fit_a_piece),
         cmocka_unit_test(test_a_nul_is_not_passed_on),
         cmocka_unit_test(test_there_is_an_end_to_pieces),

@@ -16,12 +16,12 @@ struct stage {
     int ends;
 };
 
-static void on_text(void *arg, size_t part, struct str piece)
+static void on_piece(void *arg, const struct model_piece *p)
 {
     struct stage *s = arg;
     size_t n = strlen(s->texts);
 
-    snprintf(s->texts + n, sizeof(s->texts) - n, "%zu:%.*s ", part, (int)piece.n, piece.p);
+    snprintf(s->texts + n, sizeof(s->texts) - n, "%zu:%.*s ", p->part, (int)p->text.n, p->text.p);
     if (!s->cancels)
         return;
     model_call_cancel(s->call);
@@ -67,7 +67,7 @@ static int close_stage(void **state)
 /* Turn number n of a conversation in which the user said this. */
 static void play(struct stage *s, const char *script, size_t turn)
 {
-    static const struct model_watcher watcher = {on_text, on_end};
+    static const struct model_watcher watcher = {on_piece, on_end};
     json_t *parsed = json_of(script);
     char *text = json_is_string(parsed) ? strdup(json_string_value(parsed))
                                         : json_dumps(parsed, JSON_COMPACT);
@@ -109,7 +109,8 @@ static void test_steps(void **state)
                 "{'type':'call','id':'call_0_5','name':'u','args':{}},"
                 "{'type':'call','id':'call_0_6','name':'r','args':null,'raw':'{oops'}]");
     assert_int_equal(s->reply.stop, MODEL_CALLS);
-    assert_string_equal(s->texts, "0:a ");
+    assert_string_equal(s->texts, "0:a 1:{\"code\":\"1\"} 2:{\"command\":\"ls\"} "
+                                  "3:{\"command\":\"view\"} 4:{\"n\":1} 5:{} 6:{oops ");
 }
 
 static void test_manners(void **state)
@@ -188,7 +189,7 @@ static void stop(void *arg)
 
 static void test_cancelled_while_it_sleeps(void **state)
 {
-    static const struct model_watcher watcher = {on_text, on_end};
+    static const struct model_watcher watcher = {on_piece, on_end};
     struct stage *s = *state;
     json_t *messages = json_of("[{'role':'user','parts':[{'type':'text','text':"
                                "'{\\'turns\\':[[{\\'sleep_ms\\':500000}]]}'}]}]");
