@@ -73,6 +73,17 @@ def test_nothing_is_left_of_warming_up(kernel):
         == "['<cell 1>', '<cell 2>', '<cell 3>', '<cell 4>']"
 
 
+def test_ipython_has_no_terminal_until_it_is_asked_for(kernel):
+    loaded = ("import sys\n"
+              "sorted({name.partition('.')[0] for name in sys.modules} & {'IPython', 'jedi', 'prompt_toolkit'})")
+    assert kernel.run(loaded).value == "['IPython']"
+    assert kernel.run("import IPython\nIPython.no_such_name").error["name"] == "AttributeError"
+    assert kernel.run("type(get_ipython().Completer).__name__").value == "'IPCompleter'"
+    assert kernel.run("from IPython import embed\nembed.__module__").value == "'IPython.terminal.embed'"
+    assert kernel.run("IPython.terminal.embed.embed is IPython.embed is embed").value == "True"
+    assert kernel.run(loaded).value == "['IPython', 'jedi', 'prompt_toolkit']"
+
+
 def test_only_the_users_paths(kernel):
     assert kernel.run("import sys\nsys.path[0], any('retort' in p for p in sys.path)").value \
         == "('', False)"

@@ -29,6 +29,7 @@ import traceback
 
 import _retort
 
+from retort_guest import lean
 from retort_guest.fresh import ForkHooks
 from retort_guest.link import link
 
@@ -66,6 +67,7 @@ def prepare(names):
     text = missing()
     if text:
         return None, text
+    lean.load()
     from retort_guest import fonts, kernel, programs, shell, streams, warm
 
     streams.install()
