@@ -12,14 +12,35 @@ static char *copy(const char *s)
 
 /* --- packages --- */
 
-/* Names are normalised, as two spellings of one name are one package. */
+/* Names are normalised, as two spellings of one name are one package. Almost every package has its
+ * name and version in the name of a folder. importlib.metadata reads a file of each instead, which
+ * takes four times as long: 0.18 s for 130 packages, at the start of each pool. */
 static const char question[] =
-    "import importlib.metadata, json, re\n"
+    "import json, os, re, sys\n"
     "found = {}\n"
-    "for d in importlib.metadata.distributions():\n"
-    "    name = d.metadata['Name']\n"
-    "    if name:\n"
-    "        found.setdefault(re.sub(r'[-_.]+', '-', name).lower(), d.version)\n"
+    "def field(text, name):\n"
+    "    line = re.search('^' + name + ': *(.*?) *$', text, re.M)\n"
+    "    return line and line[1]\n"
+    "def inside(path):\n"
+    "    for file in ('METADATA', 'PKG-INFO', ''):\n"
+    "        try:\n"
+    "            text = open(os.path.join(path, file), errors='replace').read()\n"
+    "        except OSError:\n"
+    "            continue\n"
+    "        return field(text, 'Name'), field(text, 'Version')\n"
+    "    return None, None\n"
+    "for place in sys.path:\n"
+    "    try:\n"
+    "        entries = sorted(os.listdir(place))\n"
+    "    except OSError:\n"
+    "        continue\n"
+    "    for entry in entries:\n"
+    "        if entry.endswith(('.dist-info', '.egg-info')):\n"
+    "            parts = re.fullmatch(r'([^-]+)-([^-]+)(-.*)?\\.(dist|egg)-info', entry)\n"
+    "            name, version = parts.group(1, 2) if parts else inside(os.path.join(place, "
+    "entry))\n"
+    "            if name:\n"
+    "                found.setdefault(re.sub(r'[-_.]+', '-', name).lower(), version)\n"
     "print(json.dumps(found, sort_keys=True))\n";
 
 struct asking {
