@@ -21,6 +21,7 @@ _FAR_EAST = re.compile("[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\ufe30-\ufe4f\uf
 _FAR_EAST_FONTS = ("/usr/share/fonts/truetype/wqy/wqy-zenhei.ttc",
                    "/usr/share/fonts/truetype/wqy/wqy-microhei.ttc",
                    "/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc")
+_TEX_CACHE = ("texcache", "_texcache", "_cache_dir")  # until matplotlib 3.7, 3.10, and since then
 
 
 def prepare():
@@ -77,8 +78,10 @@ def move():
         if "called" in kept:
             kept["called"].cell_contents = False
     tex = getattr(sys.modules.get("matplotlib.texmanager"), "TexManager", None)
-    if hasattr(tex, "texcache"):
-        tex.texcache = os.path.join(_cache(), "tex.cache")
+    for name in _TEX_CACHE if tex else ():
+        kept = vars(tex).get(name)
+        if isinstance(kept, (str, os.PathLike)):
+            setattr(tex, name, type(kept)(os.path.join(_cache(), "tex.cache")))
 
 
 def _cache():
