@@ -1,6 +1,10 @@
 """Events keep their order, whoever wrote them: Python, C code, other processes."""
 
+import pytest
+
 from support import retort
+
+pytestmark = pytest.mark.once
 
 session = retort.Session()
 

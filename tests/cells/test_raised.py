@@ -2,7 +2,11 @@
 
 import sys
 
+import pytest
+
 from support import retort
+
+pytestmark = pytest.mark.once
 
 session = retort.Session()
 

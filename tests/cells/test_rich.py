@@ -8,6 +8,8 @@ import pytest
 
 from support import retort
 
+pytestmark = pytest.mark.once
+
 PNG = b"\x89PNG\r\n\x1a\n"
 
 

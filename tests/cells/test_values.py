@@ -4,6 +4,8 @@ import pytest
 
 from support import retort
 
+pytestmark = pytest.mark.once
+
 session = retort.Session()
 
 last = session.cell("x = 6\nx * 7")

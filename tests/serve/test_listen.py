@@ -11,6 +11,8 @@ import pytest
 
 from support.server import Server, answers, folder, free_port, refusal
 
+pytestmark = pytest.mark.once
+
 
 # --- Host and Origin, while there is no key ---
 

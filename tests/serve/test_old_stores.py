@@ -16,6 +16,8 @@ import pytest
 from support import retort
 from support.server import Server, folder
 
+pytestmark = pytest.mark.once
+
 STORES = sorted((Path(__file__).parent / "stores").glob("*.sql"))
 KEY = "rt_a-secret-of-long-ago"
 BYTES = b"bytes of long ago"

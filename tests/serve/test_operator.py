@@ -11,6 +11,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from support import retort
 from support.server import Server, together
 
+pytestmark = pytest.mark.once
+
 
 def metrics(client):
     """name and labels -> value, through the parser that Prometheus' own client has."""

@@ -25,6 +25,7 @@ LONG = 3 << 20
 
 # --- long answers -------------------------------------------------------------------------------
 
+@pytest.mark.once
 @pytest.mark.parametrize("text", ["x", "\\x01", "\\0", "\\u00e9", "\\U0001f600", "\\\\\\\""])
 def test_a_long_answer_is_the_same_wherever_it_is_read(session, client, text):
     """Control characters and the like: none is lost on the way to the client or to the record."""
@@ -41,6 +42,7 @@ def test_a_long_answer_is_the_same_wherever_it_is_read(session, client, text):
     assert end.body == output.body[-4:]
 
 
+@pytest.mark.once
 def test_a_nul_is_on_record(session, client):
     done = session.run("print('a\\0b')")
     assert done["stdout"] == "a\0b\n"
@@ -49,6 +51,7 @@ def test_a_nul_is_on_record(session, client):
     assert json.loads(lines[-1])["events"] == done["events"]
 
 
+@pytest.mark.once
 def test_others_are_answered_while_a_long_answer_is_made(server, client):
     """Sixteen megabytes of escapes were seconds of everybody's time."""
     code = f"print('\\x01' * {LONG})"
@@ -69,6 +72,7 @@ def test_others_are_answered_while_a_long_answer_is_made(server, client):
     assert all(len(a.expect(200).json["stdout"]) == LONG + 1 for a in answers)
 
 
+@pytest.mark.once
 def test_a_client_that_leaves_a_long_answer(server, client):
     for _ in range(10):
         with server.client() as c:
@@ -77,6 +81,7 @@ def test_a_client_that_leaves_a_long_answer(server, client):
     client.post("/v1/execute", {"code": "6 * 7"}).expect(200)
 
 
+@pytest.mark.once
 def test_long_code(session, client):
     code = "#" * (1 << 20) + "\n6 * 7"
     done = session.run(code)
@@ -105,6 +110,7 @@ def test_many_files(session, client):
     assert "f00007" not in found and found["f00008"]["size"] == 2 and len(found) == MANY
 
 
+@pytest.mark.once
 def test_uploads_while_many_files_are_looked_at(session):
     """A look that began before an upload must not take it for deleted."""
     session.run(f"for i in range({MANY}): open(f'f{{i:05}}', 'w').write('x')")
@@ -132,6 +138,7 @@ def test_uploads_while_many_files_are_looked_at(session):
     assert seen["status"] == "ok"
 
 
+@pytest.mark.once
 def test_a_session_goes_while_its_files_are_looked_at(client):
     for _ in range(5):
         with client.session() as s:
@@ -189,6 +196,7 @@ def test_a_zygote_that_does_not_come_back_at_once():
 
 # --- what piles up ------------------------------------------------------------------------------
 
+@pytest.mark.once
 def test_more_rubbish_than_one_sweep_takes():
     """Rows that have had their time go as fast as they can come, not so many a minute."""
     with Server("--retention", "60", "--records", "60") as server:

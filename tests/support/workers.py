@@ -31,7 +31,7 @@ class Worker(threading.Thread):
                 with self.server.client() as client:
                     self.visit(client)
             except (OSError, http.client.HTTPException):
-                time.sleep(0.01)
+                time.sleep(0.05)  # it is not up again: five of these ask all the time
             except Exception:
                 self.wrong.append(traceback.format_exc()[-1500:])
                 return
