@@ -76,7 +76,7 @@ class Crew:
 
     def examine(self, module, mode):
         if hasattr(module, "check"):
-            with outside.Box(mode) as box:
+            with outside.Box(mode, self.house) as box:
                 module.check(box)
         else:
             self.house(mode).examine(module)

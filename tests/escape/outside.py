@@ -173,10 +173,13 @@ class Live:
 
 
 class Box:
-    """Where a guest is run: as root or as an ordinary user, with a folder on the host."""
+    """Where a guest is run: as root or as an ordinary user, with a folder on the host.
 
-    def __init__(self, mode):
-        self.mode = mode
+    house(mode) is the server that the guests of a mode share.
+    """
+
+    def __init__(self, mode, house=None):
+        self.mode, self.house = mode, house
         self.is_root = mode == "root"
         self.stack = contextlib.ExitStack()
 
@@ -290,6 +293,11 @@ class Box:
         """Starts a session in text mode and returns while it runs."""
         argv = self.command(steps, flags, False, prefix)
         return Live(self.popen(argv, env, cwd, subprocess.DEVNULL, stderr=subprocess.STDOUT))
+
+    def outcomes(self, guests):
+        """How each of these cells ends, by its name, in a session of its own on the shared server."""
+        house = self.house(self.mode)
+        return {name: house.execute(code)["status"] for name, code in guests.items()}
 
     def ok(self, run):
         holds(run.exit == 0, f"the guest did not come to its end: {run.brief()}")
@@ -448,16 +456,21 @@ class House(Server):
     def command(self):
         return [*self.box.become(), *super().command()]
 
+    def execute(self, code):
+        """The record of one cell in a session of its own."""
+        with self.client() as client:
+            done = client.post("/v1/execute", {"code": PRELUDE + code})
+        holds(done.status == 200, f"the server answered {done!r}\n{self.log()}")
+        return done.json
+
     def examine(self, module):
         """One guest: what it reported, compared with what its file expects."""
-        with self.client() as client:
-            done = client.post("/v1/execute", {"code": PRELUDE + module.GUEST})
-        holds(done.status == 200, f"the server answered {done!r}\n{self.log()}")
-        got, want = reported(done.json["stdout"]), expected(module.EXPECT, self.box.mode)
-        if got != want and done.json["status"] != "ok":
-            raise Failed(f"it reported {got!r}\nexpected {want!r}\n{str(done.json)[-3000:]}")
+        done = self.execute(module.GUEST)
+        got, want = reported(done["stdout"]), expected(module.EXPECT, self.box.mode)
+        if got != want and done["status"] != "ok":
+            raise Failed(f"it reported {got!r}\nexpected {want!r}\n{str(done)[-3000:]}")
         same(got, want)
-        same(done.json["status"], "ok", "outcome")
+        same(done["status"], "ok", "outcome")
 
 
 def reported(text):

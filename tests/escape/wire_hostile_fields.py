@@ -30,8 +30,10 @@ DATA = {"every byte": "ok", "no name": "raised"}
 
 
 def check(box):
-    for name, (kind, body) in BODIES.items():
-        run = box.run(cell(WIRE + TOOLS + f"w.send(packet({kind}, {body}))\ntime.sleep(0.1)"))
-        status = DATA.get(name, "session_lost")
-        exit = {"ok": 0, "raised": 1, "session_lost": 3}[status]
+    guests = {name: WIRE + TOOLS + f"w.send(packet({kind}, {body}))\ntime.sleep(0.1)"
+              for name, (kind, body) in BODIES.items()}
+    same(box.outcomes(guests), {name: DATA.get(name, "session_lost") for name in BODIES}, "outcomes")
+    for status, exit in (("ok", 0), ("raised", 1), ("session_lost", 3)):
+        name = next(n for n in BODIES if DATA.get(n, "session_lost") == status)
+        run = box.run(cell(guests[name]))
         same([name, run.status(0), run.exit], [name, status, exit], "outcome and exit status")
