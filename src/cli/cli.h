@@ -56,7 +56,7 @@ struct serve_settings {
     uint64_t max_connections, max_per_address, header_ms;
 
     enum { KEPT_PROCESS, KEPT_POWER } durability; /* as enum durability */
-    uint64_t tenant_sessions, retention_ms, record_ms, file_bytes, tenant_bytes, held_bytes;
+    uint64_t tenant_sessions, retention_ms, record_ms, home_bytes, file_bytes, tenant_bytes, held_bytes;
     uint64_t fetch_bytes, fetch_ms;
     bool fetch_private;
     char *fetch_allow; /* owned, or NULL */

@@ -295,6 +295,23 @@ bool look_is_blind(const struct look *k);
 int space_mkdir(const struct space *sp, struct str path, struct err *e) MUST_CHECK;
 /* 1: deleted, 0: there was none. */
 int space_delete(const struct space *sp, struct str path, struct err *e) MUST_CHECK;
+
+/* --- what else a session keeps: its home, /tmp; links and folders of its workspace --- */
+
+enum home_root { HOME_WORKSPACE, HOME_TMP, HOME_ROOTS };
+/* Descriptors of both, as workspace_dup(). On failure there is none to close. */
+int home_dup(struct session *s, struct space ret[HOME_ROOTS], struct err *e) MUST_CHECK;
+/* Both block and belong on another thread. home_pack() writes no byte when there is nothing to
+ * keep; files that do not fit into max bytes are left out, and counted. home_unpack() reads what
+ * was written and counts what was left out then, or could not be made again. */
+typedef int home_write_fn(void *arg, struct str bytes, struct err *e);
+int home_pack(const struct space roots[HOME_ROOTS], uint64_t max, home_write_fn *write, void *arg,
+              struct err *e) MUST_CHECK;
+int home_unpack(const struct space roots[HOME_ROOTS], int fd, size_t *ret_left_out,
+                struct err *e) MUST_CHECK;
+
+/* --- types of files --- */
+
 const char *mime_of(struct str path);     /* by its suffix; never NULL */
 const char *mime_suffix(struct str mime); /* ".csv" of text/csv; "" where none is known */
 bool mime_is_text(struct str mime);       /* what a reader sees as characters: JSON, SVG, scripts */

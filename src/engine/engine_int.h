@@ -145,6 +145,8 @@ void space_act_as(uid_t uid);
 void space_act_as_self(void);
 /* Below dir, across no link and no mount. */
 int space_open_beneath(int dir, const char *path, uint64_t flags, uint64_t mode) MUST_CHECK;
+/* An fd of the folder of path, or -1; ret_name points to the last name in path. */
+int space_open_folder(int space, char *path, char **ret_name, struct err *e) MUST_CHECK;
 int space_check_path(struct str path, char ret[SPACE_NAME_MAX], struct err *e) MUST_CHECK;
 
 /* --- what has changed in it: tree.c --- */

@@ -473,6 +473,20 @@ int workspace_dup(struct session *s, struct space *ret, struct err *e)
     return ret->dir < 0 ? err_sys(e, "open the workspace") : 0;
 }
 
+int home_dup(struct session *s, struct space ret[HOME_ROOTS], struct err *e)
+{
+    ret[HOME_WORKSPACE] = ret[HOME_TMP] = (struct space){.dir = -1};
+    if (workspace_dup(s, &ret[HOME_WORKSPACE], e) < 0)
+        return -1;
+    ret[HOME_TMP] =
+        (struct space){fcntl(guest_tmp(s->guest), F_DUPFD_CLOEXEC, 3), guest_uid(s->guest)};
+    if (ret[HOME_TMP].dir >= 0)
+        return 0;
+    err_sys(e, "open the home");
+    space_close(&ret[HOME_WORKSPACE]);
+    return -1;
+}
+
 struct look *workspace_look(struct session *s)
 {
     return s->dead ? NULL : look_new(s->tree);

@@ -106,8 +106,7 @@ static int copy_bytes(int from, int to, struct err *e)
     return 0;
 }
 
-/* The folder of path, and its last name. */
-static int open_folder(int space, char *path, char **ret_name, struct err *e)
+int space_open_folder(int space, char *path, char **ret_name, struct err *e)
 {
     char *slash = strrchr(path, '/');
     int dir;
@@ -143,7 +142,7 @@ static int put(int space, char *path, int src, uint32_t mode, int64_t mtime_ms, 
 
     if (make_parents(space, path, e) < 0)
         return -1;
-    dir = open_folder(space, path, &name, e);
+    dir = space_open_folder(space, path, &name, e);
     if (dir < 0)
         return -1;
     snprintf(temporary, sizeof(temporary), UPLOAD_PREFIX "%u", atomic_fetch_add(&counter, 1));
@@ -229,7 +228,7 @@ int space_delete(const struct space *sp, struct str path, struct err *e)
     if (space_check_path(path, name, e) < 0)
         return -1;
     space_act_as(sp->uid);
-    dir = open_folder(sp->dir, name, &last, e);
+    dir = space_open_folder(sp->dir, name, &last, e);
     if (dir >= 0 && is_file(dir, last))
         rc = unlinkat(dir, last, 0);
     int sys = errno;
@@ -250,7 +249,6 @@ void space_close(struct space *sp)
     fd_closep(&sp->dir);
 }
 
-/* O_NONBLOCK: a FIFO planted under the name must not hold the server. */
 /* The host lacks something: this says nothing about the file. */
 static bool is_shortage(int error)
 {
@@ -266,6 +264,7 @@ int space_get(const struct space *sp, struct str path, struct err *e)
     if (space_check_path(path, name, e) < 0)
         return -1;
     space_act_as(sp->uid);
+    /* O_NONBLOCK: a FIFO planted under the name must not hold the server. */
     fd = space_open_beneath(sp->dir, name, O_RDONLY | O_NONBLOCK, 0);
     space_act_as_self();
     if (fd < 0 || fstat(fd, &st) < 0) {

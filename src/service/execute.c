@@ -126,7 +126,7 @@ static void tell(struct execution *j, const struct event *ev)
 
 static void tell_note(struct execution *j)
 {
-    struct event ev = {.kind = EVENT_STATUS, .text = str_of(loaded_lost_note)};
+    struct event ev = {.kind = EVENT_STATUS, .text = str_of(lost_note(j->note))};
     AUTO_FREE char *more = take_ptr(&j->loaded->note);
 
     if (j->note)
@@ -134,7 +134,7 @@ static void tell_note(struct execution *j)
     ev.text = str_of(more);
     if (more)
         tell(j, &ev);
-    j->note = false;
+    j->note = LOST_NOTHING;
 }
 
 static void tell_queued(void *arg)
@@ -239,9 +239,9 @@ static void start(struct execution *j)
     j->state = JOB_STARTED;
     j->ran = true;
     j->row.started_ms = time_now_ms();
-    j->note = l->row.lost && l->row.executions > 0;
-    j->tells_lost = j->note;
-    l->row.lost = false;
+    j->note = l->row.executions > 0 ? (enum session_lost)l->row.lost : LOST_NOTHING;
+    j->tells_lost = j->note != LOST_NOTHING;
+    l->row.lost = LOST_NOTHING;
     l->row.executions++;
     if (j->held || j->throttled)
         exec_hold(j->exec, true);

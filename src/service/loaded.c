@@ -11,9 +11,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-const char loaded_lost_note[] =
-    "the sandbox was started anew; variables are gone, and so is what was in /tmp, links and empty "
-    "folders; other files in /workspace are kept";
+const char *lost_note(enum session_lost lost)
+{
+    static const char *const notes[] = {
+        [LOST_NOTHING] = NULL,
+        [LOST_VARIABLES] = "the sandbox was started anew: variables and processes are gone, files "
+                           "are kept",
+        [LOST_CHANGES] = "the sandbox or its server had died and was started anew: variables and "
+                         "processes are gone, files in /workspace are kept; links, folders and "
+                         "what is in /tmp are as they were when the session last slept",
+        [LOST_HOME] = "the sandbox of a single execution was started anew: variables, processes, "
+                      "links, empty folders and what was in /tmp are gone, files in /workspace are "
+                      "kept",
+    };
+
+    return notes[lost];
+}
 
 /* --- states --- */
 
@@ -350,10 +363,7 @@ void loaded_wait(struct loaded *l, session_fn *fn, void *arg, bool existed)
 
 const char *session_note(const struct session_row *row)
 {
-    return row->lost && row->executions > 0 ? "variables are gone, and so is what was in /tmp; "
-                                              "files in /workspace are kept; the next "
-                                              "execution has a new interpreter"
-                                            : NULL;
+    return row->executions > 0 ? lost_note((enum session_lost)row->lost) : NULL;
 }
 
 struct session_info loaded_info(struct loaded *l)

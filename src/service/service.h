@@ -64,6 +64,7 @@ struct service_config {
     uint64_t tenant_sessions;       /* live at a time, per tenant */
     uint64_t retention_ms;          /* a workspace after its last use */
     uint64_t record_ms;             /* an execution record; 0: for ever */
+    uint64_t home_bytes;            /* of files in /tmp kept while a session sleeps */
     uint64_t file_bytes;            /* of one upload */
     uint64_t tenant_bytes;          /* of all files of one tenant; 0: what the disk has */
     uint64_t fetch_bytes, fetch_ms; /* of one URL */

@@ -359,7 +359,8 @@ struct loaded {
     int64_t used_us, woke_us;
 };
 
-extern const char loaded_lost_note[];
+/* What is lost when the sandbox is: a sentence for the client. */
+const char *lost_note(enum session_lost lost);
 
 /* Made when it is not there; gone when nobody holds it. */
 struct tenant *tenant_hold(struct service *sv, const char *name);
@@ -431,6 +432,12 @@ int space_take(struct loaded *l, struct space *ret, struct err *e) MUST_CHECK;
 bool space_is_ours(const struct loaded *l, struct str path);
 /* What a failed put means for the caller. */
 int space_blame(struct err *e, const char *path);
+
+/* home.c */
+/* Saves what else the session keeps; then fn from the loop, with l->row.home set. */
+void home_save(struct loaded *l, done_fn *fn, void *arg);
+/* Part of a worker's step: makes it again in a fresh sandbox. Returns how much of it is missing. */
+size_t home_put_back(struct task *t, const struct space roots[HOME_ROOTS]);
 
 /* --- job: one execution in hand, from its call until its record is written --- */
 
@@ -509,7 +516,7 @@ struct execution {
     bool told_queued, begun_over, recorded; /* what must be over before it can go */
     bool placed;                            /* its files are there */
     bool dropped;                           /* to be given up as soon as it can be */
-    bool note;                              /* to be told that variables are gone */
+    enum session_lost note;                 /* to be told */
     bool tells_lost;                        /* its outcome says so, too */
     bool ran;                               /* the engine has had it */
     bool cut;                               /* what it says from now on is not on record */

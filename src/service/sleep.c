@@ -350,11 +350,25 @@ static void on_saved(void *arg, const struct err *failed)
         return;
     }
     close_sandbox(l);
-    l->row.lost = l->row.executions > 0;
+    if (l->row.executions > 0)
+        l->row.lost = failed || l->why == SLEEP_LOST ? LOST_CHANGES
+                      : l->once                      ? LOST_HOME
+                                                     : LOST_VARIABLES;
     loaded_go(l, SESSION_ASLEEP);
     loaded_keep(l, false);
     job_pump(l);
     loaded_drop(l);
+}
+
+/* A sandbox that is gone has no home to save, and one made for one execution needs none. */
+static void on_workspace_saved(void *arg, const struct err *failed)
+{
+    struct loaded *l = arg;
+
+    if (failed || l->gone || l->once || !l->session || l->state == SESSION_ENDED)
+        on_saved(l, failed);
+    else
+        home_save(l, on_saved, l);
 }
 
 void loaded_sleep(struct loaded *l, enum sleep_why why)
@@ -366,7 +380,7 @@ void loaded_sleep(struct loaded *l, enum sleep_why why)
     l->sleeping = true;
     l->why = why;
     loaded_hold(l);
-    space_sync(l, on_saved, l);
+    space_sync(l, on_workspace_saved, l);
 }
 
 /* --- the end --- */

@@ -182,8 +182,9 @@ struct restoring {
     struct task task;
     struct space_row *rows; /* owned */
     size_t count, missing;
-    struct space space; /* owned */
-    struct look *look;  /* owned */
+    struct space roots[HOME_ROOTS]; /* owned */
+    struct look *look;              /* owned */
+    size_t home_missing;
     done_fn *fn;
     void *arg;
 };
@@ -199,7 +200,11 @@ static int take_for_restoring(struct task *t, struct err *e)
 {
     struct restoring *r = OWNER(t, struct restoring, task);
 
-    if (space_take(t->loaded, &r->space, e) < 0)
+    if (task_session_there(t, e) < 0)
+        return -1;
+    if (!t->loaded->session)
+        return err_set(e, ERR_HOST, "the sandbox is closed");
+    if (home_dup(t->loaded->session, r->roots, e) < 0)
         return -1;
     r->look = workspace_look(t->loaded->session);
     return 0;
@@ -216,14 +221,15 @@ static int put_back(struct task *t, struct err *e)
         struct err lost = {0};
         work_yield();
         AUTO_CLOSE int fd = blob_open(t->sv->store, row->hash, &lost);
-        if (fd >= 0 &&
-            space_put(&r->space, str_of(row->path), fd, row->mode, row->mtime_ms, &lost) >= 0)
+        if (fd >= 0 && space_put(&r->roots[HOME_WORKSPACE], str_of(row->path), fd, row->mode,
+                                 row->mtime_ms, &lost) >= 0)
             continue;
         r->missing++;
         log_warn("session %s: a file is not put back: %s", t->loaded->row.id, lost.text);
     }
+    r->home_missing = home_put_back(t, r->roots);
     if (r->look)
-        look_walk(r->look, &r->space);
+        look_walk(r->look, &r->roots[HOME_WORKSPACE]);
     return 0;
 }
 
@@ -237,13 +243,21 @@ static void on_put_back(struct task *t, const struct err *failed)
 {
     struct restoring *r = OWNER(t, struct restoring, task);
     struct loaded *l = t->loaded;
-    char note[96];
+    char note[256];
+    int n = 0;
 
     if (!failed && l->session && r->look) /* no code has run: all of it is ours */
         workspace_tell(l->session, take_ptr(&r->look), ignore, NULL);
-    if (r->missing) {
-        snprintf(note, sizeof(note), "%zu of %zu files could not be put back", r->missing,
-                 r->count);
+    if (r->missing)
+        n = snprintf(note, sizeof(note), "%zu of %zu files could not be put back", r->missing,
+                     r->count);
+    if (r->home_missing)
+        snprintf(
+            note + n, sizeof(note) - (size_t)n,
+            "%sin /tmp, or among links and folders, %zu could not be kept: unreadable, or more "
+            "than the setting home-size",
+            n ? "; " : "", r->home_missing);
+    if (r->missing || r->home_missing) {
         free(l->note);
         l->note = mem_strdup(note);
     }
@@ -252,7 +266,8 @@ static void on_put_back(struct task *t, const struct err *failed)
         space_row_done(&r->rows[i]);
     free(r->rows);
     look_free(r->look);
-    space_close(&r->space);
+    for (int i = 0; i < HOME_ROOTS; i++)
+        space_close(&r->roots[i]);
     free(r);
 }
 
@@ -265,7 +280,10 @@ void space_restore(struct loaded *l, done_fn *fn, void *arg)
                                         {0}};
     struct restoring *r = mem_zalloc(sizeof(*r));
 
-    *r = (struct restoring){.space.dir = -1, .fn = fn, .arg = arg};
+    *r = (struct restoring){
+        .roots = {{.dir = -1}, {.dir = -1}},
+          .fn = fn, .arg = arg
+    };
     task_start(&r->task, l->sv, l, steps, on_put_back);
 }
 

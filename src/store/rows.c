@@ -30,7 +30,8 @@ static const struct column session_columns[] = {
     COLUMN(INT, session_row, state),       COLUMN(INT, session_row, created_ms),
     COLUMN(INT, session_row, used_ms),     COLUMN(INT, session_row, idle_ms),
     COLUMN(INT, session_row, lifetime_ms), COLUMN(INT, session_row, expires_ms),
-    COLUMN(INT, session_row, executions),  COLUMN(UINT, session_row, lost),
+    COLUMN(INT, session_row, executions),  COLUMN(INT, session_row, lost),
+    COLUMN(FIXED, session_row, home),
 };
 const struct row_type session_type = TYPE(session_columns, session_row);
 

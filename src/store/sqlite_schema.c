@@ -126,6 +126,10 @@ static const char scopes[] = "ALTER TABLE keys ADD COLUMN pools TEXT;"
                              "ALTER TABLE items ADD COLUMN pools TEXT;"
                              "ALTER TABLE loops ADD COLUMN pool TEXT;";
 
+/* What a session keeps while it sleeps besides the files of its workspace. */
+static const char homes[] = "ALTER TABLE sessions ADD COLUMN home TEXT NOT NULL DEFAULT '';"
+                            "CREATE INDEX sessions_by_home ON sessions (home) WHERE home <> '';";
+
 /* For a while two kinds of version 4 were made: one with the loops, one with the items. A database
  * that has the items already takes the loops as its fifth step. */
 static const struct schema_step steps[] = {
@@ -135,6 +139,7 @@ static const struct schema_step steps[] = {
     {fourth, NULL,    NULL  },
     {items,  "items", fourth},
     {scopes, NULL,    NULL  },
+    {homes,  NULL,    NULL  },
 };
 
 static int on_number(void *arg, int count, char **values, char **names)

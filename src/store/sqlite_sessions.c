@@ -3,21 +3,23 @@
 
 #define COLUMNS                                                                                    \
     "id, tenant, pool, name, metadata, env, state, created_ms, used_ms, idle_ms, lifetime_ms, "    \
-    "expires_ms, executions, lost"
+    "expires_ms, executions, lost, home"
 #define SELECT "SELECT " COLUMNS " FROM sessions WHERE "
 
 /* Not REPLACE, which would delete the old row and with it the files. What a session is stays; what
  * is not set anew leaves its indices alone. */
 int db_session_put(struct db *db, const struct session_row *r, struct err *e)
 {
+    if (names_blob(db, r->home, e) < 0)
+        return -1;
     int rc = sql_put(db,
                      "INSERT INTO sessions (" COLUMNS ")"
-                     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+                     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
                      " ON CONFLICT (id) DO UPDATE SET name = excluded.name,"
                      " metadata = excluded.metadata, env = excluded.env, state = excluded.state,"
                      " used_ms = excluded.used_ms, idle_ms = excluded.idle_ms,"
                      " lifetime_ms = excluded.lifetime_ms, expires_ms = excluded.expires_ms,"
-                     " executions = excluded.executions, lost = excluded.lost"
+                     " executions = excluded.executions, lost = excluded.lost, home = excluded.home"
                      " WHERE tenant = excluded.tenant",
                      &session_type, r, NULL, 0, e);
 
@@ -98,8 +100,8 @@ int db_session_count(struct db *db, uint64_t *ret, struct err *e)
 /* Once at a start, so it goes through them all: an index would cost something with every put. */
 int db_session_all_asleep(struct db *db, int live_state, int asleep_state, struct err *e)
 {
-    return sql_run(db, "UPDATE sessions SET state = ?2, lost = 1 WHERE state = ?1",
-                   ARGS(NUMBER(live_state), NUMBER(asleep_state)), e);
+    return sql_run(db, "UPDATE sessions SET state = ?2, lost = ?3 WHERE state = ?1",
+                   ARGS(NUMBER(live_state), NUMBER(asleep_state), NUMBER(LOST_CHANGES)), e);
 }
 
 /* --- files of a workspace --- */

@@ -109,7 +109,13 @@ int db_key_list(struct db *db, struct key_row **ret, size_t *ret_count, struct e
 int db_key_revoke(struct db *db, const char *id, int64_t now_ms, struct err *e) MUST_CHECK;
 int db_key_used(struct db *db, const char *id, int64_t now_ms, struct err *e) MUST_CHECK;
 
+#define HASH_HEX 65 /* SHA-256 in hex and its NUL */
+
 /* --- sessions --- */
+
+/* What a client has not been told yet. Variables are gone; so is what was changed outside of the
+ * workspace since the session last slept; or all that was there. */
+enum session_lost { LOST_NOTHING, LOST_VARIABLES, LOST_CHANGES, LOST_HOME };
 
 struct session_row {
     char id[ID_MAX]; /* "sess_..." */
@@ -124,7 +130,8 @@ struct session_row {
     int64_t lifetime_ms; /* so long after created_ms at the latest, too */
     int64_t expires_ms;  /* when the workspace goes, too */
     int64_t executions;  /* how many there have been */
-    bool lost;           /* variables are gone and the client has not been told yet */
+    int lost;            /* enum session_lost */
+    char home[HASH_HEX]; /* a blob: what else it keeps while it sleeps; "": nothing */
 };
 void session_row_done(struct session_row *r);
 
@@ -165,14 +172,13 @@ int db_session_in_pool(struct db *db, const char *pool, size_t limit, struct ses
                        size_t *ret_count, struct err *e) MUST_CHECK;
 /* Every tenant's. */
 int db_session_count(struct db *db, uint64_t *ret, struct err *e) MUST_CHECK;
-/* At start: what was live in a process that is gone is asleep now, with lost set. Returns how many.
+/* At start: what was live in a process that is gone is asleep now, with LOST_CHANGES. Returns how
+ * many.
  */
 int db_session_all_asleep(struct db *db, int live_state, int asleep_state,
                           struct err *e) MUST_CHECK;
 
 /* --- files of a workspace, as saved --- */
-
-#define HASH_HEX 65 /* SHA-256 in hex and its NUL */
 
 struct space_row {
     char *path; /* owned: any bytes but NUL */

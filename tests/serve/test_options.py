@@ -66,6 +66,7 @@ SHOWN = {
     "output-memory": "serve/test_fair.py::test_output_waits_for_room",
     "retention": "serve/test_life.py::test_retention",
     "records": "serve/test_review.py::test_more_rubbish_than_one_sweep_takes",
+    "home-size": "serve/test_home.py::CONFIG",
     "file-size": "serve/test_files.py::FLAGS",
     "tenant-files": "anthropic/test_files.py::house",
     "fetch-size": "serve/test_fetch.py::FLAGS",
