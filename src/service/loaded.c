@@ -270,7 +270,8 @@ void loaded_find(struct service *sv, const struct caller *c, struct str id, load
 struct keeping {
     struct task task;
     struct loaded *loaded;  /* held */
-    struct session_row row; /* strings borrowed from loaded */
+    struct session_row row; /* strings borrowed from loaded, ... */
+    char *name;             /* ... but for this one, which may change meanwhile: owned, or NULL */
     bool is_new;
 };
 
@@ -294,6 +295,7 @@ static void on_kept(struct task *t, const struct err *failed)
         loaded_answer_if_there(l);
     }
     loaded_drop(l);
+    free(k->name);
     free(k);
 }
 
@@ -306,6 +308,7 @@ void loaded_keep(struct loaded *l, bool is_new)
         return;
     k = mem_zalloc(sizeof(*k));
     *k = (struct keeping){.loaded = l, .row = l->row, .is_new = is_new};
+    k->row.name = k->name = l->row.name ? mem_strdup(l->row.name) : NULL;
     loaded_hold(l);
     task_start(&k->task, l->sv, NULL, steps, on_kept);
 }

@@ -176,6 +176,9 @@ void service_session_named(struct service *sv, const struct caller *c, struct st
                            struct str name, session_fn *fn, void *arg);
 void service_session_list(struct service *sv, const struct caller *c, struct page page,
                           sessions_fn *fn, void *arg);
+/* ERR_CONFLICT: another session of the pool has the name. */
+void service_session_rename(struct service *sv, const struct caller *c, struct str id,
+                            struct str name, session_fn *fn, void *arg);
 /* Starts the idle clock anew; idle_ms 0: with the time it has, else with this one. */
 void service_session_extend(struct service *sv, const struct caller *c, struct str id,
                             uint64_t idle_ms, session_fn *fn, void *arg);
@@ -402,6 +405,9 @@ void service_space_take(struct service *sv, const struct caller *c, struct str s
 /* The same with what a URL has. path empty: its own name. */
 void service_space_fetch(struct service *sv, const struct caller *c, struct str session,
                          struct str path, struct str url, space_fn *fn, void *arg);
+/* To another path, where it takes the place of what is there. */
+void service_space_move(struct service *sv, const struct caller *c, struct str session,
+                        struct str path, struct str to, space_fn *fn, void *arg);
 void service_space_delete(struct service *sv, const struct caller *c, struct str session,
                           struct str path, done_fn *fn, void *arg);
 /* The path as it is kept, in ret: relative, without "." and "//"; a leading /workspace/ or

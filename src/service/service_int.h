@@ -33,6 +33,11 @@ struct execution;
 struct task;
 struct changes;
 
+/* Checks a name, and copies it into the row. */
+int session_name_take(struct session_row *row, struct str name, struct err *e) MUST_CHECK;
+/* One of this name in memory, perhaps not in the store yet; or NULL. */
+struct loaded *session_in_memory(struct service *sv, const char *tenant, const char *pool,
+                                 const char *name);
 /* A new session of this pool, with the pool's times. */
 void session_row_fill(struct session_row *ret, const struct environment *env, const char *tenant);
 /* ERR_BUSY, counted. */

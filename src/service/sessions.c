@@ -57,7 +57,7 @@ void session_row_fill(struct session_row *ret, const struct environment *env, co
     id_make(ret->id, "sess_");
 }
 
-static int take_name(struct session_row *row, struct str name, struct err *e)
+int session_name_take(struct session_row *row, struct str name, struct err *e)
 {
     if (name.n == 0)
         return 0;
@@ -99,7 +99,8 @@ static int take_spec(struct creation *n, const struct caller *c, const struct se
     session_row_fill(&n->row, n->env, c->tenant);
     n->row.idle_ms = (int64_t)at_most(spec->idle_ms, n->env->config.idle_ms);
     n->row.lifetime_ms = (int64_t)at_most(spec->lifetime_ms, n->env->config.lifetime_ms);
-    if (take_name(&n->row, spec->name, e) < 0 || take_metadata(&n->row, spec->metadata, e) < 0 ||
+    if (session_name_take(&n->row, spec->name, e) < 0 ||
+        take_metadata(&n->row, spec->metadata, e) < 0 ||
         vars_from(spec->env, spec->env_count, &vars, e) < 0)
         return -1;
     if (vars)
@@ -124,15 +125,15 @@ static void begin(struct creation *n)
     creation_free(n);
 }
 
-/* One of this name in memory: perhaps not in the store yet. */
-static struct loaded *named(const struct creation *n)
+struct loaded *session_in_memory(struct service *sv, const char *tenant, const char *pool,
+                                 const char *name)
 {
-    AUTO_FREE void **all = table_all(&n->sv->sessions);
+    AUTO_FREE void **all = table_all(&sv->sessions);
 
-    for (size_t i = 0; i < n->sv->sessions.n; i++) {
+    for (size_t i = 0; i < sv->sessions.n; i++) {
         struct loaded *l = all[i];
-        if (l->state != SESSION_ENDED && strcmp(l->row.pool, n->row.pool) == 0 && l->row.name &&
-            strcmp(l->row.name, n->row.name) == 0 && strcmp(l->row.tenant, n->row.tenant) == 0)
+        if (l->state != SESSION_ENDED && strcmp(l->row.pool, pool) == 0 && l->row.name &&
+            strcmp(l->row.name, name) == 0 && strcmp(l->row.tenant, tenant) == 0)
             return l;
     }
     return NULL;
@@ -148,7 +149,7 @@ static int find_named(struct task *t, struct db *db, struct err *e)
 static void on_named(struct task *t, const struct err *failed)
 {
     struct creation *n = OWNER(t, struct creation, task);
-    struct loaded *l = named(n);
+    struct loaded *l = session_in_memory(n->sv, n->row.tenant, n->row.pool, n->row.name);
 
     n->env = environment_find(n->sv, str_of(n->row.pool)); /* it may be another by now */
     if (failed)

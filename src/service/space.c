@@ -12,8 +12,9 @@ struct space_op {
     struct loaded *loaded; /* held once found */
     void (*found)(struct space_op *op);
     char path[SPACE_PATH_MAX];
-    struct blob *blob; /* owned, or NULL: of bytes or file_id */
-    char *bytes;       /* owned, or NULL: to be written, or as read */
+    char source[SPACE_PATH_MAX]; /* of a move: where the file is */
+    struct blob *blob;           /* owned, or NULL: of bytes or file_id */
+    char *bytes;                 /* owned, or NULL: to be written, or as read */
     size_t n, max;
     uint64_t from;
     char file_id[ID_MAX];
@@ -109,13 +110,17 @@ static void refuse_later(void *arg)
     op_end(op, &op->failed);
 }
 
+static void refuse(struct space_op *op)
+{
+    op->sv->pending++;
+    loop_later(op->sv->loop, refuse_later, op);
+}
+
 static void op_start(struct space_op *op, const struct caller *c, struct str session,
                      struct str path)
 {
-    if (space_path_clean(path, op->path, &op->failed) < 0) {
-        op->sv->pending++;
-        return loop_later(op->sv->loop, refuse_later, op);
-    }
+    if (space_path_clean(path, op->path, &op->failed) < 0)
+        return refuse(op);
     loaded_find(op->sv, c, session, on_found, op);
 }
 
@@ -274,7 +279,8 @@ static int keep_bytes(struct task *t, struct err *e)
     }
     if (op->blob && blob_keep(take_ptr(&op->blob), true, op->row.hash, &op->row.size, e) < 0)
         return -1;
-    op->row.mtime_ms = time_now_ms();
+    if (!op->row.mtime_ms) /* one that is moved has the time it had */
+        op->row.mtime_ms = time_now_ms();
     if (!op->in_sandbox)
         return 0;
     fd = blob_open(t->sv->store, op->row.hash, e);
@@ -423,6 +429,95 @@ void service_space_take(struct service *sv, const struct caller *c, struct str s
     if (!str_to_cstr(file, op->file_id, sizeof(op->file_id)))
         op->file_id[0] = '\0'; /* which is nobody's */
     op_start(op, c, session, path);
+}
+
+/* --- move --- */
+
+static bool brings_either(const struct task *t, struct str path)
+{
+    return brings(t, path) || str_is(path, OWNER(t, struct space_op, task)->source);
+}
+
+static int find_source(struct task *t, struct db *db, struct err *e)
+{
+    struct space_op *op = OWNER(t, struct space_op, task);
+    struct space_row row = {0};
+    int rc = db_space_get(db, op->loaded->row.id, str_of(op->source), &row, e);
+
+    memcpy(op->row.hash, row.hash, sizeof(op->row.hash));
+    op->row.size = row.size;
+    op->row.mode = row.mode;
+    op->row.mtime_ms = row.mtime_ms;
+    space_row_done(&row);
+    return rc == 0 ? err_set(e, ERR_MISSING, "there is no such file in the workspace") : rc;
+}
+
+/* First the new one, then the old one is taken away: a failure between the two loses nothing. */
+static int move_bytes(struct task *t, struct err *e)
+{
+    struct space_op *op = OWNER(t, struct space_op, task);
+
+    if (keep_bytes(t, e) < 0)
+        return -1;
+    if (op->in_sandbox && space_delete(&op->space, str_of(op->source), e) < 0)
+        return space_blame(e, op->source);
+    return 0;
+}
+
+static int write_move(struct task *t, struct db *db, struct err *e)
+{
+    struct space_op *op = OWNER(t, struct space_op, task);
+
+    if (db_space_drop(db, op->loaded->row.id, str_of(op->source), e) < 0)
+        return -1;
+    return write_put(t, db, e);
+}
+
+static void on_moved(struct task *t, const struct err *failed)
+{
+    struct space_op *op = OWNER(t, struct space_op, task);
+
+    if (op->in_sandbox && loaded_is_awake(op->loaded) && !failed)
+        workspace_note(op->loaded->session, str_of(op->source));
+    if (!failed)
+        feed_file(op->loaded, str_of(op->source), true);
+    on_put(t, failed);
+}
+
+static void on_synced_to_move(void *arg, const struct err *failed)
+{
+    static const struct step steps[] = {{.loop = take_space},  {.store = find_source},
+                                        {.work = move_bytes},  {.loop = task_session_there},
+                                        {.store = write_move}, {0}};
+    static const struct step same[] = {{.store = read_one}, {0}};
+    struct space_op *op = arg;
+
+    if (failed)
+        return op_end(op, failed);
+    if (strcmp(op->path, op->source) == 0) /* it is where it should be */
+        return task_start(&op->task, op->sv, NULL, same, on_ended);
+    op->task.brings = brings_either;
+    task_start(&op->task, op->sv, op->loaded, steps, on_moved);
+}
+
+static void sync_and_move(struct space_op *op)
+{
+    if (loaded_is_awake(op->loaded) || op->loaded->tasks)
+        space_sync(op->loaded, on_synced_to_move, op);
+    else
+        on_synced_to_move(op, NULL);
+}
+
+void service_space_move(struct service *sv, const struct caller *c, struct str session,
+                        struct str path, struct str to, space_fn *fn, void *arg)
+{
+    struct space_op *op = op_new(sv, arg);
+
+    op->on_files = fn;
+    op->found = sync_and_move;
+    if (space_path_clean(path, op->source, &op->failed) < 0)
+        return refuse(op);
+    op_start(op, c, session, to);
 }
 
 /* --- delete --- */

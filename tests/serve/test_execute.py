@@ -244,8 +244,17 @@ def test_background(session, client):
     assert TIME.fullmatch(done["ended_at"])
 
 
-def test_background_is_not_streamed(session):
-    session.ask("1", background=True, stream=True).refused(400, "stream")
+def test_a_stream_in_the_background_is_not_ended_by_its_reader(session, client):
+    code = "import time\nprint('begun')\nwhile not __import__('os').path.exists('go'): time.sleep(.01)\nprint('ended')"
+    with session.stream(code, background=True) as stream:
+        first = next(stream)
+        assert first["type"] == "execution"
+        stream.until_said("begun")
+    session.put("go", b"")
+    record = session.wait(first)
+    assert (record["status"], record["stdout"]) == ("ok", "begun\nended\n")
+    with session.stream("print(1)", background=True) as stream:
+        assert [ev["type"] for ev in stream] == ["execution", "stdout", "done"]
 
 
 def test_one_after_the_other(session):

@@ -153,7 +153,7 @@ def test_it_is_true(server, document):
     """Every operation once, each answer against its schema; errors, too."""
     with server.client() as c:
         w = Walker(c, document)
-        for path in ("/health", "/ready", "/metrics", "/v1/openapi.json", "/v1/pools"):
+        for path in ("/health", "/ready", "/metrics", "/v1/openapi.json", "/v1/status", "/v1/pools"):
             assert w.ask("GET", path).status == 200
         w.ask("GET", "/v1/pools/{pool}", fill={"pool": "default"}).expect(200)
         w.ask("GET", "/v1/pools/{pool}", fill={"pool": "none"}).refused(404)
@@ -165,6 +165,8 @@ def test_it_is_true(server, document):
         base = "/v1/sessions/{session}"
         w.ask("GET", base, fill=here).expect(200)
         w.ask("GET", base, fill={"session": "none"}).refused(404)
+        w.ask("PATCH", base, {"name": "m"}, fill=here).expect(200)
+        w.ask("PATCH", base, {"name": "m"}, fill={"session": "none"}).refused(404)
         w.ask("POST", base + "/extend", {"idle_timeout": 60}, fill=here).expect(200)
         w.ask("POST", base + "/interrupt", fill=here).expect(200)
         code = "print(1); import sys; print(2, file=sys.stderr); open('f.txt', 'w').write('x'); 1 / 0"
@@ -191,6 +193,9 @@ def test_it_is_true(server, document):
         w.ask("GET", base + "/files", fill=here).expect(200)
         w.ask("GET", base + "/files/{path}", fill=one).expect(200)
         w.ask("GET", base + "/files/{path}", fill=one, headers={"Range": "bytes=9-"}).refused(416)
+        w.ask("PATCH", base + "/files/{path}", {"path": "g.txt"}, fill=one).expect(200)
+        w.ask("PATCH", base + "/files/{path}", {"path": "g.txt"}, fill=one).refused(404)
+        one["path"] = "g.txt"
         w.ask("DELETE", base + "/files/{path}", fill=one).expect(204)
         w.ask("DELETE", base + "/files/{path}", fill=one).refused(404)
         w.ask("GET", base + "/workspace", fill=here).expect(200)

@@ -223,3 +223,21 @@ def test_descriptors_in_flight_are_not_shared(client):
                 assert made.run("6 * 7")["result"] == "42"
                 assert made.shell("echo $((6 * 7))")["stdout"] == "42\n"
     client.get("/ready").expect(200)
+
+
+def test_rename(server, client):
+    with client.session(name="before the name") as one, client.session(name="held name") as other:
+        renamed = client.request("PATCH", one.path, {"name": "after"}).expect(200).json
+        assert renamed["name"] == "after" and renamed["id"] == one.id
+        assert one.get()["name"] == "after"
+        assert one.run("1")["status"] == "ok" and one.get()["name"] == "after"
+        clash = client.request("PATCH", one.path, {"name": "held name"})
+        assert clash.status == 409, clash.json
+        assert client.request("PATCH", one.path, {"name": "after"}).expect(200).json["name"] == "after"
+        # The old name is free, and the new one is found.
+        assert client.post("/v1/sessions", {"name": "after"}).expect(200).json["id"] == one.id
+        with client.session(name="before the name") as fresh:
+            assert fresh.id not in (one.id, other.id)
+        for bad in ("", "a\nb", "x" * 300):
+            assert client.request("PATCH", one.path, {"name": bad}).status in (400, 413), bad
+    assert client.request("PATCH", one.path, {"name": "gone"}).status == 404

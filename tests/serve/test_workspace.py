@@ -5,10 +5,12 @@ import io
 import os
 import pathlib
 import tarfile
+import time
 import zipfile
 
 import pytest
 
+from support import retort
 from support.server import TIME, quote
 
 MEMBERS = {"path", "size", "mime", "modified_at", "sha256", "url"}
@@ -333,3 +335,31 @@ def test_what_holes_count(server):
         kept = [f for f in made.files().values() if f["path"].startswith("h")]
         assert len(kept) == 6  # of 64 MiB
         assert any("is not kept" in e.get("text", "") for e in answer["events"])
+
+
+@pytest.mark.parametrize("asleep", [False, True])
+def test_move(client, asleep):
+    with client.session() as s:
+        s.shell("mkdir d; printf one > a.txt; chmod 755 a.txt; printf two > d/b.txt; touch -d 2020-02-02T00:00:00Z a.txt")
+        if asleep:
+            client.post(s.path + "/extend", {"idle_timeout": 1}).expect(200)
+            until = time.monotonic() + retort.SECONDS
+            while s.get()["state"] != "asleep":
+                assert time.monotonic() < until
+                time.sleep(0.05)
+
+        def move(path, to):
+            return client.request("PATCH", s.file(path), {"path": to})
+
+        moved = move("a.txt", "new folder/ä.txt").expect(200).json
+        assert (moved["path"], moved["size"]) == ("new folder/ä.txt", 3)
+        assert moved["modified_at"].startswith("2020-02-02")
+        assert set(s.files()) == {"new folder/ä.txt", "d/b.txt"}
+        assert s.read("new folder/ä.txt") == b"one"
+        assert move("a.txt", "x").status == 404
+        assert move("d/b.txt", "d/b.txt").expect(200).json["path"] == "d/b.txt"
+        assert move("d/b.txt", "../x").status == 400
+        move("d/b.txt", "new folder/ä.txt").expect(200)  # takes the place of what is there
+        assert list(s.files()) == ["new folder/ä.txt"] and s.read("new folder/ä.txt") == b"two"
+        ran = s.run("import os; print(os.path.exists('a.txt'), open('new folder/ä.txt').read())")
+        assert ran["stdout"] == "False two\n" and ran["files"] == [], ran

@@ -98,7 +98,7 @@ static void on_queued(void *arg, const struct exec_info *info)
     snprintf(u->session, sizeof(u->session), "%s", info->row->session ? info->row->session : "");
     if (u->streams)
         open_stream(u, info);
-    if (!u->background)
+    if (!u->background || u->streams)
         return;
     execution_leave(take_ptr(&u->x));
     answer_exec(u->r, 202, info);
@@ -173,10 +173,6 @@ static int take_options(struct rest_execution *u, const json_t *body, struct exe
     if (take_format(u, json_object_get(body, "stream"), e) < 0)
         return -1;
     u->background = json_is_true(json_object_get(body, "background"));
-    if (u->background && u->streams)
-        return err_set(e, ERR_CALLER,
-                       "a background execution is not streamed: GET /v1/executions/{execution} has "
-                       "what it says");
     if (exec_inputs_env(g, json_object_get(body, "env"), ret_param, e) < 0)
         return -1;
     return exec_inputs_files(g, json_object_get(body, "files"), ret_param, e);

@@ -22,18 +22,18 @@
 
 /* --- routes.c: the table; schemas.c: what comes back --- */
 
-#define REST_SCHEMAS 23
+#define REST_SCHEMAS 29
 extern const struct schema rest_schemas[];
 
-request_fn handle_create_session, handle_list_sessions, handle_get_session, handle_extend_session,
-    handle_interrupt_session, handle_restart_session, handle_delete_session, handle_execute,
-    handle_list_executions, handle_get_execution, handle_get_output, handle_interrupt_execution,
-    handle_list_workspace, handle_put_workspace_file, handle_upload_workspace_files,
-    handle_get_workspace_file, handle_delete_workspace_file, handle_get_archive, handle_create_file,
-    handle_list_files, handle_get_file, handle_get_file_content, handle_delete_file,
-    handle_list_pools, handle_get_pool, handle_list_approvals, handle_get_approval,
-    handle_decide_approval, handle_create_key, handle_list_keys, handle_delete_key,
-    handle_get_openapi;
+request_fn handle_create_session, handle_list_sessions, handle_get_session, handle_rename_session,
+    handle_extend_session, handle_interrupt_session, handle_restart_session, handle_delete_session,
+    handle_execute, handle_list_executions, handle_get_execution, handle_get_output,
+    handle_interrupt_execution, handle_list_workspace, handle_put_workspace_file,
+    handle_upload_workspace_files, handle_get_workspace_file, handle_move_workspace_file,
+    handle_delete_workspace_file, handle_get_archive, handle_create_file, handle_list_files,
+    handle_get_file, handle_get_file_content, handle_delete_file, handle_list_pools,
+    handle_get_pool, handle_list_approvals, handle_get_approval, handle_decide_approval,
+    handle_create_key, handle_list_keys, handle_delete_key, handle_get_status, handle_get_openapi;
 
 /* --- page.c: answers to callbacks of the service; their arg is the request --- */
 

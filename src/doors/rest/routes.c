@@ -28,6 +28,13 @@ static const struct field create_session_body[] = {
     {0},
 };
 
+static const struct field rename_session_body[] = {
+    {"name", FIELD_TEXT, REQUIRED, 1, 128,
+     .text = "Its new name. 409 when another session of the pool has it.",
+     .example = "\"quarterly report\""},
+    {0},
+};
+
 static const struct field extend_session_body[] = {
     {"idle_timeout", FIELD_NUMBER, OPTIONAL, 1, SECONDS_MAX,
      .text = "Seconds, from now on; at most the pool's. If left out, the time it has.",
@@ -57,7 +64,8 @@ static const struct field extend_session_body[] = {
              "one a line.", \
      .example = "\"sse\""}, \
     {"background", FIELD_BOOL, OPTIONAL, \
-     .text = "Answer 202 at once; it goes on when nobody waits. Not together with stream.", \
+     .text = "It goes on when nobody waits. Without stream the answer is 202 at once; with it, a " \
+             "client that goes away leaves it running.", \
      .example = "false"}
 
 static const struct field execute_body[] = {EXECUTE_FIELDS, {0}};
@@ -97,6 +105,12 @@ static const struct field create_key_body[] = {
     {"expires_in", FIELD_INT, OPTIONAL, 1, 315360000,
      .text = "Seconds from now after which it opens nothing. Left out: it does not expire.",
      .example = "86400"},
+    {0},
+};
+
+static const struct field move_file_body[] = {
+    {"path", FIELD_TEXT, REQUIRED, 1, SPACE_PATH_MAX - 1,
+     .text = "Where it goes. What is there is replaced.", .example = "\"data/towns.csv\""},
     {0},
 };
 
@@ -209,6 +223,10 @@ static const struct route routes[] = {
      "Get a session.",
      .handle = handle_get_session,
      .status = 200, .answer = "session", .answer_text = "The session."},
+    {HTTP_PATCH, "/v1/sessions/{session}", "rename_session", "Sessions",
+     "Give a session another name.",
+     .body_kind = BODY_JSON, .body = rename_session_body, .handle = handle_rename_session,
+     .status = 200, .answer = "session", .answer_text = "The session."},
     {HTTP_POST, "/v1/sessions/{session}/extend", "extend_session", "Sessions",
      "Start the idle clock anew.",
      .body_kind = BODY_JSON, .body = extend_session_body, .handle = handle_extend_session,
@@ -278,6 +296,10 @@ static const struct route routes[] = {
      .handle = handle_get_workspace_file,
      .status = 200, .answer = "application/octet-stream", .answer_text = "The bytes of the file.",
      .also = part_of_file},
+    {HTTP_PATCH, "/v1/sessions/{session}/files/{path...}", "move_workspace_file", "Workspace",
+     "Give a file of a session another path. Folders are made as needed.",
+     .body_kind = BODY_JSON, .body = move_file_body, .handle = handle_move_workspace_file,
+     .status = 200, .answer = "workspace_file", .answer_text = "The file."},
     {HTTP_DELETE, "/v1/sessions/{session}/files/{path...}", "delete_workspace_file", "Workspace",
      "Delete a file of a session.",
      .handle = handle_delete_workspace_file,
@@ -350,6 +372,11 @@ static const struct route routes[] = {
      .flags = ROUTE_ADMIN, .handle = handle_delete_key,
      .status = 204, .answer_text = "It is revoked."},
 
+    {HTTP_GET, "/v1/status", "get_status", "About",
+     "Say who asks, and how the server does. Counters are of all tenants, and begin at 0 with each "
+     "start of the server.",
+     .handle = handle_get_status,
+     .status = 200, .answer = "status", .answer_text = "Who asks, and figures."},
     {HTTP_GET, "/v1/openapi.json", "get_openapi", "About",
      "Get this document.",
      .flags = ROUTE_OPEN, .handle = handle_get_openapi,

@@ -322,6 +322,66 @@ static const struct field input_fields[] = {
     {0},
 };
 
+/* --- status --- */
+
+static const struct field session_count_fields[] = {
+    {"starting", FIELD_INT, REQUIRED, .text = "A sandbox is being made.", .example = "0"},
+    {"idle", FIELD_INT, REQUIRED, .text = "With an interpreter.", .example = "3"},
+    {"running", FIELD_INT, REQUIRED, .text = "Code runs.", .example = "1"},
+    {"asleep", FIELD_INT, REQUIRED, .text = "Files alone, with something under way.", .example = "0"},
+    {0},
+};
+
+static const struct field execution_count_fields[] = {
+    {"ok", FIELD_INT, REQUIRED, .text = "Ended well.", .example = "40"},
+    {"raised", FIELD_INT, REQUIRED, .text = "The code raised.", .example = "2"},
+    {"timeout", FIELD_INT, REQUIRED, .text = "Out of time.", .example = "0"},
+    {"memory", FIELD_INT, REQUIRED, .text = "Out of memory.", .example = "0"},
+    {"interrupted", FIELD_INT, REQUIRED, .text = "Stopped by a client.", .example = "1"},
+    {"died", FIELD_INT, REQUIRED, .text = "The interpreter died.", .example = "0"},
+    {"session_lost", FIELD_INT, REQUIRED, .text = "The session was lost.", .example = "0"},
+    {0},
+};
+
+static const struct field bucket_fields[] = {
+    {"le", FIELD_NUMBER, OPTIONAL, .text = "Up to so many seconds; null: longer than all others.",
+     .example = "0.001"},
+    {"count", FIELD_INT, REQUIRED, .text = "How many took as long.", .example = "17"},
+    {0},
+};
+
+static const struct field histogram_fields[] = {
+    {"count", FIELD_INT, REQUIRED, .text = "How many there were.", .example = "43"},
+    {"sum", FIELD_NUMBER, REQUIRED, .text = "Seconds of all of them.", .example = "12.25"},
+    {"buckets", FIELD_LIST, REQUIRED, .of = "bucket", .text = "By how long they took."},
+    {0},
+};
+
+static const struct field memory_fields[] = {
+    {"server_bytes", FIELD_INT, REQUIRED, .text = "Resident memory of the server.",
+     .example = "31457280"},
+    {"host_used_bytes", FIELD_INT, REQUIRED, .text = "Of the machine, sandboxes included.",
+     .example = "2147483648"},
+    {"host_total_bytes", FIELD_INT, REQUIRED, .text = "That the machine has.",
+     .example = "8589934592"},
+    {0},
+};
+
+static const struct field status_fields[] = {
+    {"version", FIELD_TEXT, REQUIRED, .text = "The version that runs.", .example = "\"0.1.0\""},
+    {"tenant", FIELD_TEXT, REQUIRED, .text = "Whose things the caller sees.", .example = "\"local\""},
+    {"key", FIELD_TEXT, OPTIONAL, .text = "Id of the caller's key, or null."},
+    {"admin", FIELD_BOOL, REQUIRED, .text = "The caller may manage keys."},
+    {"approver", FIELD_BOOL, REQUIRED, .text = "The caller may decide approvals."},
+    {"read_only", FIELD_BOOL, REQUIRED, .text = "The caller changes nothing and runs nothing."},
+    {"keys_needed", FIELD_BOOL, REQUIRED, .text = "There are keys, so every request needs one."},
+    {"sessions", FIELD_OBJECT, REQUIRED, .of = "session_counts", .text = "In memory now, by state."},
+    {"executions", FIELD_OBJECT, REQUIRED, .of = "execution_counts", .text = "By outcome."},
+    {"cell_seconds", FIELD_OBJECT, REQUIRED, .of = "histogram", .text = "Time that executions took."},
+    {"memory", FIELD_OBJECT, REQUIRED, .of = "memory", .text = "Of the server and its machine."},
+    {0},
+};
+
 static const struct field openapi_fields[] = {
     {"openapi", FIELD_TEXT, REQUIRED, .text = "The version it follows.", .example = "\"3.1.0\""},
     {0},
@@ -353,6 +413,12 @@ const struct schema rest_schemas[] = {
     {"approval_list", "Approvals, newest first.", approval_list},
     {"key", "An API key. Its secret is kept nowhere.", key_fields},
     {"key_list", "Keys, oldest first, revoked ones too.", key_list},
+    {"session_counts", "Sessions by state.", session_count_fields},
+    {"execution_counts", "Executions by outcome.", execution_count_fields},
+    {"bucket", "A range of durations.", bucket_fields},
+    {"histogram", "Durations.", histogram_fields},
+    {"memory", "Memory in use.", memory_fields},
+    {"status", "Who asks, and how the server does.", status_fields},
     {"openapi", "An OpenAPI 3.1 document.", openapi_fields, .open = true},
 };
 // clang-format on

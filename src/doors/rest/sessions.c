@@ -1,4 +1,4 @@
-/* Sessions: create, list, get, restart, delete. */
+/* Sessions: create, list, get, rename, restart, delete. */
 #include "doors/rest/rest_int.h"
 
 /* --- answers --- */
@@ -62,6 +62,12 @@ void handle_list_sessions(struct request *r)
 }
 
 HANDLE_ID(handle_get_session, service_session_get, "session", on_session)
+
+void handle_rename_session(struct request *r)
+{
+    service_session_rename(request_service(r), request_caller(r), request_path(r, "session"),
+                           json_view(json_object_get(request_json(r), "name")), on_session, r);
+}
 
 void handle_extend_session(struct request *r)
 {

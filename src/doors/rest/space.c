@@ -138,6 +138,31 @@ void handle_get_workspace_file(struct request *r)
                            str_of(path), on_open, r);
 }
 
+static void on_moved(void *arg, const struct space_file *files, size_t count,
+                     const struct err *failed)
+{
+    struct request *r = arg;
+
+    (void)count;
+    answer_value(r, 200, failed ? NULL : render_space_file(request_path(r, "session"), files),
+                 failed);
+}
+
+void handle_move_workspace_file(struct request *r)
+{
+    struct str to = json_view(json_object_get(request_json(r), "path"));
+    char path[SPACE_PATH_MAX], clean[SPACE_PATH_MAX];
+    struct err e;
+
+    if (!take_path(r, path))
+        return;
+    if (space_path_clean(to, clean, &e) < 0)
+        answer_error(r, &e, "path");
+    else
+        service_space_move(request_service(r), request_caller(r), request_path(r, "session"),
+                           str_of(path), str_of(clean), on_moved, r);
+}
+
 void handle_delete_workspace_file(struct request *r)
 {
     char path[SPACE_PATH_MAX];
