@@ -5,6 +5,7 @@
 #include "cli/serve_int.h"
 #include "doors/anthropic/anthropic.h"
 #include "doors/azure/azure.h"
+#include "doors/console/console.h"
 #include "doors/operator/operator.h"
 #include "doors/prisme/prisme.h"
 #include "doors/qwen/qwen.h"
@@ -185,6 +186,7 @@ struct door_row {
 static const struct door_row rows[DOORS] = {
     [DOOR_REST]      = {&rest_door, new_http},
     [DOOR_OPERATOR]  = {&operator_door, new_http},
+    [DOOR_CONSOLE]   = {&console_door, new_http},
     [DOOR_UBIK]      = {&ubik_door, new_ubik, ubik_tool_set, {"/ubik/mcp", "/mcp/ubik"}, .pool = POOL(ubik),
                         .stop = ubik_stop, .free = ubik_free},
     [DOOR_MCP]       = {.mcp = {"/mcp"}},

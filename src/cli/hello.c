@@ -1,4 +1,4 @@
-/* What a person sees first: where the server is, and three commands to try. */
+/* What a person sees first: where the server is, the page to open, and three commands to try. */
 #include "cli/serve_int.h"
 
 #include <stdio.h>
@@ -23,6 +23,24 @@ static void call_of(const struct settings *s, const struct listeners *ls, bool k
         snprintf(ret, size, "curl -s%s %s", key, shown);
 }
 
+/* The address of the console: that of a listener on TCP, the one of this machine if there is one.
+ */
+static void say_page(const struct settings *s, const struct listeners *ls)
+{
+    const struct listener *l = NULL;
+    char shown[ADDRESS_SHOWN];
+
+    for (size_t i = 0; i < ls->count; i++) {
+        const struct listener *one = &ls->item[i];
+        if (one->address.at.any.sa_family != AF_UNIX && (!l || (one->local && !l->local)))
+            l = one;
+    }
+    if (!l)
+        return;
+    listener_show(l, s->serve.tls_cert != NULL, shown);
+    printf("\nOpen %s/ in a browser for the console.\n", shown);
+}
+
 void hello_say(const struct settings *s, const struct listeners *ls, bool keys)
 {
     static const struct {
@@ -40,6 +58,7 @@ void hello_say(const struct settings *s, const struct listeners *ls, bool keys)
         printf("%s %s\n", i == 0 ? "retort " RETORT_VERSION " serves at" : "                   and",
                shown);
     }
+    say_page(s, ls);
     call_of(s, ls, keys, call, sizeof(call));
     printf("\nTry%s:\n", keys ? ", with KEY set to a key's secret" : "");
     for (size_t i = 0; i < COUNT(tries); i++)

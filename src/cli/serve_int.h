@@ -72,6 +72,7 @@ void model_set_done(struct model_set *set);
 enum door_kind {
     DOOR_REST,
     DOOR_OPERATOR,
+    DOOR_CONSOLE,
     DOOR_UBIK,
     DOOR_MCP,
     DOOR_AZURE,

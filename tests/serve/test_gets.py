@@ -17,6 +17,7 @@ FLAGS = ["--model-script", "-", "--idle-timeout", "1"]
 TABLES = {  # what a row of a GET looks like, and what stands before its path
     "rest/routes.c": (r'\{HTTP_GET, "([^"]+)"', ""),
     "operator/operator.c": (r'\.method = HTTP_GET,\s*\.path = "([^"]+)"', ""),
+    "console/door.c": (r'\.method = HTTP_GET,\s*\.path = "([^"]+)"', ""),
     "qwen/door.c": (r'\.method = HTTP_GET, \.path = "([^"]+)"', ""),
     "prisme/door.c": (r'\.method = HTTP_GET, \.path = "([^"]+)"', ""),
     "mcp/http.c": (r'\.method = HTTP_GET, \.path = "([^"]+)"', ""),

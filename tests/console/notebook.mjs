@@ -1,0 +1,219 @@
+// The notebook, as a person uses it.
+import { blank, cell, editor, ended, equal, frameOf, ok, open, run, runCell, serve, test, until, write } from "./support.mjs";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+const house = await serve("--preload", "");
+
+const hasFocus = (page, n) => editor(page, n).evaluate((e) => e.getRootNode().activeElement === e);
+
+test("a new user runs the example at a click, sees the plot and downloads a file", async ({ page }) => {
+  await open(page, house);
+  await page.getByRole("button", { name: "Run the example" }).click();
+  const c = await ended(page, 1);
+  const plot = c.locator("img.picture");
+  await plot.waitFor();
+  const colours = await plot.evaluate(async (img) => {
+    await img.decode();
+    const canvas = new OffscreenCanvas(img.naturalWidth, img.naturalHeight).getContext("2d");
+    canvas.drawImage(img, 0, 0);
+    const data = canvas.getImageData(0, 0, img.naturalWidth, img.naturalHeight).data;
+    const seen = new Set();
+    for (let i = 0; i < data.length; i += 4) seen.add(`${data[i] >> 4},${data[i + 1] >> 4},${data[i + 2] >> 4}`);
+    return [...seen];
+  });
+  ok(colours.includes("1,7,11") && colours.includes("15,7,0"), `no blue and no orange line: ${colours.slice(0, 20)}`);
+  const [download] = await Promise.all([page.waitForEvent("download"), c.getByRole("button", { name: /wave\.png/ }).click()]);
+  equal(download.suggestedFilename(), "wave.png");
+  equal(readFileSync(await download.path()).subarray(1, 4).toString(), "PNG");
+});
+
+test("typing, brackets, indentation, and the keys that run", async ({ page }) => {
+  await blank(page, house);
+  await editor(page, 1).click();
+  await page.keyboard.type("def half(n):\nreturn (n / 2");
+  await page.keyboard.press("ArrowRight");
+  await page.keyboard.press("Enter");
+  await page.keyboard.press("Shift+Tab");
+  await page.keyboard.type("half(9)");
+  await page.keyboard.press("Shift+Enter");
+  await ended(page, 1);
+  equal((await cell(page, 1).locator("pre.result").innerText()).trim(), "4.5");
+  equal((await editor(page, 1).locator(".cm-line").nth(1).innerText()).replace(/\u00a0/g, " "), "    return (n / 2)");
+  await until("the next cell has the focus", () => hasFocus(page, 2));
+  await runCell(page, 2, "half(3)", "Control+Enter");
+  ok(await hasFocus(page, 2), "Control+Enter stays in the cell");
+  await editor(page, 2).click();
+  await page.keyboard.press("Alt+Enter");
+  await cell(page, 3).waitFor();
+  ok(await editor(page, 1).locator("[class*=ͼ]").count(), "words are coloured");
+});
+
+test("find in a cell", async ({ page }) => {
+  await blank(page, house);
+  await write(page, 1, "needle = 1\nhay = 2\nneedle = 3");
+  await page.keyboard.press("Control+f");
+  await cell(page, 1).locator(".cm-search input[name=search]").waitFor();
+  await page.keyboard.type("needle");
+  await until("two matches", async () => (await cell(page, 1).locator(".cm-searchMatch").count()) === 2);
+});
+
+test("cells are added, moved, deleted, and are Python or shell", async ({ page }) => {
+  await blank(page, house);
+  await write(page, 1, "first = 1");
+  await page.getByRole("button", { name: "Shell", exact: true }).click();
+  await write(page, 2, "echo from bash; echo $0");
+  await runCell(page, 2);
+  ok((await cell(page, 2).locator(".stdout").innerText()).includes("from bash"), "the shell ran");
+  await page.getByRole("button", { name: "Move cell 2 up" }).click();
+  equal(await editor(page, 1).innerText(), "echo from bash; echo $0");
+  await editor(page, 1).click();
+  await page.keyboard.press("Control+Alt+ArrowDown");
+  await until("it moved by keys", async () => (await editor(page, 2).innerText()).startsWith("echo"));
+  await page.getByRole("button", { name: "Delete cell 1" }).click();
+  equal(await page.locator(".cell").count(), 1);
+  await cell(page, 1).getByRole("combobox").selectOption("python");
+  await runCell(page, 1, "6 * 7");
+  equal((await cell(page, 1).locator("pre.result").innerText()).trim(), "42");
+});
+
+test("colours, progress bars that redraw, and output as it comes", async ({ page }) => {
+  await blank(page, house);
+  await write(page, 1, [
+    "import sys, os",
+    "print('\\x1b[31mred\\x1b[0m plain \\x1b[1;38;2;1;200;3mgreen\\x1b[0m')",
+    "for i in range(101):",
+    "    print(f'\\r{i:3d}% done', end='', file=sys.stderr)",
+    "print(file=sys.stderr)",
+    "print('one\\ntwo\\x1b[1A\\rONE', end='')",
+    "print('\\nbegun')",
+    "while not os.path.exists('go'): pass",
+    "print('over')",
+  ].join("\n"));
+  await page.keyboard.press("Control+Enter");
+  const out = cell(page, 1).locator(".out");
+  await out.getByText("begun").waitFor();
+  ok((await out.locator(".how").innerText()).includes("Running"), "it still runs while its output is there");
+  const id = await page.evaluate(() => localStorage.getItem("retort.session:/"));
+  await fetch(`${house.url}v1/sessions/${id}/files/go`, { method: "PUT", body: "x" });
+  await ended(page, 1);
+  equal(await out.locator(".stderr").innerText(), "100% done");
+  equal(await out.locator(".fg-1").innerText(), "red");
+  equal(await out.getByText("green").evaluate((e) => getComputedStyle(e).color), "rgb(1, 200, 3)");
+  equal(await out.locator(".stdout").last().innerText(), "ONE\nbegun\nover", "what the cursor went up to and wrote over");
+});
+
+test("tables, images, SVG, Markdown, LaTeX and JSON", async ({ page }) => {
+  await blank(page, house);
+  await runCell(page, 1, [
+    "from IPython.display import *",
+    "display(HTML('<table><tr><th>city<td>Lyon</table>'))",
+    "display(SVG('<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"40\" height=\"30\"><circle r=\"9\" fill=\"red\"/></svg>'))",
+    "display(Markdown('# Title\\n\\n*soft* $x^2$'))",
+    "display(Latex(r'$\\frac{a}{b}$'))",
+    "display(JSON({'deep': {'list': [1, 'two', None]}}))",
+  ].join("\n"));
+  equal(await (await frameOf(page, 1, 0)).locator("td").innerText(), "Lyon");
+  equal(await (await frameOf(page, 1, 1)).locator("circle").getAttribute("fill"), "red");
+  const text = await frameOf(page, 1, 2);
+  equal(await text.locator("h1").innerText(), "Title");
+  equal(await text.locator("math msup").count(), 1);
+  equal(await cell(page, 1).locator(".latex mfrac").count(), 1);
+  const tree = cell(page, 1).locator(".json");
+  ok((await tree.innerText()).includes('"deep"') || (await tree.innerText()).includes("deep:"), "the tree has its names");
+  await tree.getByRole("button", { name: /deep/ }).click();
+  ok((await tree.getByRole("button", { name: /deep/ }).innerText()).includes("1 item"), "it folds");
+});
+
+test("an error marks its lines in the cell", async ({ page }) => {
+  await blank(page, house);
+  await runCell(page, 1, "def f(n):\n    return n / 0\n\nf(1)");
+  equal(await cell(page, 1).locator(".error-head").innerText(), "ZeroDivisionError: division by zero");
+  equal(await cell(page, 1).locator(".cm-failed").allInnerTexts(), ["    return n / 0", "f(1)"]);
+  await write(page, 1, "1");
+  equal(await cell(page, 1).locator(".cm-failed").count(), 0);
+});
+
+test("a limit says its plain sentence, and Stop keeps variables", async ({ page }) => {
+  await blank(page, house);
+  await runCell(page, 1, "kept = 5\n'x' * 10**12");
+  await runCell(page, 1, "kept = 5");
+  await write(page, 1, "print('in the loop')\nwhile True: pass");
+  await page.keyboard.press("Control+Enter");
+  await cell(page, 1).getByText("in the loop").first().waitFor();
+  await cell(page, 1).locator(".stdout").getByText("in the loop").waitFor();
+  await until("the clock runs", async () => parseFloat(await cell(page, 1).locator(".elapsed").innerText()) > 0);
+  await page.getByRole("toolbar").getByRole("button", { name: "Stop" }).click();
+  await ended(page, 1);
+  ok((await cell(page, 1).locator(".how").innerText()).includes("Stopped"), "it says so");
+  await runCell(page, 1, "kept");
+  equal((await cell(page, 1).locator("pre.result").innerText()).trim(), "5");
+  await runCell(page, 1, "big = bytearray(2 * 10**9)");
+  ok(/memory/i.test(await cell(page, 1).locator(".out").innerText()), "memory is named");
+});
+
+test("run all stops at an error; restart loses variables and keeps files", async ({ page }) => {
+  await blank(page, house);
+  await write(page, 1, "open('kept.txt', 'w').write('x'); v = 1");
+  await page.getByRole("button", { name: "Python", exact: true }).click();
+  await write(page, 2, "v / 0");
+  await page.getByRole("button", { name: "Python", exact: true }).click();
+  await write(page, 3, "print('never')");
+  await page.getByRole("button", { name: "Run all" }).click();
+  await ended(page, 2);
+  equal(await cell(page, 3).locator(".out").count(), 0);
+  await page.getByRole("button", { name: "Restart" }).click();
+  await page.getByRole("button", { name: "Lose all variables?" }).click();
+  await page.getByText("The interpreter is fresh").waitFor();
+  await runCell(page, 3, "import os; ('v' in globals(), os.path.exists('kept.txt'))");
+  equal((await cell(page, 3).locator("pre.result").innerText()).trim(), "(False, True)");
+});
+
+test("a notebook goes out as .ipynb and comes back", async ({ page }) => {
+  await blank(page, house);
+  await runCell(page, 1, "print('said')\n6 * 7");
+  await page.getByRole("button", { name: "Shell", exact: true }).click();
+  await write(page, 2, "ls");
+  await page.getByRole("button", { name: "Text", exact: true }).click();
+  await write(page, 3, "# Words");
+  const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Save as .ipynb" }).click()]);
+  const book = JSON.parse(readFileSync(await download.path(), "utf8"));
+  equal(book.cells.map((c) => [c.cell_type, c.source.join("")]), [["code", "print('said')\n6 * 7"], ["code", "%%bash\nls"], ["markdown", "# Words"]]);
+  equal(book.cells[0].outputs.map((o) => o.output_type), ["stream", "execute_result"]);
+  book.cells[0].source = ["print('again')"];
+  const path = join(house.place, "again.ipynb");
+  writeFileSync(path, JSON.stringify(book));
+  await page.getByLabel("A notebook to open").setInputFiles(path);
+  await until("it is open", async () => (await editor(page, 1).innerText()) === "print('again')");
+  equal((await cell(page, 1).locator("pre.result").innerText()).trim(), "42");
+  equal(await cell(page, 2).getByRole("combobox").inputValue(), "shell");
+  await runCell(page, 1);
+  equal(await cell(page, 1).locator(".stdout").innerText(), "again");
+});
+
+test("the page is left and opened again: cells and output are there, and what ran goes on", async ({ page }) => {
+  await blank(page, house);
+  await write(page, 1, "import time, os\nprint('begun')\nwhile not os.path.exists('go'): time.sleep(.01)\nprint('ended')");
+  await page.keyboard.press("Control+Enter");
+  await cell(page, 1).locator(".stdout").getByText("begun").waitFor();
+  await page.reload();
+  await cell(page, 1).locator(".stdout").getByText("begun").waitFor();
+  ok((await editor(page, 1).innerText()).startsWith("import time"), "the code is there");
+  const id = await page.evaluate(() => localStorage.getItem("retort.session:/"));
+  await fetch(`${house.url}v1/sessions/${id}/files/go`, { method: "PUT", body: "x" });
+  await cell(page, 1).locator(".stdout").getByText("ended").waitFor();
+  await ended(page, 1);
+});
+
+test("a session gets a name", async ({ page }) => {
+  await blank(page, house);
+  await runCell(page, 1, "1");
+  await page.getByRole("button", { name: /Rename the session/ }).click();
+  await page.getByRole("textbox", { name: "Rename the session" }).fill("tide tables");
+  await page.keyboard.press("Enter");
+  await page.getByRole("button", { name: "tide tables Rename the session" }).waitFor();
+  const all = await house.call("v1/sessions");
+  ok(all.data.some((s) => s.name === "tide tables"), "the server knows it");
+});
+
+await run(house);

@@ -1,0 +1,43 @@
+// Output that may do anything: HTML, SVG, Markdown. It is shown in a frame without an origin, with a
+// policy of its own (src/doors/console/door.c). The page takes one thing from it: a height.
+import { useEffect, useRef, useState } from "preact/hooks";
+import { address } from "./api";
+import { dark } from "./theme";
+import { useValue } from "./value";
+
+const HEIGHT_MAX = 640;
+
+export function Frame({ html, title }: { html: string; title: string }) {
+  const ref = useRef<HTMLIFrameElement>(null);
+  const [height, setHeight] = useState(40);
+  const [near, setNear] = useState(false);
+  const isDark = useValue(dark);
+
+  useEffect(() => {
+    const watch = new IntersectionObserver((all) => all.some((e) => e.isIntersecting) && setNear(true), {
+      rootMargin: "400px",
+    });
+    watch.observe(ref.current!);
+    return () => watch.disconnect();
+  }, []);
+
+  useEffect(() => {
+    if (!near) return;
+    const frame = ref.current!;
+    const take = (event: MessageEvent) => {
+      if (event.source !== frame.contentWindow) return;
+      const said = event.data as { ready?: unknown; height?: unknown } | null;
+      if (said?.ready === true) frame.contentWindow!.postMessage({ html, dark: dark.get() }, "*");
+      if (typeof said?.height === "number" && said.height > 0) setHeight(Math.min(HEIGHT_MAX, Math.max(24, said.height)));
+    };
+    addEventListener("message", take);
+    frame.src = address("console/frame.html");
+    return () => removeEventListener("message", take);
+  }, [near, html]);
+
+  useEffect(() => {
+    if (near) ref.current?.contentWindow?.postMessage({ dark: isDark }, "*");
+  }, [isDark]);
+
+  return <iframe ref={ref} class="frame" sandbox="allow-scripts" title={title} style={{ height }} />;
+}

@@ -1,0 +1,174 @@
+// The output of one run, in the order in which it came.
+import { memo } from "preact/compat";
+import { useState } from "preact/hooks";
+import { download, type Json } from "./api";
+import { Rich } from "./rich";
+import { Terminal, type Span, type Style } from "./terminal";
+
+export interface TextOutput {
+  kind: "text";
+  stream: "stdout" | "stderr";
+  terminal: Terminal;
+}
+export interface RichOutput {
+  kind: "rich";
+  data: Json;
+  result: boolean;
+  display?: string;
+  version: number;
+}
+export interface ErrorOutput {
+  kind: "error";
+  name: string;
+  message: string;
+  traceback: Terminal;
+  frames: { file: string; line: number; function: string; text: string }[];
+}
+export interface NoteOutput {
+  kind: "note";
+  text: string;
+}
+export type Output = TextOutput | RichOutput | ErrorOutput | NoteOutput;
+
+// Adds an event of the server to what is shown.
+export function take(outputs: Output[], event: Json) {
+  if (event.type === "stdout" || event.type === "stderr") {
+    const last = outputs.at(-1);
+    if (last?.kind === "text" && last.stream === event.type) last.terminal.feed(event.text);
+    else {
+      const terminal = new Terminal();
+      terminal.feed(event.text);
+      outputs.push({ kind: "text", stream: event.type, terminal });
+    }
+  } else if (event.type === "display" || event.type === "result") {
+    const place = event.update && outputs.find((o): o is RichOutput => o.kind === "rich" && o.display === event.display_id);
+    if (place) {
+      place.data = event.data;
+      place.version++;
+    } else outputs.push({ kind: "rich", data: event.data, result: event.type === "result", display: event.display_id, version: 0 });
+  } else if (event.type === "error") {
+    const traceback = new Terminal();
+    traceback.feed(event.traceback ?? "");
+    outputs.push({ kind: "error", name: event.name, message: event.message, traceback, frames: event.frames ?? [] });
+  } else if (event.type === "clear") {
+    outputs.length = 0;
+  } else if (event.type === "status" && event.text) {
+    outputs.push({ kind: "note", text: event.text });
+  }
+}
+
+// --- text ---
+
+const HEAD = 60;
+const TAIL = 60;
+const FOLD = 200;
+
+function classOf(s: Style): string {
+  const names = [];
+  const [fg, bg] = s.inverse ? [s.bg ?? "paper", s.fg ?? "ink"] : [s.fg, s.bg];
+  if (fg && fg[0] !== "#") names.push(`fg-${fg}`);
+  if (bg && bg[0] !== "#") names.push(`bg-${bg}`);
+  if (s.bold) names.push("bold");
+  if (s.dim) names.push("dim");
+  if (s.italic) names.push("italic");
+  if (s.underline) names.push("underline");
+  return names.join(" ");
+}
+
+const Words = ({ spans }: { spans: Span[] }) => (
+  <>
+    {spans.map(({ text, style }, i) => {
+      const name = classOf(style);
+      const paint: Record<string, string> = {};
+      if (style.fg?.[0] === "#") paint.color = style.fg;
+      if (style.bg?.[0] === "#") paint.backgroundColor = style.bg;
+      return name || style.fg || style.bg ? <span key={i} class={name} style={paint}>{text}</span> : text;
+    })}
+  </>
+);
+
+// A hundred lines at a time, so that what has been printed before is not rendered again.
+const CHUNK = 100;
+const Chunk = memo(
+  ({ terminal, from, to }: { terminal: Terminal; from: number; to: number; version: number }) => (
+    <div class="chunk">
+      {terminal.lines.slice(from, to).map((line, i) => (
+        <div key={i} class="line"><Words spans={line.spans} /></div>
+      ))}
+    </div>
+  ),
+  (a, b) => a.terminal === b.terminal && a.from === b.from && a.to === b.to && a.version === b.version,
+);
+
+function Lines({ terminal, from, to }: { terminal: Terminal; from: number; to: number }) {
+  const chunks = [];
+  for (let at = from; at < to; at = at - (at % CHUNK) + CHUNK) {
+    const end = Math.min(to, at - (at % CHUNK) + CHUNK);
+    let version = 0;
+    for (let i = at; i < end; i++) version += terminal.lines[i].version + 1;
+    chunks.push(<Chunk key={at} terminal={terminal} from={at} to={end} version={version} />);
+  }
+  return <>{chunks}</>;
+}
+
+export function TerminalText({ terminal, stream, execution }: { terminal: Terminal; stream: string; execution?: string }) {
+  const [open, setOpen] = useState(false);
+  const count = terminal.lineCount;
+  const label = stream === "stderr" ? "Error output" : "Output";
+  if (count <= FOLD || open)
+    return (
+      <div class={`text ${stream} ${count > FOLD ? "long" : ""}`} tabIndex={0} role="region" aria-label={label}>
+        <Lines terminal={terminal} from={0} to={count} />
+        {count > FOLD && <button class="plain fold" onClick={() => setOpen(false)}>Fold {count.toLocaleString()} lines</button>}
+      </div>
+    );
+  return (
+    <div class={`text ${stream}`} tabIndex={0} role="region" aria-label={label}>
+      <Lines terminal={terminal} from={0} to={HEAD} />
+      <div class="fold">
+        <span>{(count - HEAD - TAIL).toLocaleString()} lines are folded here.</span>
+        <button class="plain" onClick={() => setOpen(true)}>Show all {count.toLocaleString()}</button>
+        {execution && (
+          <button class="plain" onClick={() => download(`v1/executions/${execution}/output`, `${execution}.txt`)}>
+            Download the whole output
+          </button>
+        )}
+      </div>
+      <Lines terminal={terminal} from={count - TAIL} to={count} />
+    </div>
+  );
+}
+
+// --- all of it ---
+
+function ErrorView({ error }: { error: ErrorOutput }) {
+  const [open, setOpen] = useState(error.frames.length < 4);
+  return (
+    <div class="error">
+      <p class="error-head"><strong>{error.name}</strong>{error.message ? `: ${error.message}` : ""}</p>
+      {error.traceback.lineCount > 1 && (
+        <>
+          <button class="plain" aria-expanded={open} onClick={() => setOpen(!open)}>{open ? "Hide" : "Show"} the traceback</button>
+          {open && (
+            <div class="text traceback" tabIndex={0} role="region" aria-label="Traceback">
+              <Lines terminal={error.traceback} from={0} to={error.traceback.lineCount} />
+            </div>
+          )}
+        </>
+      )}
+    </div>
+  );
+}
+
+export function Outputs({ outputs, execution }: { outputs: Output[]; execution?: string }) {
+  return (
+    <>
+      {outputs.map((o, i) =>
+        o.kind === "text" ? <TerminalText key={i} terminal={o.terminal} stream={o.stream} execution={execution} />
+        : o.kind === "error" ? <ErrorView key={i} error={o} />
+        : o.kind === "note" ? <p key={i} class="note">{o.text}</p>
+        : <Rich key={`${i}.${o.version}`} data={o.data} />,
+      )}
+    </>
+  );
+}
