@@ -146,6 +146,8 @@ static void *new_anthropic(struct doors *d, const struct doors_config *c, struct
     const struct anthropic_settings *s = &c->settings->anthropic;
     const struct anthropic_config config = {
         .loop = c->mcp.loop,
+        .service = c->mcp.service(c->mcp.arg, e),
+        .public_url = c->settings->serve.public_url,
         .models = c->models,
         .download_uploads = s->download_uploads,
         .pool = s->pool,
@@ -159,8 +161,8 @@ static void *new_anthropic(struct doors *d, const struct doors_config *c, struct
         .capture_cwd = s->capture_cwd,
     };
 
-    (void)d, (void)e;
-    return anthropic_new(&config);
+    (void)d;
+    return config.service ? anthropic_new(&config) : NULL;
 }
 
 /* --- the rows --- */

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define EVERYBODYS_MAX 10000
+
 struct item_op {
     struct task task;
     struct item_row row;   /* owned: to be put, or read */
@@ -236,4 +238,22 @@ void service_item_delete(struct service *sv, const struct caller *c, const char 
 
     op->done_fn = fn;
     task_start(&op->task, sv, NULL, steps, on_done);
+}
+
+static int read_everybodys(struct task *t, struct db *db, struct err *e)
+{
+    struct item_op *op = OWNER(t, struct item_op, task);
+
+    return db_item_everybodys(db, op->kind, op->parent, EVERYBODYS_MAX, &op->rows, &op->count, e);
+}
+
+void service_item_everybodys(struct service *sv, const char *kind, const char *parent, items_fn *fn,
+                             void *arg)
+{
+    static const struct step steps[] = {{.store = read_everybodys}, {0}};
+    struct item_op *op = op_new(sv, &(struct caller){0}, kind, (struct str){0}, arg);
+
+    op->list_fn = fn;
+    op->parent = mem_strdup(parent);
+    task_start_read(&op->task, sv, steps, on_done);
 }

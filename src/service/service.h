@@ -496,6 +496,10 @@ void service_item_list(struct service *sv, const struct caller *c, const struct 
                        items_fn *fn, void *arg);
 void service_item_delete(struct service *sv, const struct caller *c, const char *kind,
                          struct str id, done_fn *fn, void *arg);
+/* Every tenant's of this kind and parent, oldest first, at most 10,000: what a door goes on with
+ * after a restart. */
+void service_item_everybodys(struct service *sv, const char *kind, const char *parent, items_fn *fn,
+                             void *arg);
 
 /* --- pools --- */
 

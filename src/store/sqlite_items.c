@@ -51,6 +51,14 @@ int db_item_list(struct db *db, const struct item_filter *f, struct item_row **r
     return *ret ? 0 : -1;
 }
 
+int db_item_everybodys(struct db *db, const char *kind, const char *parent, size_t limit,
+                       struct item_row **ret, size_t *ret_count, struct err *e)
+{
+    *ret = sql_all(db, SELECT "kind = ?1 AND parent = ?2 ORDER BY created_ms, id LIMIT ?3",
+                   ARGS(TEXT(kind), TEXT(parent), NUMBER(limit)), &item_type, ret_count, e);
+    return *ret ? 0 : -1;
+}
+
 int db_item_delete(struct db *db, const char *tenant, const char *kind, const char *id,
                    struct err *e)
 {

@@ -427,6 +427,9 @@ int db_item_get(struct db *db, const char *tenant, const char *kind, const char 
 /* Newest first; total: of all pages. */
 int db_item_list(struct db *db, const struct item_filter *f, struct item_row **ret,
                  size_t *ret_count, uint64_t *ret_total, struct err *e) MUST_CHECK;
+/* Every tenant's of this kind and parent, oldest first. */
+int db_item_everybodys(struct db *db, const char *kind, const char *parent, size_t limit,
+                       struct item_row **ret, size_t *ret_count, struct err *e) MUST_CHECK;
 int db_item_delete(struct db *db, const char *tenant, const char *kind, const char *id,
                    struct err *e) MUST_CHECK; /* 1, 0, -1 */
 /* Those whose expires_ms is past: gone. Returns how many. */

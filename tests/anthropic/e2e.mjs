@@ -280,6 +280,23 @@ const tests = {
     listener.close();
     assert.deepEqual([results(m)[0].stdout.trim(), visits], ['NONET', 0]);
   },
+
+  async '19 a batch is left here, and its results are read later'() {
+    const { batches } = client.messages;
+    const params = (n) => asked([[{ bash: `echo ${n}` }], [{ text: 'done' }]]);
+    let batch = await batches.create({ requests: [1, 2].map((n) => ({ custom_id: `n-${n}`, params: params(n) })) });
+    assert.equal(batch.type, 'message_batch');
+    while (batch.processing_status !== 'ended') batch = await batches.retrieve(batch.id);
+    const read = {};
+    for await (const line of await batches.results(batch.id)) read[line.custom_id] = results(line.result.message)[0].stdout;
+    assert.deepEqual(read, { 'n-1': '1\n', 'n-2': '2\n' });
+    const listed = [];
+    for await (const one of batches.list({ limit: 1 })) { listed.push(one.id); if (listed.includes(batch.id)) break; }
+    assert.ok(listed.includes(batch.id));
+    assert.equal((await batches.cancel(batch.id)).processing_status, 'ended');
+    assert.equal((await batches.delete(batch.id)).type, 'message_batch_deleted');
+    await refused(batches.retrieve(batch.id), 404);
+  },
 };
 
 for (const [name, test] of Object.entries(tests)) {

@@ -5,6 +5,7 @@
 #include "doors/values/values.h"
 
 #define MESSAGES_BODY_MAX (32 * MiB) /* of POST /v1/messages and of count_tokens */
+#define BATCH_BODY_MAX    (64 * MiB)
 #define BODY_SMALL        (64 * KiB) /* a longer body is parsed on another thread */
 
 struct tool_call;
@@ -17,6 +18,7 @@ struct anthropic {
     size_t parked_count;
     json_t *promised; /* owned: {session: tenant}, ids that clients know and that are no session */
     bool draining;    /* messages pause at their next step */
+    struct batches *batches; /* owned */
 };
 
 /* A string member of an object; NULL, and an empty view, when there is none. */
@@ -98,6 +100,23 @@ void handle_container_delete(struct request *r);
 /* Also for a stream that has begun. Takes message. */
 json_t *anthropic_error(struct request *r, int status, const char *type, const char *param,
                         json_t *message);
+/* The same for the request of this id. */
+json_t *anthropic_error_of(const char *request, int status, const char *type, json_t *message);
+
+/* --- batches.c, batch_run.c: messages that a client does not wait for --- */
+
+struct batches;
+/* Goes on with the batches that were not over when the last server ended. */
+struct batches *batches_new(struct anthropic *a);
+void batches_close(struct batches *bs); /* runs no more; what runs is asked for again later */
+void batches_free(struct batches *bs);
+
+void handle_batch_create(struct request *r);
+void handle_batches(struct request *r);
+void handle_batch(struct request *r);
+void handle_batch_cancel(struct request *r);
+void handle_batch_delete(struct request *r);
+void handle_batch_results(struct request *r);
 
 /* --- models.c --- */
 

@@ -14,11 +14,18 @@
         .flags = ROUTE_HIDDEN | ROUTE_QUERY, .status = 200, .handle = handle_, __VA_ARGS__         \
     }
 #define MESSAGES .body_kind = BODY_BYTES, .body_max = MESSAGES_BODY_MAX
+#define BATCH    .body_kind = BODY_BYTES, .body_max = BATCH_BODY_MAX
 
 // clang-format off
 static const struct route routes[] = {
     ROUTE(POST,   "messages",               "messages",         handle_messages,     MESSAGES),
     ROUTE(POST,   "messages/count_tokens",  "count_tokens",     handle_count_tokens, MESSAGES),
+    ROUTE(POST,   "messages/batches",       "batch_create",     handle_batch_create, BATCH),
+    ROUTE(GET,    "messages/batches",       "batches",          handle_batches),
+    ROUTE(GET,    "messages/batches/{batch}", "batch",          handle_batch),
+    ROUTE(DELETE, "messages/batches/{batch}", "batch_delete",   handle_batch_delete),
+    ROUTE(POST,   "messages/batches/{batch}/cancel", "batch_cancel", handle_batch_cancel),
+    ROUTE(GET,    "messages/batches/{batch}/results", "batch_results", handle_batch_results),
     ROUTE(POST,   "files",                  "file_upload",      handle_file_upload,  .body_kind = BODY_FORM),
     ROUTE(GET,    "files",                  "files",            handle_files),
     ROUTE(GET,    "files/{file}",           "file",             handle_file),
@@ -39,6 +46,7 @@ struct anthropic *anthropic_new(const struct anthropic_config *config)
     a->config = *config;
     a->registry = turn_registry_new(a);
     a->promised = json_object();
+    a->batches = batches_new(a);
     return a;
 }
 
@@ -55,6 +63,7 @@ void anthropic_close(void *room)
     struct anthropic *a = room;
 
     turn_registry_close(a->registry);
+    batches_close(a->batches);
     tool_calls_leave(a);
 }
 
@@ -63,6 +72,7 @@ void anthropic_free(void *room)
     struct anthropic *a = room;
 
     turn_registry_free(a->registry);
+    batches_free(a->batches);
     json_decref(a->promised);
     free(a);
 }

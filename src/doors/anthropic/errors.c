@@ -50,15 +50,19 @@ static json_t *details_of(const char *type)
     return NULL;
 }
 
-json_t *anthropic_error(struct request *r, int status, const char *type, const char *param,
-                        json_t *message)
+json_t *anthropic_error_of(const char *request, int status, const char *type, json_t *message)
 {
     json_t *error = json_pack("{s:s, s:o}", "type", type_of(status), "message", message);
     json_t *details = details_of(type);
 
-    (void)param; /* the message names it */
     if (details)
         json_object_set_new(error, "details", details);
-    return json_pack("{s:s, s:o, s:s}", "type", "error", "error", error, "request_id",
-                     request_caller(r)->request);
+    return json_pack("{s:s, s:o, s:s}", "type", "error", "error", error, "request_id", request);
+}
+
+json_t *anthropic_error(struct request *r, int status, const char *type, const char *param,
+                        json_t *message)
+{
+    (void)param; /* the message names it */
+    return anthropic_error_of(request_caller(r)->request, status, type, message);
 }

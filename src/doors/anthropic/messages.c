@@ -117,6 +117,8 @@ static void read_body(struct request *r, loop_fn *work, loop_fn *done)
     struct messages_request *m = mem_zalloc(sizeof(*m));
 
     m->request = r;
+    m->service = request_service(r);
+    m->caller = *request_caller(r);
     if (request_body(r).n > BODY_SMALL)
         return service_work(request_service(r), work, done, m);
     work(m);

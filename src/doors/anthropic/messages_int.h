@@ -151,8 +151,10 @@ void request_params_done(struct request_params *k);
 
 /* A parsed POST /v1/messages, or one of count_tokens. */
 struct messages_request {
-    struct request *request; /* borrowed: until it is answered */
-    uint8_t hash[32];        /* of the body */
+    struct request *request; /* borrowed: until it is answered; NULL: a request of a batch */
+    struct service *service;
+    struct caller caller;
+    uint8_t hash[32]; /* of the body */
     struct request_params params;
     struct history history;
     bool thread; /* the request asks for a thread, which this server does not have */

@@ -403,8 +403,8 @@ struct turn *turn_start(struct anthropic *a, struct messages_request *m, loop_fn
     struct turn *r = mem_zalloc(sizeof(*r));
 
     *r = (struct turn){.anthropic = a,
-                       .service = request_service(m->request),
-                       .caller = *request_caller(m->request),
+                       .service = m->service,
+                       .caller = m->caller,
                        .params = m->params,
                        .history = m->history,
                        .on_news = on_news,

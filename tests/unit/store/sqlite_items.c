@@ -78,6 +78,23 @@ static void test_only_of_its_tenant(void **state)
     assert_int_equal(db_item_delete(s->db, "other", "note", "d", &s->e), 1);
 }
 
+static void test_everybodys(void **state)
+{
+    struct shop *s = *state;
+    struct item_row *rows;
+    size_t count;
+
+    fill(s);
+    assert_ok(s, db_item_everybodys(s->db, "note", "p", 10, &rows, &count, &s->e));
+    assert_int_equal(count, 4);
+    assert_string_equal(rows[0].id, "a");
+    assert_string_equal(rows[3].tenant, "other");
+    rows_free(&item_type, rows, count);
+    assert_ok(s, db_item_everybodys(s->db, "note", "q", 10, &rows, &count, &s->e));
+    assert_int_equal(count, 0);
+    rows_free(&item_type, rows, count);
+}
+
 static void test_an_owner_stays(void **state)
 {
     struct shop *s = *state;
@@ -109,6 +126,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         IN_SHOP(test_each_sees_what_is_theirs),
         IN_SHOP(test_only_of_its_tenant),
+        IN_SHOP(test_everybodys),
         IN_SHOP(test_an_owner_stays),
         IN_SHOP(test_its_bytes_are_kept_until_it_ends),
     };
