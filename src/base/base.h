@@ -166,6 +166,9 @@ int utf8_put(struct buf *b, struct str s);
 char *url_encode(char *to, struct str s);
 /* Length of the character at the start of s (not empty), or 0 when it is not UTF-8. */
 size_t utf8_char(struct str s);
+/* Four characters of base64 as one to three bytes; -1 when they are not base64. Bits that no byte
+ * takes must be zero, so that each value has one spelling. */
+int base64_group(const char *quad, char ret[3]);
 
 /* Looks through a text that may be JSON before it is parsed: whether it stays within so many levels
  * and values. */

@@ -133,6 +133,35 @@ char *url_encode(char *to, struct str s)
     return to;
 }
 
+static int base64_digit(char c)
+{
+    if (c >= 'A' && c <= 'Z')
+        return c - 'A';
+    if (c >= 'a' && c <= 'z')
+        return c - 'a' + 26;
+    if (c >= '0' && c <= '9')
+        return c - '0' + 52;
+    return c == '+' ? 62 : c == '/' ? 63 : -1;
+}
+
+int base64_group(const char *quad, char ret[3])
+{
+    int pad = quad[3] != '=' ? 0 : quad[2] != '=' ? 1 : 2;
+    uint32_t bits = 0;
+
+    for (int i = 0; i < 4; i++) {
+        int digit = i < 4 - pad ? base64_digit(quad[i]) : 0;
+        if (digit < 0)
+            return -1;
+        bits = bits << 6 | (uint32_t)digit;
+    }
+    if (bits & ((1u << (8 * pad)) - 1))
+        return -1;
+    for (int i = 0; i < 3; i++)
+        ret[i] = (char)(bits >> (16 - 8 * i));
+    return 3 - pad;
+}
+
 /* Brackets, commas and colons are counted outside of strings: none of them is without a value, so a
  * text has at most one more than that. What a parser would refuse anyway may be refused here
  * first. */

@@ -3,17 +3,6 @@
 
 #include <strings.h>
 
-static int base64_value(char c)
-{
-    if (c >= 'A' && c <= 'Z')
-        return c - 'A';
-    if (c >= 'a' && c <= 'z')
-        return c - 'a' + 26;
-    if (c >= '0' && c <= '9')
-        return c - '0' + 52;
-    return c == '+' ? 62 : c == '/' ? 63 : -1;
-}
-
 /* The next byte with its escape undone, -1 at the end, -2 for a broken escape. */
 static int next_byte(struct str *s)
 {
@@ -53,37 +42,16 @@ static int put_plain(struct str data, struct buf *ret, struct err *e)
     return c == -1 ? 0 : err_set(e, ERR_CALLER, "the data URL has a broken %% escape");
 }
 
-/* Four characters as one to three bytes; -1 when they are not base64. Bits that no byte gets must
- * be zero, so that each file has one spelling. */
-static int quad_bytes(const int *quad, unsigned char *ret)
-{
-    int pad = (quad[3] == '=') + (quad[3] == '=' && quad[2] == '=');
-    uint32_t bits = 0;
-
-    for (int i = 0; i < 4; i++) {
-        int value = i < 4 - pad ? base64_value((char)quad[i]) : 0;
-        if (value < 0)
-            return -1;
-        bits = bits << 6 | (uint32_t)value;
-    }
-    if (bits & ((1u << (8 * pad)) - 1))
-        return -1;
-    for (int i = 0; i < 3; i++)
-        ret[i] = (unsigned char)(bits >> (16 - 8 * i));
-    return 3 - pad;
-}
-
 static int put_base64(struct str data, struct buf *ret, struct err *e)
 {
-    int quad[4], c, n = 3;
+    int c, n = 3;
 
     while ((c = next_byte(&data)) >= 0) {
-        unsigned char bytes[3];
+        char quad[4] = {(char)c}, bytes[3];
         char *at;
-        quad[0] = c;
         for (int i = 1; i < 4; i++)
-            quad[i] = next_byte(&data);
-        n = n == 3 ? quad_bytes(quad, bytes) : -1; /* after padding comes nothing */
+            quad[i] = (char)next_byte(&data);        /* no digit, if there is none */
+        n = n == 3 ? base64_group(quad, bytes) : -1; /* after padding comes nothing */
         if (n < 0)
             break;
         at = buf_room(ret, (size_t)n);

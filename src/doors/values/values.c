@@ -6,48 +6,18 @@
 
 /* --- base64 --- */
 
-static int base64_digit(char c)
-{
-    if (c >= 'A' && c <= 'Z')
-        return c - 'A';
-    if (c >= 'a' && c <= 'z')
-        return c - 'a' + 26;
-    if (c >= '0' && c <= '9')
-        return c - '0' + 52;
-    return c == '+' ? 62 : c == '/' ? 63 : -1;
-}
-
-/* Four characters, the last `pad` of them '='. */
-static bool base64_group(const char *p, size_t pad, char *ret)
-{
-    uint32_t v = 0;
-
-    for (size_t i = 0; i < 4; i++) {
-        int digit = i < 4 - pad ? base64_digit(p[i]) : 0;
-        if (digit < 0)
-            return false;
-        v = v << 6 | (uint32_t)digit;
-    }
-    for (size_t i = 0; i < 3 - pad; i++)
-        ret[i] = (char)(v >> (16 - 8 * i));
-    /* Bits that no byte takes are zero, so that each value has one spelling. */
-    return (v & ((1u << (8 * pad)) - 1)) == 0;
-}
-
 bool base64_decode(struct str text, char *ret, size_t *ret_n)
 {
-    size_t pad = 0;
-
     *ret_n = 0;
     if (text.n % 4 != 0)
         return false;
-    while (pad < 2 && pad < text.n && text.p[text.n - 1 - pad] == '=')
-        pad++;
     for (size_t i = 0; i < text.n; i += 4) {
-        size_t missing = i + 4 == text.n ? pad : 0;
-        if (!base64_group(text.p + i, missing, ret + *ret_n))
+        char bytes[3];
+        int n = base64_group(text.p + i, bytes);
+        if (n < 0 || (n < 3 && i + 4 < text.n)) /* after padding comes nothing */
             return false;
-        *ret_n += 3 - missing;
+        memcpy(ret + *ret_n, bytes, (size_t)n);
+        *ret_n += (size_t)n;
     }
     return true;
 }
