@@ -87,7 +87,7 @@ static int take_names(struct str list, bool (*good)(struct str), const char *wha
     qsort(names, n, sizeof(*names), by_name);
     for (size_t i = 0; i < n; i++)
         if (i == 0 || !str_eq(names[i], names[i - 1]))
-            (void)!buf_printf(&b, "%s%.*s", i ? "," : "", (int)names[i].n, names[i].p);
+            buf_printf(&b, "%s%.*s", i ? "," : "", (int)names[i].n, names[i].p);
     if (n > 0)
         *ret = mem_strndup(buf_str(&b));
     return 0;
