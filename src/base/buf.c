@@ -1,3 +1,4 @@
+/* Memory that is there or the process ends, and buffers that grow up to a ceiling. */
 #include "base/base.h"
 
 #include <stdio.h>

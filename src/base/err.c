@@ -1,3 +1,4 @@
+/* Errors: a kind, and a sentence that grows on its way up. */
 #include "base/base.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* Descriptors, small files, and the clocks. */
 #include "base/base.h"
 
 #include <fcntl.h>

@@ -1,3 +1,5 @@
+/* The log: one line per call on stderr. Each line is one write(), so that those of several threads
+ * and processes do not mix. */
 #include "base/base.h"
 
 #include <stdatomic.h>

@@ -1,3 +1,4 @@
+/* Views of bytes: compare, cut, walk, and count what of them is UTF-8. */
 #include "base/base.h"
 
 #include <stdlib.h>

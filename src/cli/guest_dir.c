@@ -1,3 +1,4 @@
+/* Finds the directory with the guest's Python: beside the program, or where it was installed. */
 #include "cli/cli.h"
 
 #include <limits.h>

@@ -1,9 +1,10 @@
 /*
- * A directory of our own that goes with us, however we go.
+ * A temporary directory that is deleted when the program ends, however it ends.
  *
- * Theory of operation: a process of its own makes it, as the user who will use it, so
- * that what comes of TMPDIR is known to be usable. Then it waits for the end of the pipe
- * that we hold, which comes also when we are killed, and removes everything.
+ * Theory of operation: a child process, the janitor, makes the directory, as the user who will
+ * use it, so a TMPDIR that this user cannot write is found out at once. Then the janitor reads
+ * from a pipe whose other end the program holds. The pipe ends with the program, also when that
+ * is killed; then the janitor deletes the directory.
  */
 #include "cli/janitor.h"
 

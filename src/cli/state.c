@@ -1,4 +1,4 @@
-/* Where everything is kept that outlives the server. */
+/* The state directory: finds it, makes it, locks it, and keeps the server's secret in it. */
 #include "cli/state.h"
 
 #include <fcntl.h>

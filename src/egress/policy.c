@@ -1,4 +1,4 @@
-/* Where a pool's sandboxes may go. */
+/* The hosts that sandboxes of a pool may connect to. */
 #include "egress/egress_int.h"
 
 #include <stdlib.h>

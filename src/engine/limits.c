@@ -1,3 +1,4 @@
+/* The defaults of the limits, and the names of what the engine tells: limits, events, statuses. */
 #include "engine/engine_int.h"
 
 static const char *const limit_names[LIMIT__COUNT] = {

@@ -41,7 +41,7 @@ static size_t rows_of(const struct box_plan *p, struct rlimit_row *ret)
         {RLIMIT_SIGPENDING, 1024                                                                   },
  /* Without a cgroup each process alone is held to the limit, and init watches the sum. What
   * the interpreter brings along is shared and not the code's doing. A sixteenth less: code
-  * that   has heard of MemoryError goes on, and init does not end the next cell for what it
+  * that has heard of MemoryError goes on, and init does not end the next cell for what it
   * kept. */
         {RLIMIT_DATA,       p->in_cgroup ? RLIM_INFINITY : p->memory_bytes / 16 * 15 + data_bytes()},
     };

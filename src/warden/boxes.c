@@ -1,7 +1,7 @@
 /*
- * Boxes, from the server's wish to the last of their cgroup: a slot of user ids, a cgroup, a
- * fork by the zygote, and the undoing of each. A cgroup outlives its processes by moments, so
- * a box that is gone lingers until that is, too.
+ * Boxes: each gets a slot of user ids, a cgroup, and a fork of the zygote, and gives them back at
+ * its end. A cgroup can be removed only some moments after its last process, so the entry of a box
+ * stays until then.
  */
 #include "warden/warden_int.h"
 

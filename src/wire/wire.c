@@ -1,3 +1,5 @@
+/* Messages between our own processes: fields in a body, a body behind a head, descriptors beside
+ * it. Nothing that comes in is trusted. */
 #include "wire/wire.h"
 
 #include <endian.h>

@@ -1,4 +1,5 @@
-/* Deployments there have been: one record each, by its group and name. What they made stays. */
+/* The records of deployments, one for each group and name. The pools that a deployment made stay
+ * when its record is deleted. */
 #include "doors/azure/azure_int.h"
 
 #include <ctype.h>

@@ -1,6 +1,6 @@
 /*
- * Values by their repr. Clients of Azure get 2 for 1 + 1 and a text for a text; what a
- * notebook shows of all else is its repr, and is passed on as it is.
+ * Makes JSON of a result's repr(). Clients of Azure get the number 2 for 1 + 1, and a string for a
+ * string. The repr() of any other value is passed on as text.
  */
 #include "doors/azure/azure_int.h"
 

@@ -1,7 +1,7 @@
 /*
- * launchShell and the two that run something. An environmentId is the name of a session:
- * launchShell makes up one that nobody has, and the session is made by its first use; one
- * that a model made up is as good.
+ * The tools of a pool's MCP server: launchShell, and the tools that run Python and a shell line.
+ * An environmentId is the name of a session. launchShell makes up a name that nobody has. The
+ * session is made when a tool uses the name first, so a name that a model made up works as well.
  */
 #include "doors/azure/tools.h"
 
