@@ -192,6 +192,14 @@ static void on_session(void *arg, const struct session_info *info, const struct 
     free(arg);
 }
 
+static void on_space(void *arg, const struct space_file *files, size_t count,
+                     const struct err *failed)
+{
+    (void)files, (void)count;
+    print(answer(arg, failed));
+    free(arg);
+}
+
 /* --- commands --- */
 
 static uint64_t number(const json_t *v, const char *key)
@@ -289,6 +297,13 @@ static void do_files(const json_t *v, struct ask *a)
     service_space_list(service, &a->caller, text_in(v, "session"), on_files, a);
 }
 
+/* An empty file, for code that waits for one. */
+static void do_write(const json_t *v, struct ask *a)
+{
+    service_space_reply(service, &a->caller, text_in(v, "session"), text_in(v, "path"),
+                        mem_zalloc(1), 0, on_space, a);
+}
+
 static void do_decide(const json_t *v, struct ask *a)
 {
     service_approval_decide(service, &a->caller, text_in(v, "approval"),
@@ -382,6 +397,7 @@ static const struct {
     {"list",       do_list      },
     {"executions", do_executions},
     {"files",      do_files     },
+    {"write",      do_write     },
     {"decide",     do_decide    },
     {"restart",    do_restart   },
     {"cells",      do_cells     },

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from agent import DRAW
+from agent import DRAW, HELD
 from support.script import call, finish, plan, python, say, script
 
 ROUND = re.compile(r"^--- Round (\d+)/(\d+): .+ ---$", re.M)
@@ -167,11 +167,10 @@ def test_l15_code_that_catches_the_interrupt_ends_too(driver):
 
 
 def test_l15_a_soft_stop_waits_for_the_run(driver):
-    loop = driver.start(script(plan("a", "b"), python(
-        "import time\nprint('begun', flush=True)\ntime.sleep(0.5)\nkept = 7\nprint('through')"),
-        python("print('never')")))
+    loop = driver.start(script(plan("a", "b"), python(HELD + "kept = 7\nprint('through')"), python("print('never')")))
     loop.event(type="console")
     driver.ask(do="cancel", id=loop.id)
+    driver.release(loop)
     record = loop.end()
     assert record["status"] == "cancelled" and record["total_rounds"] == 1
     assert "through" in record["logs"] and statuses(record) == ["successful"]
@@ -292,8 +291,8 @@ def test_a_run_over_its_time(driver):
 
 
 def test_time_for_all_of_it(driver):
-    record = driver.play(plan("a", "b"), python("import time; time.sleep(1.5); print('done')"),
-                         python("print('never')"), budget={"wall_ms": 1200})
+    record = driver.play(plan("a", "b"), python("import time; time.sleep(6.5); print('done')"),
+                         python("print('never')"), budget={"wall_ms": 6000})
     assert record["status"] == "incomplete" and record["total_rounds"] == 1
 
 

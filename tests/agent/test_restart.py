@@ -3,7 +3,7 @@
 import json
 import threading
 
-from agent import Driver
+from agent import HELD, Driver
 from support.script import finish, plan, python, script
 
 COUNTING = "with open('count', 'a') as f: f.write('x')\nprint(len(open('count').read()))"
@@ -117,8 +117,7 @@ def test_l14_a_server_that_drains_puts_its_loops_off(tmp_path):
     settings = {"approval": "always", "by": "either", "ready": 1}
     driver = Driver(tmp_path / "store", **settings)
     waits = driver.start(script(plan(), python(COUNTING), finish("1 was counted")), can_answer=True)
-    runs = driver.start(script(plan("a", "b"), python("import time\nprint('begun', flush=True)\n"
-                                                      "time.sleep(0.5)\nprint('through')"),
+    runs = driver.start(script(plan("a", "b"), python(HELD + "print('through')"),
                                python(COUNTING), finish("1 was counted")), can_answer=True)
     for loop in (waits, runs):
         loop.event(type="question")
@@ -126,6 +125,7 @@ def test_l14_a_server_that_drains_puts_its_loops_off(tmp_path):
     runs.event(type="console")
     driver.ask(do="drain")
     assert driver.ask(do="start", request="x")["error"]["kind"] == 5
+    driver.release(runs)
     for loop in (waits, runs):
         assert loop.end() == {"error": "the server is shutting down"}
     assert "through" in driver.get(runs)["record"]["logs"]
@@ -144,11 +144,12 @@ def test_l14_a_server_that_drains_puts_its_loops_off(tmp_path):
 
 def test_as_many_at_once_as_one_tenant_may_have(tmp_path):
     driver = Driver(tmp_path / "store", ready=1, tenant_loops=2)
-    loops = [driver.start(script(plan(), python("import time; time.sleep(0.5); print(1)"),
-                                 finish("done"))) for _ in range(2)]
+    loops = [driver.start(script(plan(), python(HELD + "print(1)"), finish("done"))) for _ in range(2)]
     assert driver.ask(do="start", request="x")["error"]["kind"] == 5
     assert "error" not in driver.ask(do="start", request=json.dumps({"turns": []}), tenant="other")
     for loop in loops:
+        loop.event(type="console")
+        driver.release(loop)
         assert loop.end()["status"] == "completed"
     driver.play(plan(), python("print(1)"), finish("done"))
     driver.close()

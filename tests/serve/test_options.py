@@ -267,8 +267,8 @@ def test_agent_loops():
 
 
 def test_agent_timeout():
-    with serving("--model-script", "-", "--agent-timeout", "1") as plain:
-        found = plain.ask(plan("a", "b"), python("import time; time.sleep(1.5)"), python("print(1)"))
+    with serving("--model-script", "-", "--agent-timeout", "5") as plain:
+        found = plain.ask(plan("a", "b"), python("import time; time.sleep(5.5)"), python("print(1)"))
     assert found["outputs"]["total_rounds"] == 1 and found["outputs"]["status"] == "incomplete"
 
 

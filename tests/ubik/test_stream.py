@@ -167,8 +167,8 @@ def test_u25_a_file_in_answer(ubik):
 
 
 def test_u32_stop(ubik):
-    order = ubik.order(script(plan("a", "b"), python("x = 7\nprint('begun', flush=True)\n"
-                                                     "import time; time.sleep(1)\nx = 42"),
+    order = ubik.order(script(plan("a", "b"), python("x = 7\nprint('begun', flush=True)\nimport os, time\n"
+                                                     "while not os.path.exists('go'): time.sleep(.01)\nx = 42"),
                               python("x = 0"), finish("no")))
     path = "/tool-executions/" + order["execution_id"]
     for name, _, data in ubik.events(path + "/stream"):
@@ -176,6 +176,9 @@ def test_u32_stop(ubik):
             break
     ubik.close()
     ubik.post(path + "/stop").expect(200)
+    with ubik.server.client(ubik.headers["X-API-KEY"]) as native:
+        [runs] = [s["id"] for s in native.all("/v1/sessions") if s["state"] == "running"]
+        native.put(f"/v1/sessions/{runs}/files/go", b"").expect(201)
     found = ubik.wait(order["execution_id"])
     assert found["error_code"] == "Cancelled" and found["outputs"]["status"] == "cancelled"
     assert found["outputs"]["total_rounds"] == 1, "what ran then has ended; nothing else has run"
