@@ -215,7 +215,7 @@ static void render_or_fail(struct resource_reading *r, const struct err *failed)
         r->refused = true;
         on_rendered(r);
     } else {
-        loop_work(r->c->mcp->config.loop, work, on_rendered, r);
+        service_work(r->sv, work, on_rendered, r);
     }
 }
 

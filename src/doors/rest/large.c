@@ -110,7 +110,7 @@ static void step(void *arg)
     struct large *g = arg;
 
     if (!g->text)
-        return loop_work(request_loop(g->r), write_all, on_written, g);
+        return service_work(g->service, write_all, on_written, g);
     if (answer_stream_put_some(g->r, (struct str){g->text, g->n}, &g->at))
         answer_stream_end(g->pump.r);
     else
@@ -166,5 +166,5 @@ void answer_output(struct request *r, unsigned kinds, const struct exec_info *in
     if (!g)
         return;
     g->kinds = kinds;
-    loop_work(request_loop(r), join, on_joined, g);
+    service_work(g->service, join, on_joined, g);
 }

@@ -165,7 +165,7 @@ static void pack(void *arg)
     if (!k->pump.open)
         service_space_list(sv, request_caller(r), session, on_list, k);
     else if (k->fd >= 0)
-        loop_work(request_loop(r), read_piece, on_piece, k);
+        service_work(sv, read_piece, on_piece, k);
     else if (k->at < k->count)
         service_space_open(sv, request_caller(r), session, str_of(k->path[k->at]), on_open, k);
     else

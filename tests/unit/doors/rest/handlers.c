@@ -404,6 +404,12 @@ void loop_work(struct loop *l, loop_fn *work, loop_fn *done, void *arg)
     space.arg = arg;
 }
 
+void service_work(struct service *sv, loop_fn *work, loop_fn *done, void *arg)
+{
+    (void)sv;
+    loop_work(NULL, work, done, arg);
+}
+
 static void work(void)
 {
     space.work(space.arg);
