@@ -147,7 +147,7 @@ class Server:
                 if c.get("/ready").status == 200:
                     return
             assert time.monotonic() < until, f"not ready after {seconds} s:\n{self.log()}"
-            time.sleep(0.02)
+            time.sleep(0.04)
 
     def log(self, last=6000):
         with contextlib.suppress(OSError):
