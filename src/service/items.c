@@ -122,6 +122,12 @@ static char *copy_of(const char *s)
     return mem_strdup(s ? s : "");
 }
 
+void service_item_put(struct service *sv, const struct caller *c, const struct item_row *row,
+                      done_fn *fn, void *arg)
+{
+    service_item_put_up_to(sv, c, row, 0, fn, arg);
+}
+
 void service_item_put_up_to(struct service *sv, const struct caller *c, const struct item_row *row,
                             uint64_t max, done_fn *fn, void *arg)
 {

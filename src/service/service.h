@@ -481,8 +481,10 @@ typedef void items_fn(void *arg, const struct item_row *items, size_t count, uin
 typedef void item_open_fn(void *arg, int *fd, const struct item_row *item,
                           const struct err *failed);
 
-/* Copies the row, and fills in tenant and times. Who owns it is the door's to check. ERR_LIMIT when
- * the item is new and the tenant has max of its kind already. */
+/* Copies; tenant and times are filled in. Who owns it is the door's to check. */
+void service_item_put(struct service *sv, const struct caller *c, const struct item_row *row,
+                      done_fn *fn, void *arg);
+/* ERR_LIMIT when it is new, and the tenant has max of its kind already. */
 void service_item_put_up_to(struct service *sv, const struct caller *c, const struct item_row *row,
                             uint64_t max, done_fn *fn, void *arg);
 void service_item_get(struct service *sv, const struct caller *c, const char *kind, struct str id,

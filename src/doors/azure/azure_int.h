@@ -270,7 +270,7 @@ void op_deployment_what_if(struct azure_request *v);
 
 /* --- deployment_record.c: those there have been --- */
 
-/* Kept under its name; takes record. fn as service_item_put_up_to(). */
+/* Kept under its name; takes record. fn as service_item_put(). */
 void deployment_keep(struct azure_request *v, json_t *record, done_fn *fn, void *arg);
 void op_deployment_get(struct azure_request *v);
 void op_deployment_list(struct azure_request *v);
