@@ -19,6 +19,7 @@ PYTHON = os.environ.get("RETORT_TEST_PYTHON", "/usr/bin/python3")
 
 sys.path.insert(0, str(GUEST))
 from retort_guest import wire  # noqa: E402
+from support.retort import SECONDS  # noqa: E402
 
 
 def ignore():
@@ -142,7 +143,7 @@ class Kernel:
         _retort.put(self.sock, wire.MSG_CELL, 1000 + self.number, [
             (wire.TAG_CODE, code.encode()), (wire.TAG_CELL_NO, self.number), (wire.TAG_FLAGS, 0)])
 
-    def run(self, code, timeout=20):
+    def run(self, code, timeout=SECONDS):
         self.start(code)
         return self.finish(timeout)
 
@@ -169,7 +170,7 @@ class Kernel:
             while self.drain(fd):
                 pass
 
-    def finish(self, timeout=20):
+    def finish(self, timeout=SECONDS):
         until = time.monotonic() + timeout
         while True:
             ready, _, _ = select.select([*self.pipes, self.sock], [], [],
