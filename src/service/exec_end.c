@@ -157,6 +157,8 @@ static void count(struct execution *j)
 
     if (!j->ran)
         return;
+    if (j->loaded && j->outcome.memory_peak_bytes)
+        j->loaded->memory_bytes = j->outcome.memory_peak_bytes;
     c->executions[j->outcome.status]++;
     for (enum limit l = LIMIT_NONE + 1; l < LIMIT__COUNT; l++)
         c->limits_hit[l] += (j->outcome.limits_hit & IN(l)) != 0;

@@ -377,6 +377,7 @@ struct session_info loaded_info(struct loaded *l)
         info.sleeps_ms = time_now_ms() + (loaded_sleeps_us(l) - time_mono_us()) / 1000;
     for (struct execution *j = l->jobs; j; j = j->next)
         info.queued += j->state == JOB_WAITING || j->state == JOB_PLACING;
+    info.memory_bytes = loaded_is_awake(l) ? l->memory_bytes : 0;
     info.note = session_note(&l->row);
     return info;
 }

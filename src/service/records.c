@@ -59,6 +59,7 @@ struct exec_op {
     /* a list */
     struct exec_filter filter;
     char of[sizeof(((struct caller *)0)->tenant)], session[ID_MAX], after[ID_MAX];
+    char status[16], key[ID_MAX];
     struct page page;
     bool whole, more;
     struct exec_row *rows;   /* owned */
@@ -290,6 +291,8 @@ void service_exec_list(struct service *sv, const struct caller *c, const struct 
     op->filter = *f;
     op->filter.tenant = copy(op->of, sizeof(op->of), c->admin ? f->tenant : c->tenant);
     op->filter.session = copy(op->session, sizeof(op->session), f->session);
+    op->filter.status = copy(op->status, sizeof(op->status), f->status);
+    op->filter.key = copy(op->key, sizeof(op->key), f->key);
     op->page.after = copy(op->after, sizeof(op->after), page.after);
     op->page.after_ms = page.after_ms;
     op->page.pools = op->pools;

@@ -142,10 +142,11 @@ session_state_name(enum session_state s); /* "starting", "idle", "running", "asl
 struct session_info {
     const struct session_row *row;
     enum session_state state;
-    int64_t sleeps_ms; /* when the interpreter goes if nothing happens; 0 when asleep */
-    size_t queued;     /* executions waiting */
-    const char *note;  /* a plain sentence the client should see, or NULL */
-    bool existed;      /* when created by name: it was there already */
+    int64_t sleeps_ms;     /* when the interpreter goes if nothing happens; 0 when asleep */
+    size_t queued;         /* executions waiting */
+    uint64_t memory_bytes; /* the most that its sandbox has used so far; 0: unknown, or asleep */
+    const char *note;      /* a plain sentence the client should see, or NULL */
+    bool existed;          /* when created by name: it was there already */
 };
 
 struct env_var {

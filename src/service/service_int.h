@@ -362,6 +362,7 @@ struct loaded {
     struct waiter *waiters; /* owned: for its creation */
     struct timer *clock;    /* owned: idle and lifetime */
     int64_t used_us, woke_us;
+    uint64_t memory_bytes; /* of its sandbox, the most so far; 0: unknown */
 };
 
 /* What is lost when the sandbox is: a sentence for the client. */

@@ -46,10 +46,11 @@ static void write_ask(char *ret, size_t size, const struct exec_filter *f, bool 
     };
     const char *order = f->oldest_first ? "ASC" : "DESC";
     int n = snprintf(ret, size,
-                     "SELECT %s FROM execs WHERE " IN_SPAN "%s%s"
+                     "SELECT %s FROM execs WHERE " IN_SPAN "%s%s%s%s"
                      " ORDER BY created_ms %s, id %s LIMIT ?5",
                      whole ? COLUMNS : SHORT_COLUMNS, which[f->tenant != NULL][f->session != NULL],
-                     pools ? " AND " OF_POOLS("?8") : "", order, order);
+                     pools ? " AND " OF_POOLS("?8") : "", f->status ? " AND status = ?9" : "",
+                     f->key ? " AND key = ?10" : "", order, order);
 
     assert(n > 0 && (size_t)n < size);
 }
@@ -59,7 +60,12 @@ int db_exec_list(struct db *db, const struct exec_filter *f, struct page page, b
 {
     struct span s = SPAN_ALL;
     char text[768];
-    size_t count = page.pools ? 8 : f->session ? 7 : f->tenant ? 6 : 5;
+    size_t count = f->key       ? 10
+                   : f->status  ? 9
+                   : page.pools ? 8
+                   : f->session ? 7
+                   : f->tenant  ? 6
+                                : 5;
 
     *ret = NULL;
     if (f->since_ms)
@@ -69,8 +75,9 @@ int db_exec_list(struct db *db, const struct exec_filter *f, struct page page, b
     if (span_go_on(db, &s, MADE_WHEN("execs"), f->tenant, page, f->oldest_first, e) < 0)
         return -1;
     write_ask(text, sizeof(text), f, page.pools, whole);
-    const struct arg args[] = {SPAN_ARGS(s), NUMBER(page.limit), TEXT(f->tenant), TEXT(f->session),
-                               TEXT(page.pools)};
+    const struct arg args[] = {SPAN_ARGS(s),     NUMBER(page.limit), TEXT(f->tenant),
+                               TEXT(f->session), TEXT(page.pools),   TEXT(f->status),
+                               TEXT(f->key)};
     *ret = sql_all(db, text, args, count, &exec_type, ret_count, e);
     return *ret ? 0 : -1;
 }

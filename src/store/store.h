@@ -235,6 +235,7 @@ int db_exec_get(struct db *db, const char *tenant, const char *id, struct exec_r
 struct exec_filter {
     const char *tenant;         /* NULL: everybody's, for an admin */
     const char *session;        /* NULL: any */
+    const char *status, *key;   /* NULL: any */
     int64_t since_ms, until_ms; /* of created_ms: from, and before; 0: open */
     bool oldest_first;          /* for the export */
 };

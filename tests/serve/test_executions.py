@@ -6,7 +6,7 @@ import time
 import pytest
 
 BRIEF = {"id", "object", "session", "pool", "kind", "status", "created_at", "started_at",
-         "ended_at", "outcome"}
+         "ended_at", "outcome", "key", "door"}
 WHOLE = BRIEF | {"code", "stdout", "stderr", "result", "files", "events"}
 # Without what is only a convenience, made of the events.
 AUDIT = WHOLE - {"stdout", "stderr", "result"} | {"tenant", "key", "request_id", "door", "approval"}
@@ -124,6 +124,18 @@ def test_list(session, client):
     assert [e["id"] for e in page["data"]] == ids[2:] and page["has_more"] is False
     assert ids[0] in [e["id"] for e in client.all("/v1/executions")]
     assert client.get("/v1/executions?session=sess_aaaaaaaaaaaaaaaaaaaaaaaaaaaa").json["data"] == []
+
+
+def test_list_by_status_and_key(session, client):
+    good, bad = session.run("1"), session.run("1 / 0")
+    base = f"/v1/executions?session={session.id}"
+    for status, found in (("ok", [good]), ("raised", [bad]), ("timeout", [])):
+        rows = client.get(f"{base}&status={status}").expect(200).json["data"]
+        assert [r["id"] for r in rows] == [f["id"] for f in found], status
+        assert all((r["key"], r["door"]) == (None, "rest") for r in rows)
+    assert client.get(f"{base}&key=key_nobody").expect(200).json["data"] == []
+    assert client.get(f"{base}&status=raised&key=key_nobody").expect(200).json["data"] == []
+    client.get(f"{base}&status=odd").refused(400, "status")
 
 
 def test_list_by_time(session, client):

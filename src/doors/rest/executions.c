@@ -42,7 +42,7 @@ HANDLE_ID(handle_get_output, service_exec_get, "execution", on_output)
 struct search {
     struct request *r;
     struct exec_filter filter;
-    char session[ID_MAX];
+    char session[ID_MAX], status[16], key[ID_MAX];
     /* of the export: */
     struct pump pump;
     char after[ID_MAX]; /* the last one told, "" at first */
@@ -147,6 +147,16 @@ static int take_time(struct request *r, const char *name, int64_t *ret, struct e
     return 0;
 }
 
+/* Copies a parameter that is there; *ret stays NULL without one. */
+static int take_text(struct str text, char *room, size_t size, const char **ret, struct err *e)
+{
+    if (text.p && !str_to_cstr(text, room, size))
+        return err_set(e, ERR_CALLER, "it is too long");
+    if (text.p)
+        *ret = room;
+    return 0;
+}
+
 static int take_filter(struct search *s, const char **ret_param, struct err *e)
 {
     struct str session = request_query(s->r, "session");
@@ -156,6 +166,13 @@ static int take_filter(struct search *s, const char **ret_param, struct err *e)
         return err_set(e, ERR_CALLER, "not the id of a session");
     if (session.p)
         s->filter.session = s->session;
+    *ret_param = "key";
+    if (take_text(request_query(s->r, "key"), s->key, sizeof(s->key), &s->filter.key, e) < 0)
+        return -1;
+    *ret_param = "status";
+    if (take_text(request_query(s->r, "status"), s->status, sizeof(s->status), &s->filter.status,
+                  e) < 0)
+        return -1;
     *ret_param = "since";
     if (take_time(s->r, "since", &s->filter.since_ms, e) < 0)
         return -1;

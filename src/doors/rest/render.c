@@ -15,6 +15,11 @@ json_t *render_text(const char *s)
     return s ? record_text(str_of(s)) : json_null();
 }
 
+static json_t *text_or_null(const char *s)
+{
+    return s && *s ? render_text(s) : json_null();
+}
+
 char *json_line(const json_t *v)
 {
     char *line = record_dump(v, true, NULL);
@@ -50,15 +55,17 @@ json_t *render_session(const struct session_info *info)
 {
     const struct session_row *row = info->row;
 
-    return json_pack("{s:s, s:s, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:o, s:o}",
-                     "id", row->id, "object", "session", "pool", render_text(row->pool), "name",
-                     render_text(row->name), "state", session_state_name(info->state), "created_at",
-                     time_json(row->created_ms), "last_used_at", time_json(row->used_ms),
-                     "sleeps_at", time_json(info->sleeps_ms), "expires_at",
-                     time_json(row->expires_ms), "idle_timeout", render_seconds(row->idle_ms),
-                     "lifetime", render_seconds(row->lifetime_ms), "executions",
-                     (json_int_t)row->executions, "queued", (json_int_t)info->queued, "metadata",
-                     stored_object(row->metadata), "note", render_text(info->note));
+    return json_pack(
+        "{s:s, s:s, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:o, s:o, s:o}", "id",
+        row->id, "object", "session", "pool", render_text(row->pool), "name",
+        render_text(row->name), "state", session_state_name(info->state), "created_at",
+        time_json(row->created_ms), "last_used_at", time_json(row->used_ms), "sleeps_at",
+        time_json(info->sleeps_ms), "expires_at", time_json(row->expires_ms), "idle_timeout",
+        render_seconds(row->idle_ms), "lifetime", render_seconds(row->lifetime_ms), "executions",
+        (json_int_t)row->executions, "queued", (json_int_t)info->queued, "metadata",
+        stored_object(row->metadata), "memory_bytes",
+        info->memory_bytes ? json_integer((json_int_t)info->memory_bytes) : json_null(), "note",
+        render_text(info->note));
 }
 
 /* --- executions --- */
@@ -68,12 +75,13 @@ json_t *render_exec_brief(const struct exec_info *info)
     const struct exec_row *row = info->row;
     json_t *outcome = info->outcome ? json_incref(info->outcome) : json_null();
 
-    return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "id", row->id, "object",
-                     "execution", "session", render_text(row->session), "pool",
+    return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "id", row->id,
+                     "object", "execution", "session", render_text(row->session), "pool",
                      render_text(row->pool), "kind", render_text(row->kind), "status",
                      render_text(row->status), "created_at", time_json(row->created_ms),
                      "started_at", time_json(row->started_ms), "ended_at", time_json(row->ended_ms),
-                     "outcome", outcome);
+                     "outcome", outcome, "key", text_or_null(row->key), "door",
+                     render_text(row->door));
 }
 
 static json_t *joined(const json_t *events, enum event_kind kind)
@@ -159,9 +167,7 @@ json_t *render_audit(const struct exec_info *info)
     json_t *v = add_record(render_exec_brief(info), row->code, info->events);
 
     json_object_set_new(v, "tenant", render_text(row->tenant));
-    json_object_set_new(v, "key", render_text(row->key));
     json_object_set_new(v, "request_id", render_text(row->request));
-    json_object_set_new(v, "door", render_text(row->door));
     json_object_set_new(v, "approval", render_text(row->approval));
     return v;
 }
@@ -272,11 +278,6 @@ json_t *render_key(const struct key_row *row, const char *secret)
 }
 
 /* --- approvals --- */
-
-static json_t *text_or_null(const char *s)
-{
-    return s && *s ? render_text(s) : json_null();
-}
 
 json_t *render_approval(const struct approval_row *row)
 {

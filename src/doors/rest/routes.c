@@ -135,6 +135,11 @@ static const struct field page_query[] = {PAGE_FIELDS, {0}};
 static const struct field executions_query[] = {
     {"session", FIELD_TEXT, OPTIONAL, 1, ID_MAX - 1,
      .text = "Those of this session alone."},
+    {"status", FIELD_ENUM, OPTIONAL,
+     .of = "queued|running|ok|raised|timeout|memory|interrupted|died|session_lost",
+     .text = "Those with this status alone.", .example = "\"raised\""},
+    {"key", FIELD_TEXT, OPTIONAL, 1, ID_MAX - 1,
+     .text = "Those that this key has asked for alone: its id."},
     {"since", FIELD_TEXT, OPTIONAL, 1, 64,
      .text = "Asked for at this time or later: RFC 3339.",
      .example = "\"2026-01-31T00:00:00Z\""},

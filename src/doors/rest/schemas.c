@@ -27,6 +27,9 @@ static const struct field session_fields[] = {
     {"queued", FIELD_INT, REQUIRED, .text = "How many wait for their turn.", .example = "0"},
     {"metadata", FIELD_OBJECT, REQUIRED, .text = "What the client keeps with it.",
      .example = "{\"user\": \"ada\"}"},
+    {"memory_bytes", FIELD_INT, OPTIONAL,
+     .text = "The most that its sandbox has used, as of its last execution; null when asleep or unknown.",
+     .example = "94371840"},
     {"note", FIELD_TEXT, OPTIONAL,
      .text = "A plain sentence to pass on, such as that variables are gone; or null."},
     {0},
@@ -124,7 +127,10 @@ static const struct field made_fields[] = {
     {"started_at", FIELD_TEXT, OPTIONAL, .text = "RFC 3339, UTC, or null."}, \
     {"ended_at", FIELD_TEXT, OPTIONAL, .text = "RFC 3339, UTC, or null."}, \
     {"outcome", FIELD_OBJECT, OPTIONAL, .of = "outcome", \
-     .text = "An outcome, or null while it runs."}
+     .text = "An outcome, or null while it runs."}, \
+    {"key", FIELD_TEXT, OPTIONAL, .text = "Id of the key that asked, or null."}, \
+    {"door", FIELD_TEXT, OPTIONAL, .text = "Which interface that came through.", \
+     .example = "\"rest\""}
 
 static const struct field execution_fields[] = {
     EXECUTION_COMMON,
