@@ -112,7 +112,7 @@ export function Editor(props: EditorProps) {
           closeBrackets(), autocompletion({ activateOnTyping: false }), highlightSelectionMatches(), search({ top: false }),
           syntaxHighlighting(colours), look, failed,
           language.current.of(languages[p.language]()),
-          label.current.of(EditorView.contentAttributes.of({ "aria-label": p.label })),
+          label.current.of(EditorView.contentAttributes.of({ "aria-label": p.label, tabindex: "0" })),
           placeholder(p.hint ?? ""),
           EditorState.tabSize.of(4),
           p.readOnly ? [EditorState.readOnly.of(true), EditorView.editable.of(false)] : [],
@@ -156,7 +156,7 @@ export function Editor(props: EditorProps) {
     view.current?.dispatch({
       effects: [
         language.current.reconfigure(languages[props.language]()),
-        label.current.reconfigure(EditorView.contentAttributes.of({ "aria-label": props.label })),
+        label.current.reconfigure(EditorView.contentAttributes.of({ "aria-label": props.label, tabindex: "0" })),
       ],
     });
   }, [props.language, props.label]);

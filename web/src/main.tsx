@@ -4,9 +4,13 @@ import { render } from "preact";
 import type { FunctionComponent } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { keySet, keyOf, keyWanted, online, status, statusLoad } from "./api";
+import { ApprovalsView, KeysView } from "./adminviews";
+import { AskView } from "./askview";
 import { FilesView } from "./filesview";
+import { SessionsView } from "./houseview";
 import { loadNotebook } from "./notebook";
 import { NotebookView } from "./notebookview";
+import { RecordsView } from "./recordsview";
 import { choice, choose } from "./theme";
 import { Dialog, Icon, Toasts } from "./ui";
 import { useValue } from "./value";
@@ -22,6 +26,11 @@ interface View {
 const views: View[] = [
   { path: "notebook", name: "Notebook", icon: "notebook", view: NotebookView },
   { path: "files", name: "Files", icon: "files", view: FilesView },
+  { path: "ask", name: "Ask", icon: "ask", view: AskView },
+  { path: "sessions", name: "Sessions", icon: "sessions", view: SessionsView },
+  { path: "records", name: "Records", icon: "records", view: RecordsView },
+  { path: "approvals", name: "Approvals", icon: "approvals", view: ApprovalsView },
+  { path: "keys", name: "Keys", icon: "keys", view: KeysView, shown: (who) => !!who?.admin },
 ];
 
 const route = () => location.hash.replace(/^#\/?/, "").split("/");
@@ -82,8 +91,7 @@ function App() {
         <ul>
           {offered.map((v) => (
             <li key={v.path}>
-              <a href={`#/${v.path}`} aria-current={v === current ? "page" : undefined}><Icon name={v.icon} /><span>{v.name}</span>
-                {v.path === "approvals" && known?.approvals_pending > 0 && <span class="badge">{known!.approvals_pending}</span>}</a>
+              <a href={`#/${v.path}`} aria-current={v === current ? "page" : undefined}><Icon name={v.icon} /><span>{v.name}</span></a>
             </li>
           ))}
         </ul>

@@ -1,0 +1,106 @@
+// Executions on record: a list with filters, and one of them with all that is known of it.
+import { useMemo, useState } from "preact/hooks";
+import { call, download, type Json, online } from "./api";
+import { type Output, Outputs, take } from "./output";
+import { bytes, Button, clock, Empty, Problem, seconds, State, tellError, Time, useLoad } from "./ui";
+import { useValue } from "./value";
+
+const STATUSES = ["queued", "running", "ok", "raised", "timeout", "memory", "interrupted", "died", "session_lost"];
+
+function One({ id }: { id: string }) {
+  const { value: x, problem } = useLoad(() => call(`v1/executions/${encodeURIComponent(id)}`), [id, useValue(online)]);
+  const outputs = useMemo(() => {
+    const all: Output[] = [];
+    for (const event of x?.events ?? []) take(all, event);
+    return all;
+  }, [x]);
+  return (
+    <div class="view">
+      <header class="bar"><h1>Execution</h1>{x && <State state={x.status} />}<span class="grow" /><a href="#/records">All records</a></header>
+      <div class="column">
+        <Problem text={problem} />
+        {x && (
+          <>
+            <dl class="facts box">
+              <dt>Id</dt><dd>{x.id}</dd>
+              <dt>Asked</dt><dd>{clock(x.created_at)}, through {x.door}{x.key ? ` with ${x.key}` : " without a key"}</dd>
+              <dt>Session</dt><dd>{x.session}, pool {x.pool}</dd>
+              {x.outcome && <><dt>Took</dt><dd>{seconds(x.outcome.wall_ms / 1000)}, {seconds(x.outcome.cpu_ms / 1000)} of CPU, {bytes(x.outcome.memory_peak_bytes)} of memory</dd></>}
+              {x.outcome?.limits_hit.length > 0 && <><dt>Limits hit</dt><dd>{x.outcome.limits_hit.join(", ")}</dd></>}
+              {x.outcome?.message && <><dt>Outcome</dt><dd>{x.outcome.message}</dd></>}
+            </dl>
+            <section class="section" aria-label="Code"><h2>{x.kind === "cell" ? "Python" : "Shell"}</h2><pre class="code" tabIndex={0}>{x.code}</pre></section>
+            <section class="section" aria-label="What it said">
+              <h2>{x.events.length} {x.events.length === 1 ? "event" : "events"}</h2>
+              {outputs.length > 0 && <div class="box"><Outputs outputs={outputs} execution={x.id} /></div>}
+            </section>
+            {x.files.length > 0 && (
+              <section class="section" aria-label="Files">
+                <h2>Files</h2>
+                <ul class="made left">{x.files.map((f: Json) => (
+                  <li key={f.path}><button type="button" class="chip" disabled={!f.url} onClick={() => download(f.url, f.path.split("/").pop()!).catch(tellError)}>
+                    <span>{f.path}</span> <span class="soft">{f.change}, {bytes(f.size)}</span></button></li>
+                ))}</ul>
+              </section>
+            )}
+          </>
+        )}
+      </div>
+    </div>
+  );
+}
+
+export function RecordsView({ rest }: { rest: string }) {
+  const [filter, setFilter] = useState({ status: "", session: "", key: "", since: "", until: "" });
+  const [pages, setPages] = useState<Json[][]>([]);
+  const query = Object.entries(filter).filter(([, v]) => v)
+    .map(([k, v]) => `&${k}=${encodeURIComponent(k === "since" || k === "until" ? new Date(v).toISOString() : v.trim())}`).join("");
+  const { value, problem } = useLoad(async () => {
+    setPages([]);
+    return call<{ data: Json[]; has_more: boolean; last_id: string }>(`v1/executions?limit=50${query}`);
+  }, [query, useValue(online), rest]);
+  const [more, setMore] = useState<{ has_more: boolean; last_id: string } | null>(null);
+  if (rest) return <One id={rest} />;
+  const rows = [...(value?.data ?? []), ...pages.flat()];
+  const last = pages.length && more ? more : value;
+  const next = () => call<{ data: Json[]; has_more: boolean; last_id: string }>(`v1/executions?limit=50${query}&after=${last!.last_id}`).then((page) => {
+    setPages([...pages, page.data]);
+    setMore(page);
+  }, tellError);
+  const set = (name: string) => (e: Event) => setFilter({ ...filter, [name]: (e.currentTarget as HTMLInputElement).value });
+  return (
+    <div class="view">
+      <header class="bar"><h1>Records</h1></header>
+      <div class="column wide">
+        <div class="filters" role="group" aria-label="Filters">
+          <label>Outcome<select value={filter.status} onChange={set("status")}><option value="">any</option>{STATUSES.map((s) => <option key={s} value={s}>{s.replace("_", " ")}</option>)}</select></label>
+          <label>Session<input value={filter.session} placeholder="sess_…" onChange={set("session")} /></label>
+          <label>Key<input value={filter.key} placeholder="key_…" onChange={set("key")} /></label>
+          <label>From<input type="datetime-local" value={filter.since} onChange={set("since")} /></label>
+          <label>Until<input type="datetime-local" value={filter.until} onChange={set("until")} /></label>
+        </div>
+        <Problem text={problem} />
+        {value && !rows.length && <Empty><h2>Nothing on record</h2><p>{query ? "No execution matches these filters." : "Every cell and command that runs here is kept, with who asked for it."}</p></Empty>}
+        {rows.length > 0 && (
+          <table class="list">
+            <thead><tr><th scope="col">When</th><th scope="col">Outcome</th><th scope="col">Kind</th><th scope="col">Session</th><th scope="col">Asked by</th><th scope="col" class="number">Took</th><th scope="col"><span class="unseen">Actions</span></th></tr></thead>
+            <tbody>
+              {rows.map((x) => (
+                <tr key={x.id}>
+                  <td><Time at={x.created_at} /></td>
+                  <td data-name="Outcome"><State state={x.status} /></td>
+                  <td data-name="Kind">{x.kind}</td>
+                  <td data-name="Session"><button type="button" class="plain" onClick={() => setFilter({ ...filter, session: x.session })} title="Only this session">{x.session.slice(-8)}</button></td>
+                  <td data-name="Asked by">{x.door}{x.key ? `, ${x.key.slice(-8)}` : ""}</td>
+                  <td data-name="Took" class="number">{x.outcome ? seconds(x.outcome.wall_ms / 1000) : "–"}</td>
+                  <td class="actions"><a class="button" href={`#/records/${x.id}`} aria-label={`Open ${x.id}`}>Open</a></td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        )}
+        {last?.has_more && <Button label="Older" kind="outline" onClick={next} />}
+      </div>
+    </div>
+  );
+}
