@@ -46,5 +46,5 @@ char *doc_print(struct doc *d, int status, const struct err *failed)
     if (failed)
         json_object_set_new(d->root, "error", record_text(str_of(failed->text)));
     json_object_set_new(d->root, "exit", json_integer(status));
-    return json_dumps(d->root, JSON_COMPACT | JSON_REAL_PRECISION(12));
+    return record_dump(d->root, false, NULL);
 }

@@ -7,6 +7,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #define PIECE   (4 * KiB) /* of a string, for which there is room at a time */
 #define ESC_MAX 12        /* of one character: two escapes, for a pair of surrogates */
@@ -89,19 +90,27 @@ static void put_string(struct writer *w, const char *p, size_t n)
     put(w, "\"", 1);
 }
 
-/* A number that is not whole says so, as 2.0 does. */
+/* With the fewest of 15 to 17 digits that are read back as the same number: 0.1, but
+ * 0.3333333333333333. A number that happens to be whole says what it is, as 2.0 does. */
+static int write_real(double v, char text[64])
+{
+    int n = 0;
+
+    for (int digits = 15; digits <= 17; digits++) {
+        n = snprintf(text, 62, "%.*g", digits, v);
+        if (strtod(text, NULL) == v)
+            break;
+    }
+    return strpbrk(text, ".e") ? n : n + snprintf(text + n, 3, ".0");
+}
+
 static void put_number(struct writer *w, const json_t *v)
 {
     char text[64];
-    int n;
+    int n = json_is_integer(v)
+                ? snprintf(text, sizeof(text), "%" PRId64, (int64_t)json_integer_value(v))
+                : write_real(json_real_value(v), text);
 
-    if (json_is_integer(v)) {
-        n = snprintf(text, sizeof(text), "%" PRId64, (int64_t)json_integer_value(v));
-    } else {
-        n = snprintf(text, sizeof(text) - 2, "%.12g", json_real_value(v));
-        if (!strpbrk(text, ".e"))
-            n += snprintf(text + n, 3, ".0");
-    }
     put(w, text, (size_t)n);
 }
 

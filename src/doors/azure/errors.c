@@ -111,7 +111,7 @@ void azure_invalid(struct azure_request *v, const char *field, const char *fmt, 
 
 void azure_answer(struct azure_request *v, int status, json_t *value)
 {
-    AUTO_FREE char *text = json_dumps(value, JSON_COMPACT);
+    AUTO_FREE char *text = value ? record_dump(value, false, NULL) : NULL;
 
     json_decref(value);
     if (text)

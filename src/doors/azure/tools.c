@@ -13,7 +13,7 @@
 /* The same as text for older clients, and as an object. Takes structured and images (or NULL). */
 static void answer(struct call *c, json_t *structured, json_t *images, bool is_error)
 {
-    AUTO_FREE char *text = json_dumps(structured, 0);
+    AUTO_FREE char *text = record_dump(structured, false, NULL);
     struct tool_content t;
     json_t *result, *image;
     size_t i;

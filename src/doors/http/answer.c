@@ -1,5 +1,6 @@
 /* Answers: JSON, text, errors, and the headers that each of them has. */
 #include "doors/http/http_mhd.h"
+#include "record/record.h"
 
 #include <gnutls/gnutls.h>
 #include <stdio.h>
@@ -146,14 +147,15 @@ static void send_text(struct request *r, int status, const char *mime, char *tex
 
 void answer_json(struct request *r, int status, json_t *value)
 {
-    char *text = json_dumps(value, JSON_COMPACT | JSON_REAL_PRECISION(12));
+    size_t n = 0;
+    char *text = value ? record_dump(value, false, &n) : NULL;
 
     json_decref(value);
     if (!text) { /* a value that no JSON can say, which no handler should make */
         answer_fail(r, 500, "internal", NULL, "the answer could not be written");
         return;
     }
-    send_text(r, status, "application/json", text, strlen(text));
+    send_text(r, status, "application/json", text, n);
 }
 
 void answer_text(struct request *r, int status, const char *mime, struct str text)

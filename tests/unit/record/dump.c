@@ -31,13 +31,36 @@ static void test_each_kind(void **state)
     same(json_integer(INT64_MAX));
 }
 
+/* The text is read back as the same number, and is no longer than it has to be. */
 static void test_numbers(void **state)
 {
-    static const double reals[] = {0, 2, -1.5, 0.1, 123456789012, 1.0 / 3};
+    static const struct {
+        double v;
+        const char *text;
+    } reals[] = {
+        {0,                      "0.0"                    },
+        {-0.0,                   "-0.0"                   },
+        {2,                      "2.0"                    },
+        {-1.5,                   "-1.5"                   },
+        {0.1,                    "0.1"                    },
+        {0.1 + 0.2,              "0.30000000000000004"    },
+        {1.0 / 3,                "0.3333333333333333"     },
+        {3.141592653589793,      "3.141592653589793"      },
+        {123456789012,           "123456789012.0"         },
+        {1763430000.123456,      "1763430000.123456"      },
+        {1e22,                   "1e+22"                  },
+        {1.7976931348623157e308, "1.7976931348623157e+308"},
+        {5e-324,                 "4.94065645841247e-324"  },
+    };
 
     (void)state;
-    for (size_t i = 0; i < COUNT(reals); i++)
-        same(json_real(reals[i]));
+    for (size_t i = 0; i < COUNT(reals); i++) {
+        json_t *v = json_real(reals[i].v);
+        AUTO_FREE char *got = record_dump(v, false, NULL);
+        assert_string_equal(got, reals[i].text);
+        assert_true(strtod(got, NULL) == reals[i].v);
+        json_decref(v);
+    }
 }
 
 static void test_every_byte(void **state)
