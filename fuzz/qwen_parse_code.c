@@ -2,7 +2,8 @@
  * What a model has written, made into code: whatever it is, code comes out of it, no
  * longer than what went in, and text where text went in.
  *
- * links: src/lenient/fences.c src/lenient/json5.c src/doors/qwen/parse_code.c
+ * links: src/lenient/fences.c src/lenient/json5.c src/lenient/python_strings.c
+ * links: src/doors/qwen/parse_code.c
  */
 #include "doors/qwen/parse_code.h"
 #include "lenient/lenient.h"

@@ -4,7 +4,7 @@
  * were allowed.
  *
  * links: src/agent/reply.c src/agent/python.c src/agent/values.c src/lenient/fences.c
- * links: src/lenient/json5.c
+ * links: src/lenient/json5.c src/lenient/python_strings.c
  */
 #include "agent/agent_int.h"
 

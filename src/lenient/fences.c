@@ -27,14 +27,27 @@ static bool closes(struct str line, size_t ticks)
     return s.n >= ticks && ticks_at(s) == s.n;
 }
 
-/* The lines up to the closing fence or the end. Backticks inside a line belong to the code. */
+/* Whether the line at this offset is inside of a string that begins in the block. *at and *end: the
+ * strings that have been seen, and the end of the last one. */
+static bool is_in_string(struct str text, size_t line, size_t *at, size_t *end)
+{
+    struct str string;
+
+    while (*at < line && python_string_next(text, at, line, &string))
+        *end = (size_t)(string.p - text.p) + string.n;
+    return line < *end;
+}
+
+/* The lines up to the closing fence or the end. Backticks inside a line belong to the code, and so
+ * does a fence in a string of the code. */
 static void take_body(struct str text, size_t at, size_t ticks, struct fence *ret)
 {
-    size_t begin = at;
+    size_t begin = at, strings = at, string_end = 0;
 
     while (at < text.n) {
         size_t n = str_line(str_from(text, at));
-        if (closes((struct str){text.p + at, n}, ticks)) {
+        if (closes((struct str){text.p + at, n}, ticks) &&
+            !is_in_string(text, at, &strings, &string_end)) {
             ret->body = (struct str){text.p + begin, at - begin};
             ret->end = at + n;
             ret->closed = true;

@@ -3,8 +3,9 @@
  *
  * Touches: memory only. Input and output are untrusted bytes.
  *
- * json5_read() parses one value; fence_next() walks the fenced blocks of a text. The views
- * they return point into the text that was passed in.
+ * json5_read() parses one value; fence_next() walks the fenced blocks of a text, and
+ * python_string_next() the long strings of a program. The views they return point into the text
+ * that was passed in.
  */
 #pragma once
 
@@ -51,3 +52,9 @@ struct fence {
 
 /* Finds the next block at or after *at and moves *at behind it; false: no more blocks. */
 bool fence_next(struct str text, size_t *at, struct fence *ret);
+
+/* --- python_strings.c --- */
+
+/* Finds the next string of several lines that begins at or after *at and before `before`; *ret is
+ * what stands between its quotes. Moves *at behind it; false: there is none. */
+bool python_string_next(struct str s, size_t *at, size_t before, struct str *ret);

@@ -4,6 +4,9 @@
  * Theory of operation: the forms are tried in the order of the table in parse_code(), and the first
  * that fits wins. Text in <think> is skipped. The code of one form may be wrapped in another (a
  * fenced block in a call's arguments), so it is unwrapped again, at most WRAPS_MAX levels deep.
+ *
+ * A program may hold all of these forms in its own strings. They are looked for in a copy of the
+ * text, the mask, in which the long strings are blank; what is found is read from the text.
  */
 #include "doors/qwen/parse_code.h"
 #include "lenient/lenient.h"
@@ -13,6 +16,52 @@
 #define WRAPS_MAX 4 /* levels of wrapping that are taken off */
 
 static bool unwrap(struct str text, struct parsed_code *ret, unsigned depth);
+
+/* --- the mask --- */
+
+struct source {
+    struct str text;
+    const char *mask; /* text.n bytes; borrowed */
+};
+
+/* Owned. */
+static char *mask_new(struct str text)
+{
+    char *mask = mem_zalloc(text.n + 1);
+    struct str string;
+    size_t at = 0;
+
+    if (text.n > 0)
+        memcpy(mask, text.p, text.n);
+    while (python_string_next(text, &at, text.n, &string))
+        memset(mask + (string.p - text.p), ' ', string.n);
+    return mask;
+}
+
+static struct str mask_of(struct source s)
+{
+    return (struct str){s.mask, s.text.n};
+}
+
+/* The text that a piece of the mask stands for. */
+static struct str unmask(struct source s, struct str piece)
+{
+    return (struct str){s.text.p + (piece.p - s.mask), piece.n};
+}
+
+/* Reads one form, in code or arguments that have no mask yet. */
+typedef bool form_fn(struct source s, struct parsed_code *ret, unsigned depth);
+static bool read_whole(form_fn *form, struct str text, struct parsed_code *ret, unsigned depth)
+{
+    AUTO_FREE char *mask = mask_new(text);
+
+    return form((struct source){text, mask}, ret, depth);
+}
+
+static struct source source_from(struct source s, size_t at)
+{
+    return (struct source){str_from(s.text, at), s.mask + at};
+}
 
 /* --- pieces of text --- */
 
@@ -29,31 +78,33 @@ static size_t find_line(struct str s, const char *what)
 
 /* What stands between two tags; false when the first is not there. One that is not closed goes on
  * to the end. *ret_after: where to look for the next. */
-static bool between(struct str s, const char *open, const char *close, struct str *ret,
+static bool between(struct source s, const char *open, const char *close, struct str *ret,
                     size_t *ret_after)
 {
-    size_t at = find_line(s, open);
+    size_t at = find_line(mask_of(s), open);
+    struct str rest;
     size_t n;
 
-    if (at == s.n)
+    if (at == s.text.n)
         return false;
-    *ret = str_from(s, at + strlen(open));
-    n = str_find(*ret, close);
-    *ret_after = at + strlen(open) + n + (n < ret->n ? strlen(close) : 0);
-    ret->n = n;
+    rest = str_from(mask_of(s), at + strlen(open));
+    n = str_find(rest, close);
+    *ret_after = at + strlen(open) + n + (n < rest.n ? strlen(close) : 0);
+    *ret = unmask(s, (struct str){rest.p, n});
     return true;
 }
 
 /* What follows the thoughts. Calls that a model only thinks of are none. */
 static struct str without_thoughts(struct str s)
 {
-    struct str begin = str_trim(s), inner;
-    size_t after;
+    struct str begin = str_trim(s);
+    size_t end;
 
     while (begin.n >= 7 && memcmp(begin.p, "<think>", 7) == 0) {
-        if (!between(begin, "<think>", "</think>", &inner, &after) || after == begin.n)
+        end = str_find(begin, "</think>");
+        if (begin.n - end <= 8)
             break;
-        begin = str_trim(str_from(begin, after));
+        begin = str_trim(str_from(begin, end + 8));
         s = begin;
     }
     return s;
@@ -110,32 +161,32 @@ static void add_block(struct parsed_code *ret, struct str body)
 
 /* All blocks of Python, joined. Where there is none the first of any other label: the model may
  * have called it what it likes. */
-static bool read_fences(struct str text, struct parsed_code *ret, unsigned depth)
+static bool read_fences(struct source s, struct parsed_code *ret, unsigned depth)
 {
     struct fence f, first = {0};
     size_t at = 0;
 
     (void)depth;
-    while (fence_next(text, &at, &f)) {
+    while (fence_next(mask_of(s), &at, &f)) {
         if (is_python(f.label))
-            add_block(ret, f.body);
+            add_block(ret, unmask(s, f.body));
         else if (!first.body.p)
             first = f;
     }
     if (ret->blocks == 0 && first.body.p)
-        add_block(ret, first.body);
+        add_block(ret, unmask(s, first.body));
     return ret->blocks > 0;
 }
 
 /* --- tags --- */
 
-static bool read_code_tag(struct str text, struct parsed_code *ret, unsigned depth)
+static bool read_code_tag(struct source s, struct parsed_code *ret, unsigned depth)
 {
     struct str body;
     size_t after;
 
     (void)depth;
-    if (!between(text, "<code>", "</code>", &body, &after))
+    if (!between(s, "<code>", "</code>", &body, &after))
         return false;
     if (body.n > 0 && body.p[0] == '\n')
         body = str_from(body, 1);
@@ -198,9 +249,9 @@ static bool is_code(struct str s)
            str_find(s, "```") < s.n || (s.n > 7 && memcmp(s.p, "import ", 7) == 0);
 }
 
-static bool read_json(struct str text, struct parsed_code *ret, unsigned depth)
+static bool read_json(struct source source, struct parsed_code *ret, unsigned depth)
 {
-    struct str s = str_trim(text);
+    struct str s = str_trim(source.text);
     json_t *v;
     bool found = false;
 
@@ -269,19 +320,19 @@ static bool read_one_call(struct str body, struct parsed_code *one)
     if (!found)
         found = salvage(body, one);
     if (str_trim((struct str){one->code, one->code_n}).n == 0)
-        found = read_code_tag(body, one, 0) || found; /* the code is beside the arguments */
+        found = read_whole(read_code_tag, body, one, 0) || found; /* beside the arguments */
     return found;
 }
 
 /* Those of one reply run in their order. */
-static bool read_calls(struct str text, struct parsed_code *ret, unsigned depth)
+static bool read_calls(struct source s, struct parsed_code *ret, unsigned depth)
 {
     struct str body;
     size_t after;
     bool found = false;
 
     (void)depth;
-    while (between(text, "<tool_call>", "</tool_call>", &body, &after)) {
+    while (between(s, "<tool_call>", "</tool_call>", &body, &after)) {
         struct parsed_code one = {0};
         if (read_one_call(body, &one)) {
             add_code(ret, (struct str){one.code, one.code_n});
@@ -291,7 +342,7 @@ static bool read_calls(struct str text, struct parsed_code *ret, unsigned depth)
             found = true;
         }
         parsed_code_done(&one);
-        text = str_from(text, after);
+        s = source_from(s, after);
     }
     return found;
 }
@@ -308,16 +359,15 @@ static size_t last_line_with(struct str text, const char *word)
     return found;
 }
 
-static bool read_react(struct str text, struct parsed_code *ret, unsigned depth)
+static bool read_react(struct source s, struct parsed_code *ret, unsigned depth)
 {
-    size_t action = last_line_with(text, "Action:");
-    struct str input, name;
-    size_t at;
+    struct str mask = mask_of(s), input, name;
+    size_t action = last_line_with(mask, "Action:"), at;
 
-    if (action == text.n)
+    if (action == mask.n)
         return false;
-    name = str_trim((struct str){text.p + action + 7, str_line(str_from(text, action + 7))});
-    input = str_from(text, action);
+    name = str_trim((struct str){mask.p + action + 7, str_line(str_from(mask, action + 7))});
+    input = str_from(mask, action);
     at = str_find(input, "\nAction Input:");
     if (at == input.n)
         return false;
@@ -325,7 +375,8 @@ static bool read_react(struct str text, struct parsed_code *ret, unsigned depth)
     input.n = str_find(input, "\nObservation:");
     if (input.n > 0 && *input.p == ' ')
         input = str_from(input, 1);
-    if (!unwrap(input, ret, depth + 1) && !read_fences(input, ret, depth))
+    input = unmask(s, input);
+    if (!unwrap(input, ret, depth + 1) && !read_whole(read_fences, input, ret, depth))
         set_code(ret, str_trim(input));
     if (str_is(name, "code_interpreter"))
         ret->tool = "code_interpreter";
@@ -344,22 +395,21 @@ static bool unwrap(struct str text, struct parsed_code *ret, unsigned depth)
     if (depth > WRAPS_MAX)
         return false;
     if (s.n >= 3 && memcmp(s.p, "```", 3) == 0)
-        return read_fences(s, ret, depth);
+        return read_whole(read_fences, s, ret, depth);
     if (s.n >= 6 && memcmp(s.p, "<code>", 6) == 0)
-        return read_code_tag(s, ret, depth);
-    return read_json(s, ret, depth);
+        return read_whole(read_code_tag, s, ret, depth);
+    return read_json((struct source){.text = s}, ret, depth);
 }
 
 void parse_code(struct str text, struct parsed_code *ret)
 {
-    static bool (*const forms[])(struct str text, struct parsed_code * ret, unsigned depth) = {
-        read_json, read_calls, read_react, read_fences, read_code_tag,
-    };
+    static form_fn *const forms[] = {read_json, read_calls, read_react, read_fences, read_code_tag};
     struct str said = without_thoughts(text);
+    AUTO_FREE char *mask = mask_new(said);
 
     *ret = (struct parsed_code){0};
     for (size_t i = 0; i < COUNT(forms); i++)
-        if (forms[i](said, ret, 0) && ret->code)
+        if (forms[i]((struct source){said, mask}, ret, 0) && ret->code)
             return;
     set_code(ret, said);
 }
