@@ -1,6 +1,7 @@
 """What a script returns arrives, with its labels; what JSON has no word for is told in notes."""
 
 import pytest
+from support.mcp import Legacy
 
 FLAGS = ["--memory", "1G"]
 
@@ -39,6 +40,14 @@ t = pd.DataFrame({"town": ["Lyon", "Nice", "Lyon"], "sold": [5, 2, 7]})
 
 
 # --- numbers and text ---
+
+def test_every_digit_of_a_float(server, whole):
+    values = [0.1, 1 / 3, 0.1 + 0.2, 3.141592653589793, 1e-300, 123456789.123456789, 2.0]
+    assert whole(f"return {values!r}") == values
+    with Legacy(server, path="/prisme/mcp") as agent:
+        told = agent.call("execute_python", code=f"return {values!r}")
+    assert told["structuredContent"]["result"] == values
+
 
 def test_integers_of_any_size(whole, noted):
     assert whole("return [2**63 - 1, -2**63]") == [2**63 - 1, -2**63]
@@ -165,6 +174,11 @@ def test_columns_of_the_same_name(noted):
     ("'''About.'''\nfrom __future__ import annotations\ndef f(x: Nobody):\n    return 8\nreturn f(0)", 8),
     ("from __future__ import annotations\n1 + 1", 2),
     ("from math import *\nreturn floor(pi)", 3),
+    ("async def f(n):\n    return n\nk = await f(2)\nreturn k + await f(5)", 7),
+    ("async def f():\n    return 'last'\nawait f()", "last"),
+    ("async def f():\n    return 1\nresult = 'named'\nawait f()", "named"),
+    ("async def g():\n    for n in (1, 2):\n        yield n\nreturn [n async for n in g()]", [1, 2]),
+    ("async def f():\n    return 6\nasync def g():\n    return await f()\nreturn g.__name__", "g"),
     ("import math\nclass C:\n    n: int = 2\nreturn C.__annotations__['n'].__name__", "int"),
 ])
 def test_what_a_module_may_hold(whole, code, value):

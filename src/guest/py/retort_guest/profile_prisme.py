@@ -32,15 +32,16 @@ _NESTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 # --- scripts ---
 
-class _Returns(ast.NodeVisitor):
-    """Whether there is a return outside of functions."""
+class _Outside(ast.NodeVisitor):
+    """Whether there is a return, and whether there is an await, outside of functions."""
 
-    found = False
+    returns = awaits = False
 
     def visit(self, node):
-        if isinstance(node, ast.Return):
-            self.found = True
-        elif not isinstance(node, _NESTED):
+        self.returns |= isinstance(node, ast.Return)
+        self.awaits |= (isinstance(node, (ast.Await, ast.AsyncFor, ast.AsyncWith))
+                        or isinstance(node, ast.comprehension) and node.is_async == 1)
+        if not isinstance(node, _NESTED):
             self.generic_visit(node)
 
 
@@ -81,9 +82,9 @@ def _head(body):
     return n
 
 
-def _as_function(shell, name, body):
+def _as_function(shell, name, body, kind):
     """The body as code that returns, after what has to come first. Its names are those of the
-    module: nothing in it is local."""
+    module: nothing in it is local. kind: of the function, which may be asynchronous."""
     count = _head(body)
     before = body[:count]
     body = [_ModuleOnly().visit(node) for node in body[count:]]
@@ -91,11 +92,11 @@ def _as_function(shell, name, body):
     def wrap(names):
         first = body[0]
         head = [ast.Global(names=sorted(names))] if names else []
-        function = ast.FunctionDef(
+        function = kind(
             name=_MAIN, body=head + body, decorator_list=[], returns=None, type_comment=None,
             args=ast.arguments(posonlyargs=[], args=[], vararg=None, kwonlyargs=[],
                                kw_defaults=[], kwarg=None, defaults=[]))
-        if "type_params" in ast.FunctionDef._fields:
+        if "type_params" in kind._fields:
             function.type_params = []
         ast.copy_location(function, first)
         tree = ast.fix_missing_locations(ast.Module(body=before + [function],
@@ -115,7 +116,7 @@ def _as_function(shell, name, body):
 class Profile:
     def __init__(self, imports):
         self._imports = frozenset(name for name in imports.split(",") if name)
-        self._told = False
+        self._told = self._returns = False
         if self._imports and "*" not in self._imports:
             self._import = builtins.__import__
             builtins.__import__ = self._guarded
@@ -126,7 +127,7 @@ class Profile:
         self._take_parameters(shell.user_ns)
 
     def after(self, shell, status):
-        # What IPython has run itself, such as a script with an await.
+        # What IPython has run itself, such as a script with a magic.
         if status == STATUS_OK and not self._told and shell.user_ns.get("result") is not None:
             self._tell(shell.user_ns["result"])
 
@@ -135,11 +136,16 @@ class Profile:
     def codes(self, shell, tree, name):
         """The steps of a cell."""
         body = tree.body
-        seen = _Returns()
+        seen = _Outside()
         for node in body:
             seen.visit(node)
-        if seen.found:
-            return _as_function(shell, name, body)
+        self._returns = seen.returns
+        if seen.awaits and not seen.returns and isinstance(body[-1], ast.Expr):
+            body[-1] = ast.copy_location(ast.Return(body[-1].value), body[-1])
+        if seen.awaits:
+            return _as_function(shell, name, body, ast.AsyncFunctionDef)
+        if seen.returns:
+            return _as_function(shell, name, body, ast.FunctionDef)
         if not body or not isinstance(body[-1], ast.Expr):
             return [_named(shell, name, tree)]
         last = ast.Expression(body[-1].value)
@@ -149,10 +155,11 @@ class Profile:
 
     def run(self, shell, codes):
         value = None
-        returned = bool(codes) and codes[-1].co_flags & 2 == 2  # CO_NEWLOCALS: a function's
         for code in codes:
             value = eval(code, shell.user_global_ns, shell.user_ns)
-        if not returned and shell.user_ns.get("result") is not None:
+            if code.co_flags & 0x80:  # CO_COROUTINE
+                value = shell.run_coroutine(value)
+        if not self._returns and shell.user_ns.get("result") is not None:
             value = shell.user_ns["result"]
         if value is not None:
             self._tell(value)

@@ -188,7 +188,7 @@ class Shell(InteractiveShell):
         self._transforms = self._transform_lists()
         self.register_magics(programs.Scripts, magics.Notebook)
         self.extension_manager.load_extension("IPython.extensions.storemagic")
-        self.loop_runner = self._await
+        self.loop_runner = self.run_coroutine
         atexit.unregister(self.atexit_operations)
         # IPython's advice after a SystemExit; nobody is at a prompt here.
         warnings.filterwarnings("ignore", "To exit: use", UserWarning)
@@ -418,7 +418,7 @@ class Shell(InteractiveShell):
             cell = "\n" * text.count("\n", 0, len(text) - len(cell)) + cell
         return super().run_cell_magic(magic_name, line, cell)
 
-    def _await(self, coro):
+    def run_coroutine(self, coro):
         """Runs a cell with a top-level await. Interrupted, it must not go on with the next one."""
         loop = self._event_loop()
         task = loop.create_task(coro)
