@@ -202,6 +202,7 @@ static void read_data_url(struct fetch *f)
 {
     struct buf bytes;
 
+    url_file_name((struct str){f->url, f->url_n}, f->name, sizeof(f->name));
     buf_init(&bytes, f->rules->max_bytes);
     if (data_url_parse((struct str){f->url, f->url_n}, &bytes, f->mime, sizeof(f->mime), &f->err) <
         0)

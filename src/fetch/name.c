@@ -5,6 +5,7 @@
  */
 #include "fetch/fetch_int.h"
 
+#include <stdio.h>
 #include <strings.h>
 
 #define DECODED_MAX (8 * KiB)
@@ -95,23 +96,7 @@ static struct str url_path(struct str url)
     return path;
 }
 
-void url_file_name(struct str url, char *ret, size_t size)
-{
-    char path[DECODED_MAX];
-    struct str raw = url_path(url);
-    size_t n;
-
-    assert(size >= 16);
-    /* The end is what counts. An escape cut in two by this is not in the last segment, unless that
-     * is longer than a name may be. */
-    if (raw.n > sizeof(path))
-        raw = (struct str){raw.p + raw.n - sizeof(path), sizeof(path)};
-    n = decode(raw, path, sizeof(path));
-    if (!clean((struct str){path, n}, ret, size))
-        strcpy(ret, "download"); /* NOLINT(clang-analyzer-security.insecureAPI.strcpy) */
-}
-
-/* --- Content-Disposition, RFC 6266 --- */
+/* --- parameters, as in a header: RFC 6266 --- */
 
 /* Takes "; name=value" off the front. The value is as it stood, without its quotes but with its
  * backslashes. */
@@ -147,6 +132,70 @@ static bool is_param(struct str name, const char *want)
 {
     return name.p && name.n == strlen(want) && strncasecmp(name.p, want, name.n) == 0;
 }
+
+/* --- the name of a URL --- */
+
+/* By which programs know what is in a file that has no name of its own. */
+static const char *suffix_of(struct str mime)
+{
+    static const char *const known[][2] = {
+        {"text/csv",                                                          ".csv" },
+        {"text/tab-separated-values",                                         ".tsv" },
+        {"text/plain",                                                        ".txt" },
+        {"text/markdown",                                                     ".md"  },
+        {"text/html",                                                         ".html"},
+        {"application/json",                                                  ".json"},
+        {"application/pdf",                                                   ".pdf" },
+        {"application/zip",                                                   ".zip" },
+        {"application/vnd.ms-excel",                                          ".xls" },
+        {"application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", ".xlsx"},
+        {"image/png",                                                         ".png" },
+        {"image/jpeg",                                                        ".jpg" },
+        {"image/gif",                                                         ".gif" },
+        {"image/svg+xml",                                                     ".svg" },
+    };
+
+    for (size_t i = 0; i < COUNT(known); i++)
+        if (is_param(mime, known[i][0]))
+            return known[i][1];
+    return "";
+}
+
+/* data:text/csv;name=a.csv;base64,... has no name by the standard, but many writers give one. */
+static void data_url_name(struct str url, char *ret, size_t size)
+{
+    struct str head = {url.p + 5, url.n - 5 - skip_to(str_from(url, 5), ",").n}, name, value;
+    struct str mime = {head.p, head.n - skip_to(head, ";").n};
+    char text[DECODED_MAX];
+
+    while (next_param(&head, &name, &value))
+        if ((is_param(name, "name") || is_param(name, "filename")) &&
+            clean((struct str){text, decode(value, text, sizeof(text))}, ret, size))
+            return;
+    snprintf(ret, size, "download%s", suffix_of(str_trim(mime)));
+}
+
+void url_file_name(struct str url, char *ret, size_t size)
+{
+    char path[DECODED_MAX];
+    struct str raw = url_path(url);
+    size_t n;
+
+    assert(size >= 16);
+    if (url.n > 5 && strncasecmp(url.p, "data:", 5) == 0) {
+        data_url_name(url, ret, size);
+        return;
+    }
+    /* The end is what counts. An escape cut in two by this is not in the last segment, unless that
+     * is longer than a name may be. */
+    if (raw.n > sizeof(path))
+        raw = (struct str){raw.p + raw.n - sizeof(path), sizeof(path)};
+    n = decode(raw, path, sizeof(path));
+    if (!clean((struct str){path, n}, ret, size))
+        strcpy(ret, "download"); /* NOLINT(clang-analyzer-security.insecureAPI.strcpy) */
+}
+
+/* --- Content-Disposition --- */
 
 static size_t put_latin1(struct str s, char *ret, size_t max)
 {

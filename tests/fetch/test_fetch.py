@@ -68,7 +68,7 @@ def test_many_at_once(fetch, web):
 
 
 def test_data_urls(fetch):
-    assert fetch("data:text/csv;base64,YSxiCg==") == "ok 4 text/csv download"
+    assert fetch("data:text/csv;base64,YSxiCg==") == "ok 4 text/csv download.csv"
     assert fetch.body == b"a,b\n"
     assert fetch("DATA:,a%20b") == "ok 3 text/plain download"
     assert fetch("data:;base64,YQ") == "fail caller the data URL is not valid base64"
