@@ -236,16 +236,12 @@ void lane_leave(struct execution *j)
     sit_down(next);
 }
 
-void job_cleared(struct execution *j)
+static void wait_for_seat(struct execution *j)
 {
     struct exec_lane *lane = j->lane;
     struct err e;
 
-    j->counted = !j->background;
-    j->sv->foreground += j->counted;
-    if (!lane) {
-        find_session(j);
-    } else if (lane->taken < lane->seats) {
+    if (lane->taken < lane->seats) {
         sit_down(j);
     } else if (lane->waiting_count >= lane->waiting_max) {
         forbid(j->sv, &e, 1, "as many executions are waiting for their turn as may");
@@ -254,6 +250,33 @@ void job_cleared(struct execution *j)
         j->state = JOB_SEATING;
         lane->waiting_count++;
         lane_put(&lane->waiting, j);
+    }
+}
+
+/* A seat is for code that runs, and not for files that are on their way. */
+void job_fetched(struct execution *j)
+{
+    if (!j->watched)
+        job_free(j);
+    else if (j->sv->closing)
+        refuse_closing(j);
+    else if (j->failed.kind)
+        job_refuse(j, &j->failed);
+    else
+        wait_for_seat(j);
+}
+
+void job_cleared(struct execution *j)
+{
+    j->counted = !j->background;
+    j->sv->foreground += j->counted;
+    if (!j->lane) {
+        find_session(j);
+    } else if (j->input_count == 0) {
+        wait_for_seat(j);
+    } else {
+        j->state = JOB_FETCHING;
+        inputs_gather(j);
     }
 }
 
@@ -266,6 +289,8 @@ bool job_leave_early(struct execution *j)
         return false;
     if ((j->state == JOB_ASKED && !j->approve.under_way) || j->state == JOB_SEATING)
         job_free(j); /* nobody owes it a callback */
+    else if (j->state == JOB_FETCHING)
+        inputs_cancel(j); /* the last of them calls job_fetched() */
     return true;
 }
 

@@ -8,12 +8,13 @@
 
 static int copy_one(struct exec_input *in, const struct file_input *from, struct err *e)
 {
-    int sources = (from->file_id.n > 0) + (from->url.n > 0) + from->has_content + from->is_folder;
+    int sources = (from->file_id.n > 0) + (from->url.n > 0) + from->has_content +
+                  (from->fd != NULL) + from->is_folder;
     char path[SPACE_PATH_MAX];
 
     if (sources != 1)
         return err_set(e, ERR_CALLER, "a file needs exactly one of id, url and content");
-    if ((from->has_content || from->is_folder) && from->path.n == 0)
+    if ((from->has_content || from->fd || from->is_folder) && from->path.n == 0)
         return err_set(e, ERR_CALLER, "a file with content needs a path");
     if (from->path.n > 0) {
         if (space_path_clean(from->path, path, e) < 0)
@@ -29,6 +30,8 @@ static int copy_one(struct exec_input *in, const struct file_input *from, struct
         in->file_id = mem_strndup(from->file_id);
     } else if (from->url.n > 0) {
         in->url = mem_strndup(from->url);
+    } else if (from->fd) {
+        in->fd = take_fd(from->fd);
     } else {
         in->content = mem_strndup(from->content);
         in->content_n = from->content.n;
@@ -53,7 +56,7 @@ int inputs_copy(struct execution *j, const struct exec_spec *spec, struct err *e
         return forbid(j->sv, e, 1, "the server holds as much for executions as it may");
     j->inputs = mem_zalloc((spec->file_count + 1) * sizeof(*j->inputs));
     for (size_t i = 0; i < spec->file_count; i++) {
-        j->inputs[i].job = j;
+        j->inputs[i] = (struct exec_input){.job = j, .fd = -1};
         j->input_count++;
         if (copy_one(&j->inputs[i], &spec->files[i], e) < 0)
             return -1;
@@ -69,6 +72,7 @@ void inputs_free(struct execution *j)
         free(in->file_id);
         free(in->url);
         free(in->content);
+        fd_closep(&in->fd);
         blob_free(in->blob);
     }
     free(j->inputs);
@@ -92,11 +96,16 @@ static int name_it(struct exec_input *in, const char *name, struct err *e)
 
 static void has_come(struct execution *j, const struct err *failed)
 {
-    if (failed && j->failed.kind == ERR_NONE && j->state == JOB_WAITING) {
+    if (failed && j->failed.kind == ERR_NONE &&
+        (j->state == JOB_WAITING || j->state == JOB_FETCHING)) {
         j->failed = *failed;
         inputs_cancel(j);
     }
-    if (--j->inputs_left == 0)
+    if (--j->inputs_left > 0)
+        return;
+    if (j->state == JOB_FETCHING)
+        job_fetched(j);
+    else
         job_inputs_there(j);
 }
 
@@ -181,8 +190,9 @@ void inputs_gather(struct execution *j)
     static const struct step steps[] = {{.store = look_up}, {0}};
     bool ids = false;
 
-    if (j->input_count == 0)
+    if (j->input_count == 0 || j->gathered)
         return;
+    j->gathered = true;
     j->inputs_left = 1; /* this loop: the last to come must not come before all are on their way */
     for (size_t i = 0; i < j->input_count && j->failed.kind == ERR_NONE; i++) {
         ids |= j->inputs[i].file_id != NULL;
@@ -222,15 +232,21 @@ static int take_space(struct task *t, struct err *e)
     return space_take(j->loaded, &j->space, e);
 }
 
-static int make_blob(struct exec_input *in, struct store *st, struct err *e)
+static int copy_bytes(struct exec_input *in, struct service *sv, struct err *e)
+{
+    in->blob = blob_new(sv->store, in->fd >= 0 ? sv->config.fetch_bytes : in->content_n, e);
+    if (!in->blob)
+        return -1;
+    return in->fd >= 0 ? blob_write_fd(in->blob, in->fd, e)
+                       : blob_write(in->blob, (struct str){in->content, in->content_n}, e);
+}
+
+static int make_blob(struct exec_input *in, struct service *sv, struct err *e)
 {
     if (*in->hash) /* an upload, or placed before in a sandbox that was lost */
         return 0;
-    if (!in->blob) {
-        in->blob = blob_new(st, in->content_n, e);
-        if (!in->blob || blob_write(in->blob, (struct str){in->content, in->content_n}, e) < 0)
-            return -1;
-    }
+    if (!in->blob && copy_bytes(in, sv, e) < 0)
+        return -1;
     return blob_keep(take_ptr(&in->blob), false, in->hash, &in->size, e);
 }
 
@@ -248,7 +264,7 @@ static int place_all(struct task *t, struct err *e)
                 return space_blame(e, in->path);
             continue;
         }
-        if (make_blob(in, t->sv->store, e) < 0)
+        if (make_blob(in, t->sv, e) < 0)
             return -1;
         fd = blob_open(t->sv->store, in->hash, e);
         if (fd < 0)

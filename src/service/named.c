@@ -50,7 +50,11 @@ void service_session_named(struct service *sv, const struct caller *c, struct st
 {
     static const struct step steps[] = {{.store = find}, {0}};
     struct naming *n = mem_zalloc(sizeof(*n));
+    struct pool_info first;
 
+    service_pool_get(sv, 0, &first);
+    if (pool.n == 0)
+        pool = str_of(first.pool->name);
     *n =
         (struct naming){.pool = mem_strndup(pool), .name = mem_strndup(name), .fn = fn, .arg = arg};
     n->caller = *c;

@@ -172,7 +172,7 @@ void service_session_create(struct service *sv, const struct caller *c,
                             const struct session_spec *spec, session_fn *fn, void *arg);
 void service_session_get(struct service *sv, const struct caller *c, struct str id, session_fn *fn,
                          void *arg);
-/* By its own name in this pool; it is not made when it is not there. */
+/* By its own name in this pool (empty: the first); it is not made when it is not there. */
 void service_session_named(struct service *sv, const struct caller *c, struct str pool,
                            struct str name, session_fn *fn, void *arg);
 void service_session_list(struct service *sv, const struct caller *c, struct page page,
@@ -201,6 +201,7 @@ struct file_input {
     struct str url;     /* http, https or data */
     struct str content; /* bytes, already decoded */
     bool has_content;
+    int *fd;        /* a file of the host, at its beginning; taken: set to -1. Or NULL */
     bool is_folder; /* no file but an empty folder, unless it is there */
 };
 

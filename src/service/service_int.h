@@ -10,8 +10,8 @@
 
 #include <stdatomic.h>
 
-#define JOBS_MAX         64  /* executions in one session, waiting and running */
-#define INPUTS_MAX       128 /* files given with one execution */
+#define JOBS_MAX         64   /* executions in one session, waiting and running */
+#define INPUTS_MAX       1024 /* files given with one execution */
 #define PAGE_MAX         1000
 #define PAGE_BYTES       (512 * KiB) /* of metadata */
 #define SPACE_FILES_MAX  20000       /* as many as are looked at in a sandbox */
@@ -449,13 +449,14 @@ size_t home_put_back(struct task *t, const struct space roots[HOME_ROOTS]);
 
 /* Inside the service an execution in hand is a job, as the names of its functions say. */
 enum job_state {
-    JOB_ASKING,  /* whether a person must agree */
-    JOB_ASKED,   /* its watcher waits for the person */
-    JOB_SEATING, /* for a seat of its lane */
-    JOB_FINDING, /* its session */
-    JOB_REFUSED, /* its watcher is about to hear so */
-    JOB_WAITING, /* for its turn, its session to wake, its files to come */
-    JOB_PLACING, /* its files */
+    JOB_ASKING,   /* whether a person must agree */
+    JOB_ASKED,    /* its watcher waits for the person */
+    JOB_FETCHING, /* files, before it takes a seat of its lane */
+    JOB_SEATING,  /* for a seat of its lane */
+    JOB_FINDING,  /* its session */
+    JOB_REFUSED,  /* its watcher is about to hear so */
+    JOB_WAITING,  /* for its turn, its session to wake, its files to come */
+    JOB_PLACING,  /* its files */
     JOB_STARTED,
     JOB_DROPPED, /* given up, but files are still on their way */
     JOB_ENDING,  /* being saved and recorded */
@@ -477,7 +478,8 @@ struct approve {
 struct exec_input {
     struct execution *job;         /* borrowed */
     char *path;                    /* owned: as it is kept, or NULL until known */
-    char *file_id, *url, *content; /* owned: one of them, unless it is a folder */
+    char *file_id, *url, *content; /* owned: one of them, unless it is a folder or has an fd */
+    int fd;                        /* owned, or -1 */
     size_t content_n;
     bool is_folder;
     bool is_absent;    /* could not be fetched, and the watcher goes on without */
@@ -515,6 +517,7 @@ struct execution {
     json_t *vars; /* owned: of this execution */
     struct exec_input *inputs;
     size_t input_count, inputs_left;
+    bool gathered;      /* its files have come, or are on their way */
     struct space space; /* while placing or saving */
     bool background, watched, held;
     bool recorded_first;                    /* it is on record before it is told of and begins */
@@ -550,7 +553,8 @@ bool job_is_cleared_for(const struct execution *j, const struct environment *env
 void job_cleared(struct execution *j); /* nobody need be asked any more */
 void job_refuse(struct execution *j, const struct err *why);
 bool job_leave_early(struct execution *j) MUST_CHECK; /* true: it is not in a queue yet */
-void lane_leave(struct execution *j);                 /* gives its seat to the next */
+void job_fetched(struct execution *j); /* in JOB_FETCHING: its files are there, or failed */
+void lane_leave(struct execution *j);  /* gives its seat to the next */
 /* approve.c */
 void job_ask(struct execution *j, const struct exec_spec *spec);
 void approve_done(struct approve *a);

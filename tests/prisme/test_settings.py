@@ -10,20 +10,22 @@ import shutil
 import subprocess
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from support import retort
 from support.server import Server, folder
 
 DENIED = "not allowed by PYTHON_PACKAGES_WHITELIST_IMPORT"
 
 
-def run(client, code, status=200, **more):
-    return client.post("/prisme/execute_python", {"code": code}, **more).expect(status).json
+def run(client, code, status=200, files=(), **more):
+    return client.post("/prisme/execute_python", {"code": code, "files": list(files)}, **more).expect(status).json
 
 
 @pytest.fixture(scope="module")
 def by_env():
-    with Server("--memory", "1G",
+    with Server("--memory", "1G", "--fetch-private",
                 env={"PYTHON_PACKAGES_WHITELIST_IMPORT": "numpy", "PYTHON_BUILTIN_MODULES": "os, json",
                      "PYTHON_PACKAGES_AUTO_INSTALL": "sympy==1.11", "KERNEL_POOL_SIZE": "2",
                      "PYTHON_FUNCTIONS_RUN_TIMEOUT": "1500"}) as server:
@@ -41,6 +43,39 @@ def test_p16_lists_by_the_environment(client):
     assert run(client, "import sympy\nreturn 1")["result"] == 1
     for name in ("csv", "pandas"):
         assert run(client, "import " + name)["error"]["message"].endswith(DENIED)
+
+
+def test_p19_a_download_holds_no_seat(by_env, client, shelf):
+    """As many scripts as run at a time wait for their files, and another one runs meanwhile."""
+    gate = shelf.gates["/slow.csv"] = threading.Event()
+    shelf.files["/slow.csv"] = b"came"
+
+    def slow():
+        with by_env.client() as one:
+            return run(one, "return open('slow.csv').read()", files=[shelf.url("/slow.csv")])
+
+    with ThreadPoolExecutor(3) as threads:
+        waiting = [threads.submit(slow) for _ in range(3)]
+        try:
+            retort.wait_until(lambda: shelf.asked.count("/slow.csv") == 3, "three downloads")
+            assert run(client, "return 'ran'")["result"] == "ran"
+            assert not any(w.done() for w in waiting)
+        finally:
+            gate.set()
+        assert [w.result()["result"] for w in waiting] == ["came"] * 3
+
+
+def test_p19_a_download_that_fails_or_is_left(by_env, client, shelf):
+    gate = shelf.gates["/left.csv"] = threading.Event()
+    body = json.dumps({"code": "return 1", "files": [shelf.url("/left.csv"), shelf.url("/nowhere.csv")]}).encode()
+    assert run(client, "return 1", files=[shelf.url("/nowhere.csv")])["error"]["code"] == "FileDownloadFailed"
+    s = by_env.connect()
+    s.sendall(b"POST /prisme/execute_python HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+              b"Content-Length: %d\r\n\r\n" % len(body) + body)
+    retort.wait_until(lambda: "/left.csv" in shelf.asked, "the download")
+    s.close()
+    gate.set()
+    assert run(client, "return 2")["result"] == 2
 
 
 def test_p18_time_limit_by_the_environment(client):
