@@ -32,7 +32,6 @@ static void *new_qwen(struct doors *d, const struct doors_config *c, struct err 
         .pool = s->pool,
         .static_url = s->static_url,
         .public_url = c->settings->serve.public_url,
-        .address = c->address,
         .work_dir = s->work_dir,
         .file_dirs = s->file_dirs,
         .timeout_ms = s->timeout_ms,
@@ -99,7 +98,6 @@ static struct ubik_config ubik_config_of(const struct doors_config *c)
         .arg = c->agent_arg,
         .pool = c->settings->ubik.pool,
         .public_url = c->settings->serve.public_url,
-        .address = c->address,
         .event_bytes = c->settings->ubik.event_bytes,
         .keep_ms = c->settings->serve.record_ms,
     };

@@ -50,10 +50,9 @@ struct server {
     struct agent *agent;
     struct http *http;
     struct doors doors;
-    char address[ADDRESS_SHOWN]; /* of the first listener on TCP, or "" */
-    struct timer *tick;          /* until a pool is up; then until nobody is left */
-    struct timer *limit;         /* of the draining */
-    char why[256];               /* why no pool is up, as last told */
+    struct timer *tick;  /* until a pool is up; then until nobody is left */
+    struct timer *limit; /* of the draining */
+    char why[256];       /* why no pool is up, as last told */
     bool ending;
     bool empty; /* the service has nothing left to do */
     int status;
@@ -152,7 +151,6 @@ static int build_doors(struct server *sv, struct err *e)
     struct doors_config doors = {
         .settings = sv->s,
         .models = sv->models,
-        .address = sv->address,
         .agent = the_agent,
         .agent_arg = sv,
         .mcp = {.loop = sv->loop,
@@ -166,9 +164,6 @@ static int build_doors(struct server *sv, struct err *e)
 
     if (state_secret(sv->s->state, doors.mcp.secret, sizeof(doors.mcp.secret), e) < 0)
         return -1;
-    for (size_t i = 0; i < sv->listeners.count && !*sv->address; i++)
-        if (sv->listeners.item[i].address.at.any.sa_family != AF_UNIX)
-            listener_show(&sv->listeners.item[i], s->tls_cert != NULL, sv->address);
     doors.mcp.has_model = models_find(sv->models, "", (struct str){0}) != NULL;
     sv->http = doors.http = http_new(sv->loop, &config, e);
     if (!sv->http || doors_open(&sv->doors, &doors, e) < 0)

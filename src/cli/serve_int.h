@@ -99,7 +99,6 @@ struct doors_config {
     struct http *http;               /* NULL: for door_make() alone */
     struct models *models;
     struct mcp_config mcp; /* what every MCP server of theirs has */
-    const char *address;   /* "http://127.0.0.1:8000", or NULL */
     /* The agent, made when it is needed; NULL with *e when it cannot be made. */
     struct agent *(*agent)(void *arg, struct err *e);
     void *agent_arg;

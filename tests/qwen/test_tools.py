@@ -137,3 +137,21 @@ def test_q36_batch_has_an_end():
         pairs = batch(client, *["print('x' * 7_900_000)"] * 10)
     told = [report == "Done" and len(out) == 7_900_000 for out, report in pairs]
     assert told.count(True) == 8 and all("too long" in report for _, report in pairs if report != "Done")
+
+
+def test_instance_by_a_header(server, client):
+    headers = {"X-Qwen-Instance": "by-header"}
+    with Legacy(server, path="/qwen/mcp", headers=headers) as one:
+        one.call("code_interpreter", code="x = 44")
+    with Legacy(server, path="/qwen/mcp", headers=headers) as later:
+        assert "44" in text_of(later.call("code_interpreter", code="x"))
+        assert "NameError" in text_of(later.call("code_interpreter", code="x", instance="other"))
+    assert "44" in text_of(Modern(server, path="/qwen/mcp", headers=headers).call("code_interpreter", code="x"))
+    assert "44" in client.post("/qwen/code_interpreter?instance=by-header", {"code": "x"}).expect(200).text
+
+
+def test_links_begin_as_the_client_came(server):
+    for host in (f"localhost:{server.port}", f"127.0.0.1:{server.port}"):
+        with Legacy(server, path="/qwen/mcp", headers={"Host": host}) as one:
+            text = text_of(one.call("code_interpreter", code="plt.plot([1]); plt.show()"))
+        assert text.startswith(f"![fig-001](http://{host}/qwen/static/")

@@ -25,6 +25,7 @@ struct agent_call {
     struct call *c;            /* held; NULL: no call waits for this run now */
     char key[ID_MAX];          /* its name in a requestState */
     char id[ID_MAX];           /* of the execution; "" until it has one */
+    char *base_url;            /* owned: of links, as the first call has it; or NULL */
     struct sampler *sampler;   /* owned, or NULL */
     struct agent_watch *watch; /* owned, or NULL */
     struct timer *clock;       /* owned */
@@ -49,6 +50,7 @@ static void agent_call_free(struct agent_call *ac)
     json_decref(ac->draft);
     json_decref(ac->result);
     json_decref(ac->record);
+    free(ac->base_url);
     *ac->link = ac->next;
     if (ac->next)
         ac->next->link = ac->link;
@@ -328,7 +330,7 @@ static void on_end(void *arg, const json_t *record, const struct err *failed)
     (void)record;
     agent_watch_free(take_ptr(&ac->watch));
     if (!failed || failed->kind == ERR_MISSING) { /* or the agent was not started */
-        ac->b->outputs(ac->b->ctx, ac->sv, &ac->caller, ac->id, on_outputs, ac);
+        ac->b->outputs(ac->b->ctx, ac->sv, &ac->caller, ac->id, ac->base_url, on_outputs, ac);
         return;
     }
     /* The server stops. The agent may still ask the sampler, which stays until the agent is freed.
@@ -380,6 +382,8 @@ void agent_call_start(struct call *c, const char *tool, bool needs_model, json_t
                               .can_ask = call_can_ask(c, "elicitation/create", NULL),
                               .next = b->calls,
                               .link = &b->calls};
+    if (call_base_url(c))
+        ac->base_url = mem_strdup(call_base_url(c));
     if (ac->next)
         ac->next->link = &ac->next;
     b->calls = ac;

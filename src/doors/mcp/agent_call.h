@@ -31,8 +31,9 @@ struct agent_backend {
     void *ctx;         /* borrowed: of the three functions; each calls fn once, from the loop */
     struct agent *(*agent)(void *ctx, struct err *e); /* or NULL */
     void (*start)(void *ctx, const struct agent_request *q, agent_started_fn *fn, void *arg);
+    /* base_url: begins the links to this server; or NULL. */
     void (*outputs)(void *ctx, struct service *sv, const struct caller *c, const char *id,
-                    agent_outputs_fn *fn, void *arg);
+                    const char *base_url, agent_outputs_fn *fn, void *arg);
     struct agent_call *calls; /* owned by agent_call.c */
 };
 void agent_calls_stop(struct agent_backend *b);

@@ -49,6 +49,8 @@ struct call *call_new(struct mcp *m, const struct tool_set *set, struct peer *p,
     if (!json_is_string(c->token) && !json_is_integer(c->token))
         c->token = NULL;
     c->progress = -1;
+    if (m->request && *request_base_url(m->request))
+        c->base_url = mem_strdup(request_base_url(m->request));
     join(c, v ? &v->calls : &m->calls);
     m->call_count++;
     if (v)
@@ -77,6 +79,7 @@ static void call_free(struct call *c)
     json_decref(c->params);
     json_decref(c->answers);
     json_decref(c->state);
+    free(c->base_url);
     free(c);
     m->call_count--;
     mcp_release(m);
@@ -303,6 +306,18 @@ bool call_has_structured(const struct call *c)
 bool call_is_local(const struct call *c)
 {
     return c->mcp->stdio != NULL;
+}
+
+struct str call_header(const struct call *c, const char *name)
+{
+    const struct mcp *m = c->mcp;
+
+    return m->request ? str_trim(request_header(m->request, name)) : (struct str){0};
+}
+
+const char *call_base_url(const struct call *c)
+{
+    return c->mcp->config.public_url ? c->mcp->config.public_url : c->base_url;
 }
 
 struct str call_arg(const struct call *c, const char *name)

@@ -157,6 +157,20 @@ struct call *conversation_call(struct conversation *v, const json_t *id)
     return NULL;
 }
 
+void conversation_client(const struct conversation *v, struct str method, const json_t *params,
+                         struct client *ret)
+{
+    const struct protocol_version *asked =
+        version_find(json_view(json_object_get(params, "protocolVersion")));
+
+    if (str_is(method, "initialize"))
+        *ret = (struct client){.version = asked, .log_level = -1};
+    else
+        *ret = v->client;
+    if (!ret->version || ret->version->era != ERA_LEGACY)
+        ret->version = version_newest(ERA_LEGACY);
+}
+
 void conversation_free(struct conversation *v)
 {
     if (!v)

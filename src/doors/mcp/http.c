@@ -4,10 +4,11 @@
  * The body of a POST decides its era, and the headers are checked against the body. Everything that
  * has an HTTP status of its own is refused before a handler runs. streams.c writes the events
  * beside the answer. GET and DELETE are legacy: they open the stream of a conversation and end the
- * conversation.
+ * conversation. A GET without a session is a client of old_sse.c.
  */
 #include "doors/mcp/transport.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #define LATE_MS 2000 /* without an answer: proxies want to see something, clients an id */
@@ -174,7 +175,7 @@ static struct conversation *resume(struct request *r, const json_t *id)
         return NULL;
     }
     v = conversation_find(request_ctx(r), session, request_caller(r));
-    if (!v) {
+    if (!v || v->has_one_stream) {
         refuse(r, 404, id, RPC_INVALID, "there is no such session: initialize again");
         return NULL;
     }
@@ -454,6 +455,7 @@ static void take_message(struct request *r, const json_t *message)
 
 static void handle_post(struct request *r)
 {
+    struct mcp *m = request_ctx(r);
     json_t *message;
     struct err e;
 
@@ -461,7 +463,9 @@ static void handle_post(struct request *r)
         refuse(r, 400, NULL, RPC_PARSE, e.text);
         return;
     }
+    m->request = r;
     take_message(r, message);
+    m->request = NULL;
     json_decref(message);
 }
 
@@ -483,8 +487,13 @@ static void handle_get(struct request *r)
 {
     struct mcp *m = request_ctx(r);
     struct str last_id = header(r, "last-event-id");
-    struct conversation *v = has_session(r) ? resume(r, NULL) : NULL;
+    struct conversation *v;
 
+    if (is_old_sse(r)) {
+        handle_old_sse(r);
+        return;
+    }
+    v = has_session(r) ? resume(r, NULL) : NULL;
     if (!v)
         return;
     if (!v->client.version)
@@ -513,6 +522,11 @@ static void handle_delete(struct request *r)
 /* --- the table --- */
 
 // clang-format off
+static const struct field old_query[] = {
+    {"session_id", FIELD_TEXT, REQUIRED, 1, ID_MAX, NULL, "As the first event of the stream gives it.", NULL},
+    {0},
+};
+
 static const struct route routes[] = {
     {.method = HTTP_POST, .path = "/mcp", .id = "mcp", .flags = ROUTE_HIDDEN | ROUTE_READS,
      .body_kind = BODY_BYTES, .body_max = MESSAGE_MAX, .status = 200, .handle = handle_post},
@@ -520,6 +534,11 @@ static const struct route routes[] = {
      .status = 200, .handle = handle_get},
     {.method = HTTP_DELETE, .path = "/mcp", .id = "mcp_end", .flags = ROUTE_HIDDEN | ROUTE_READS,
      .status = 204, .handle = handle_delete},
+    {.method = HTTP_GET, .path = "/mcp/sse", .id = "mcp_sse", .flags = ROUTE_HIDDEN,
+     .status = 200, .handle = handle_old_sse},
+    {.method = HTTP_POST, .path = "/mcp/sse", .id = "mcp_sse_message",
+     .flags = ROUTE_HIDDEN | ROUTE_READS, .body_kind = BODY_BYTES, .body_max = MESSAGE_MAX,
+     .query = old_query, .status = 202, .handle = handle_old_post},
     {.method = HTTP_GET, .path = "/.well-known/oauth-protected-resource", .id = "mcp_resource",
      .flags = ROUTE_HIDDEN | ROUTE_OPEN, .status = 200, .handle = handle_resource_metadata},
     {.method = HTTP_GET, .path = "/.well-known/oauth-protected-resource/mcp",
@@ -528,8 +547,9 @@ static const struct route routes[] = {
 };
 // clang-format on
 
-/* The first rows of a tool set at another path. */
-#define PATH_ROUTES 3
+/* The first rows are those of a tool set at another path; their paths begin with OWN_PATH. */
+#define PATH_ROUTES 5
+#define OWN_PATH    "/mcp"
 
 static size_t routes_at(struct mcp *m)
 {
@@ -537,8 +557,11 @@ static size_t routes_at(struct mcp *m)
 
     for (size_t p = 0; p < COUNT(m->config.paths) && m->config.paths[p]; p++)
         for (size_t i = 0; i < PATH_ROUTES; i++) {
+            char *path = m->route_paths[n];
+            snprintf(path, sizeof(m->route_paths[n]), "%s%s", m->config.paths[p],
+                     routes[i].path + strlen(OWN_PATH));
             m->routes[n] = routes[i];
-            m->routes[n++].path = m->config.paths[p];
+            m->routes[n++].path = path;
         }
     return n;
 }
@@ -547,6 +570,7 @@ void mcp_door_init(struct door *ret, struct mcp *m)
 {
     size_t n = m->tool_set == &m->own ? 0 : routes_at(m); /* the native tools are at /mcp */
 
+    snprintf(m->sse_path, sizeof(m->sse_path), "%s/sse", n > 0 ? m->config.paths[0] : OWN_PATH);
     m->challenge = oauth_challenge(m);
     *ret = (struct door){.name = "mcp",
                          .routes = n > 0 ? m->routes : routes,

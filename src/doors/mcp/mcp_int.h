@@ -144,10 +144,13 @@ struct mcp {
     struct tasks *tasks;                /* owned by tasks.c */
     struct states *states;              /* owned by state.c */
     struct stdio *stdio;                /* owned by stdio.c */
+    struct request *request;            /* borrowed: its message is being served; or NULL */
     struct conversation_index *index;   /* owned by conversation.c */
     struct kept *kept;                  /* owned: streams.c */
     char *challenge;                    /* owned: of 401 over HTTP, or NULL */
-    struct route routes[6];             /* of config.paths */
+    struct route routes[10];            /* of config.paths */
+    char route_paths[10][64];           /* of routes */
+    char sse_path[64];                  /* where messages of the transport of 2024-11-05 go */
     char *tools_text[VERSION_COUNT]
                     [2];      /* owned: results of tools/list, or NULL; [1]: with the agent tool */
     struct service *followed; /* borrowed: tells what changes; or NULL */

@@ -206,21 +206,6 @@ static bool read_modern(struct stdio *s, const json_t *id, const json_t *meta, s
     return true;
 }
 
-/* The one that was agreed on; of the first request, the one it asks for. */
-static void read_legacy(const struct stdio *s, struct str method, const json_t *params,
-                        struct client *ret)
-{
-    const struct protocol_version *asked =
-        version_find(json_view(json_object_get(params, "protocolVersion")));
-
-    if (str_is(method, "initialize"))
-        *ret = (struct client){.version = asked, .log_level = -1};
-    else
-        *ret = s->conversation->client;
-    if (!ret->version || ret->version->era != ERA_LEGACY)
-        ret->version = version_newest(ERA_LEGACY);
-}
-
 static void take_request(struct stdio *s, const json_t *message, const struct caller *who)
 {
     struct str method = json_view(json_object_get(message, "method"));
@@ -234,7 +219,7 @@ static void take_request(struct stdio *s, const json_t *message, const struct ca
         return;
     }
     if (!json_object_get(meta, META_VERSION) && !str_is(method, "server/discover"))
-        read_legacy(s, method, params, &client);
+        conversation_client(s->conversation, method, params, &client);
     else if (!read_modern(s, id, meta, &client))
         return;
     core_serve(

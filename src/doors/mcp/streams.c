@@ -5,7 +5,8 @@
  * connection sends a GET with the id of the last event it has, and gets the rest. A stream has at
  * most one reader: the POST that began it, or the GET that resumed it. It goes on without a reader.
  * Stream 0 of a conversation has the messages that belong to no call; a GET without an id reads it.
- * Modern: events have no ids, and nothing is kept.
+ * Modern: events have no ids, and nothing is kept. In the transport of 2024-11-05 (old_sse.c)
+ * stream 0 has all messages of a conversation, and nothing is kept, either.
  *
  * All of this is limited: the events and bytes of a stream (the last event, the response, is never
  * dropped), the streams of a conversation, and the bytes of all conversations. The streams that
@@ -280,7 +281,20 @@ static size_t aside_waits(struct peer *p)
     return sse_waits(streams_of(p)->aside);
 }
 
-static const struct peer_ops aside_ops = {.send = aside_send, .waits = aside_waits};
+/* Of a conversation that has one stream. */
+static void aside_answer(struct peer *p, int status, json_t *message)
+{
+    (void)status;
+    sse_put(streams_of(p)->aside, message);
+}
+
+static void aside_drop(struct peer *p)
+{
+    (void)p;
+}
+
+static const struct peer_ops aside_ops = {
+    .send = aside_send, .answer = aside_answer, .drop = aside_drop, .waits = aside_waits};
 
 struct streams *streams_new(struct conversation *owner)
 {
@@ -320,17 +334,42 @@ void streams_close(struct streams *all)
 
 /* --- GET --- */
 
+static void add_aside(struct streams *all)
+{
+    if (all->aside)
+        return;
+    all->aside = mem_zalloc(sizeof(*all->aside));
+    all->aside->end = &all->aside->events;
+    all->aside->streams = all->owner->has_one_stream ? NULL : all;
+    all->owner->aside = &all->peer;
+}
+
 void streams_listen(struct streams *all, struct request *r)
 {
-    if (!all->aside) {
-        all->aside = mem_zalloc(sizeof(*all->aside));
-        all->aside->end = &all->aside->events;
-        all->aside->streams = all;
-        all->owner->aside = &all->peer;
-    }
+    add_aside(all);
     sse_open(all->aside, r, all->owner->client.version->has & HAS_ICONS);
     request_on_gone(r, on_gone, all->aside);
     conversation_listens(all->owner);
+}
+
+void streams_leave(struct streams *all)
+{
+    sse_gone(all->aside);
+}
+
+void streams_begin(struct streams *all, struct request *r, const char *endpoint)
+{
+    AUTO(buf_done) struct buf out = BUF(8 * KiB);
+
+    add_aside(all);
+    sse_open(all->aside, r, false);
+    event_write(&out, NULL, "endpoint", str_of(endpoint));
+    answer_stream_put(r, buf_str(&out));
+}
+
+size_t streams_wait(const struct streams *all)
+{
+    return sse_waits(all->aside);
 }
 
 static bool read_number(struct str *rest, uint64_t *ret)

@@ -72,8 +72,9 @@ struct tool_set {
     const struct tool *const *tools;  /* ends with NULL; in the order they are listed */
     const struct tool *const *hidden; /* or NULL: called by old names, and not listed */
     unsigned offers;                  /* OFFERS_* */
-    const char *pool; /* where its tools run when a call names none; NULL: the first */
-    unsigned changes; /* IN(CHANGE_*): the changes that clients can subscribe to */
+    const char *skill; /* OFFERS_SKILLS: the folder of the skill for these tools; or NULL */
+    const char *pool;  /* where its tools run when a call names none; NULL: the first */
+    unsigned changes;  /* IN(CHANGE_*): the changes that clients can subscribe to */
     const struct tool_set_more *more; /* or NULL */
     void *ctx;                        /* borrowed: what its tools work with, or NULL */
     const struct tool *agent_tool;    /* or NULL: a tool that needs a model, ... */
@@ -131,6 +132,7 @@ struct call {
     struct mcp_task *task;          /* owned by tasks.c: takes the result; or NULL */
     struct call_approval *approval; /* of approval.c: the last question to the user; or NULL */
     char session[ID_MAX];           /* where the tool works; "": not known yet */
+    char *base_url;                 /* owned: see call_base_url(); or NULL */
     enum run_session how;
     bool cancelled;
 };
@@ -142,6 +144,11 @@ bool call_is_modern(const struct call *c);
 bool call_has_structured(const struct call *c);
 /* Whether the call came over standard input, from a client on this machine. */
 bool call_is_local(const struct call *c);
+/* A header of the HTTP request that brought the call: in run(), not later. p NULL: there is none.
+ */
+struct str call_header(const struct call *c, const char *name);
+/* This server as the client of the call reaches it: "http://host"; NULL over standard input. */
+const char *call_base_url(const struct call *c);
 /* An argument of tools/call that is a string; p NULL: there is none. */
 struct str call_arg(const struct call *c, const char *name);
 /* The id of the conversation, or "". */

@@ -28,6 +28,7 @@ struct conversation {
     char session[ID_MAX];   /* the interpreter used when none is named; "" at first */
     int64_t used_us;
     struct streams *streams; /* owned by streams.c; NULL: not over HTTP, so it never idles */
+    bool has_one_stream;     /* of old_sse.c: all that is said to the client goes out on one GET */
 };
 /* NULL: there are too many. The longest unused conversation of the tenant may end for this one. */
 struct conversation *conversation_new(struct mcp *m, const struct caller *owner);
@@ -35,6 +36,10 @@ struct conversation *conversation_find(struct mcp *m, struct str id, const struc
 /* Cancels its calls. */
 void conversation_free(struct conversation *v);
 struct call *conversation_call(struct conversation *v, const json_t *id);
+/* The client as a request of the legacy era finds it: as was agreed on; of initialize, as it asks.
+ */
+void conversation_client(const struct conversation *v, struct str method, const json_t *params,
+                         struct client *ret);
 
 /* Ends the conversations over HTTP that were idle for IDLE_MS. */
 void conversations_sweep(struct mcp *m);
@@ -91,11 +96,24 @@ void streams_free(struct streams *all);
 bool streams_are_open(const struct streams *all);
 void streams_close(struct streams *all);
 void streams_listen(struct streams *all, struct request *r);
+/* The same for a conversation that has one stream: r reads answers, too, and the first event says
+ * where messages are to be sent. When its client disconnects, the caller calls streams_leave(). */
+void streams_begin(struct streams *all, struct request *r, const char *endpoint);
+void streams_leave(struct streams *all);
+/* Bytes that the reader has not read. */
+size_t streams_wait(const struct streams *all);
 /* Sends r the events after last_id. False: the stream is not kept any more; r is not answered. */
 bool streams_resume(struct streams *all, struct request *r, struct str last_id);
 bool event_id_read(struct str id, uint64_t *ret_stream, uint64_t *ret_event);
 /* Drops streams whose time is over. */
 void streams_expire(struct mcp *m);
+
+/* --- old_sse.c: HTTP+SSE, the transport of 2024-11-05 --- */
+
+void handle_old_sse(struct request *r);  /* GET: opens the stream */
+void handle_old_post(struct request *r); /* POST: a message */
+/* Whether a GET at the path of streamable HTTP is a client of that transport. */
+bool is_old_sse(struct request *r);
 
 /* --- line_writer.c: one line for each message --- */
 

@@ -22,7 +22,6 @@ struct qwen_config {
     const char *pool;        /* NULL: the first; borrowed, as are the rest */
     const char *static_url;  /* links to images begin with it; NULL: with this server */
     const char *public_url;  /* this server, as clients reach it; NULL: as the request did */
-    const char *address;     /* this server, for clients without a request; or NULL */
     const char *work_dir;    /* receives a copy of the files that code writes; or NULL */
     const char *file_dirs;   /* calls may read files below these, comma-separated; or NULL */
     uint64_t timeout_ms;     /* of a code_interpreter call that names none */

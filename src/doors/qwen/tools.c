@@ -98,18 +98,20 @@ static int take_code(struct call_params *p, const struct qwen *q, const json_t *
     return rc;
 }
 
-/* Named by the arguments or by _meta, else the conversation, else this call alone. */
+/* Named by the arguments, by _meta or by a header, else the conversation, else this call alone. */
 static int take_instance(struct call_params *p, const struct qwen *q, const struct call *c,
                          struct err *e)
 {
-    const json_t *named = json_object_get(c->meta, META_INSTANCE);
-    json_t *option;
+    json_t *named = json_incref(json_object_get(c->meta, META_INSTANCE)), *option;
+    struct str header = call_header(c, "x-qwen-instance");
     int rc = 0;
 
-    if (*p->instance)
-        return 0;
-    if (named) {
-        option = json_pack("{s:O}", "instance", (json_t *)named);
+    if (!named && header.n)
+        named = record_text(header);
+    if (*p->instance) {
+        json_decref(named);
+    } else if (named) {
+        option = json_pack("{s:o}", "instance", named);
         rc = call_params_take(p, q, option, e);
         json_decref(option);
     } else if (c->conversation) {
@@ -130,7 +132,7 @@ static void start(struct call *c, json_t *args, const char *tool, bool stateless
         .caller = &c->caller,
         .call = c,
         .tool = tool,
-        .base = q->config.public_url ? q->config.public_url : q->config.address,
+        .base = call_base_url(c),
         .attaches = call_is_local(c),
         .stateless = stateless,
     };

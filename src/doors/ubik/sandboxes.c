@@ -28,16 +28,6 @@ static char *owner_of(const struct session_row *row)
     return copy;
 }
 
-static struct str pool_of(const struct ubik *u, struct service *sv)
-{
-    struct pool_info first;
-
-    if (u->config.pool)
-        return str_of(u->config.pool);
-    service_pool_get(sv, 0, &first);
-    return str_of(first.pool->name);
-}
-
 /* --- find or make one --- */
 
 struct sandbox_lookup {
@@ -116,7 +106,7 @@ void sandbox_find(const struct end_user *user, struct str id, sandbox_fn *fn, vo
         return;
     }
     snprintf(name, sizeof(name), PREFIX "%s", l->sandbox);
-    service_session_named(user->sv, &user->caller, pool_of(user->u, user->sv), str_of(name),
+    service_session_named(user->sv, &user->caller, str_of(user->u->config.pool), str_of(name),
                           on_found, l);
 }
 

@@ -44,14 +44,14 @@ bool sandbox_id_is(struct str s)
 
 /* --- links --- */
 
-char *base_url(const struct ubik *u, struct request *r)
+char *base_url(const struct ubik *u, const char *reached)
 {
     const char *known = u->config.public_url;
     char *text = NULL;
     size_t n;
 
     if (!known || !*known)
-        known = r ? request_base_url(r) : u->config.address;
+        known = reached;
     n = known ? strlen(known) : 0;
     if (n > 0 && asprintf(&text, "%.*s" UBIK_ROOT, (int)(n - (known[n - 1] == '/')), known) < 0)
         abort();

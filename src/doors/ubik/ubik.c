@@ -19,7 +19,7 @@ static void start(void *ctx, const struct agent_request *q, agent_started_fn *fn
 }
 
 struct outputs_lookup {
-    struct ubik *u; /* borrowed */
+    char *base; /* owned, or NULL */
     agent_outputs_fn *fn;
     void *arg;
 };
@@ -27,21 +27,21 @@ struct outputs_lookup {
 static void on_found(void *arg, const struct tool_execution *x, const struct err *failed)
 {
     struct outputs_lookup *l = arg;
-    AUTO_FREE char *base = base_url(l->u, NULL);
-    json_t *outputs = failed ? NULL : outputs_of(x, base);
+    json_t *outputs = failed ? NULL : outputs_of(x, l->base);
 
     l->fn(l->arg, outputs, failed ? NULL : x->record, failed);
     json_decref(outputs);
+    free(l->base);
     free(l);
 }
 
 static void find_outputs(void *ctx, struct service *sv, const struct caller *c, const char *id,
-                         agent_outputs_fn *fn, void *arg)
+                         const char *base, agent_outputs_fn *fn, void *arg)
 {
     const struct end_user account = {.u = ctx, .sv = sv, .caller = *c};
     struct outputs_lookup *l = mem_zalloc(sizeof(*l));
 
-    *l = (struct outputs_lookup){ctx, fn, arg};
+    *l = (struct outputs_lookup){base_url(ctx, base), fn, arg};
     tool_execution_find(&account, str_of(id), on_found, l);
 }
 

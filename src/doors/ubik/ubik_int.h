@@ -31,9 +31,9 @@
 void uuid_of(char ret[UUID_MAX], const char *kind, const char *name);
 void sandbox_id_make(char ret[SANDBOX_CHARS + 1]);
 bool sandbox_id_is(struct str s);
-/* "https://host/ubik/api/v1", owned. r NULL: over MCP; the result may be NULL then, when the server
- * has no address. */
-char *base_url(const struct ubik *u, struct request *r);
+/* "https://host/ubik/api/v1", owned. reached: the server as the client reaches it, or NULL: over
+ * standard input, where the result may be NULL, too. */
+char *base_url(const struct ubik *u, const char *reached);
 
 json_t *ubik_error(struct request *r, int status, const char *type, const char *param,
                    json_t *message);
