@@ -243,6 +243,13 @@ def test_a3_what_is_wrong_is_refused(server, properties, code):
         assert client.get("/azure/pools/wrong").status == 404
 
 
+@pytest.mark.parametrize("kind, words", [("nodelts", "no JavaScript"), ("GpuBase", "no GPU"), ("Other", "PythonLTS or Shell")])
+def test_a3_kinds_of_pools_that_are_not_made(server, kind, words):
+    with server.client() as client:
+        refused = client.request("PUT", "/azure/pools/other", document(containerType=kind)).expect(400)
+        assert words in refused.json["error"]["message"]
+
+
 def test_a3_an_unknown_image_names_what_there_is(server):
     doc = document(containerType="CustomContainer", customContainerTemplate={"containers": [{"image": "example/nope:1"}]})
     with server.client() as client:

@@ -52,6 +52,32 @@ static int refuse_image(struct service *sv, struct str image, struct err *e)
                    name_show(shown, image), list);
 }
 
+/* Each type, and why a pool of it is not made; or NULL. */
+static int check_type(struct str type, struct err *e)
+{
+    static const struct {
+        struct str name;
+        const char *refused;
+    } types[] = {
+        {STR("CustomContainer"), NULL                                                                                  },
+        {STR("PythonLTS"),       NULL                                                                                  },
+        {STR("Shell"),           NULL                                                                                  },
+        {STR("NodeLTS"),         "sessions run Python and shell, and keep no JavaScript between "
+                         "calls; a Shell pool runs node as a command where this machine has it"},
+        {STR("GpuBase"),         "sessions have no GPU"                                                                },
+    };
+
+    for (size_t i = 0; i < COUNT(types); i++)
+        if (str_nocase(type, types[i].name))
+            return types[i].refused
+                       ? err_set(e, ERR_CALLER, "no pool of containerType %s is made here: %s",
+                                 types[i].name.p, types[i].refused)
+                       : 0;
+    return type.n == 0
+               ? 0
+               : err_set(e, ERR_CALLER, "containerType is CustomContainer, PythonLTS or Shell");
+}
+
 static int take_environment(struct azure_pool_spec *ret, struct service *sv, const json_t *doc,
                             struct err *e)
 {
@@ -60,11 +86,8 @@ static int take_environment(struct azure_pool_spec *ret, struct service *sv, con
     struct str image = json_view(json_at(json_array_get(containers, 0), "image"));
     const char *name = DEFAULT_ENVIRONMENT;
 
-    if (type.n && !str_nocase(type, STR("PythonLTS")) && !str_nocase(type, STR("Shell")) &&
-        !str_nocase(type, STR("CustomContainer")))
-        return err_set(e, ERR_CALLER,
-                       "containerType is CustomContainer, PythonLTS or Shell: there is nothing "
-                       "else to run here");
+    if (check_type(type, e) < 0)
+        return -1;
     if (str_nocase(type, STR("CustomContainer")) && !image.n)
         return err_set(e, ERR_CALLER, "customContainerTemplate.containers needs one with an image");
     if (image.n)
