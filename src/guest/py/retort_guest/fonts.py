@@ -6,7 +6,8 @@ directory it cannot write would earn a warning and be ignored.
 
 widen(): texts with Chinese, Japanese or Korean characters find a font that has them, whatever the
 theme of the chart names. Another font to ask costs a chart half its time again, so it is asked
-from the first such text on, and charts without one do not pay.
+from the first such text on, and charts without one do not pay. Programs written for other systems
+name the fonts of those, such as SimHei: the font that is here goes by these names, too.
 """
 
 import glob
@@ -22,6 +23,25 @@ _FAR_EAST_FONTS = ("/usr/share/fonts/truetype/wqy/wqy-zenhei.ttc",
                    "/usr/share/fonts/truetype/wqy/wqy-microhei.ttc",
                    "/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc")
 _TEX_CACHE = ("texcache", "_texcache", "_cache_dir")  # until matplotlib 3.7, 3.10, and since then
+# The usual names in programs that draw with Chinese, Japanese or Korean text.
+_FAR_EAST_NAMES = (
+    # Windows
+    "SimHei", "SimSun", "NSimSun", "SimKai", "KaiTi", "KaiTi_GB2312", "FangSong",
+    "FangSong_GB2312", "LiSu", "YouYuan", "DengXian", "Microsoft YaHei", "Microsoft YaHei UI",
+    "Microsoft JhengHei", "MingLiU", "PMingLiU", "DFKai-SB", "MS Gothic", "MS PGothic",
+    "MS Mincho", "Yu Gothic", "Yu Mincho", "Meiryo", "Malgun Gothic", "Batang", "Gulim",
+    "Arial Unicode MS",
+    # macOS
+    "STHeiti", "STSong", "STKaiti", "STFangsong", "STXihei", "STZhongsong", "Heiti SC", "Heiti TC",
+    "Songti SC", "Kaiti SC", "PingFang SC", "PingFang TC", "PingFang HK", "Hiragino Sans",
+    "Hiragino Sans GB", "Apple SD Gothic Neo", "AppleGothic",
+    # Linux, Android, and the font that Qwen-Agent brings
+    "WenQuanYi Zen Hei", "WenQuanYi Micro Hei", "Noto Sans CJK SC", "Noto Sans CJK TC",
+    "Noto Sans CJK JP", "Noto Sans CJK KR", "Noto Serif CJK SC", "Noto Sans SC", "Noto Sans JP",
+    "Source Han Sans CN", "Source Han Sans SC", "Source Han Serif CN", "Source Han Serif SC",
+    "Droid Sans Fallback", "AR PL UMing CN", "AR PL UKai CN", "NanumGothic",
+    "Alibaba PuHuiTi", "Alibaba PuHuiTi 3.0", "AlibabaPuHuiTi-3-45-Light",
+)
 
 
 def prepare():
@@ -50,12 +70,16 @@ def widen():
     path = next(filter(os.path.exists, _FAR_EAST_FONTS), None)
     if find is None or path is None or hasattr(find, "narrow"):
         return
+    _name_alike(font_manager, path)
+    signs = font_manager.findfont("DejaVu Sans")  # such as the minus of an axis
     set_text = text.Text.set_text
     needed = []
 
     def find_more(self, *args, **kwargs):
         found = find(self, *args, **kwargs)
-        return [*found, path] if needed and path not in found else found
+        if path in found:
+            return [*found, signs] if signs not in found else found
+        return [*found, path] if needed else found
 
     def set_more(self, s):
         if not needed and s is not None and _FAR_EAST.search(str(s)):
@@ -66,6 +90,15 @@ def widen():
     set_more.__doc__ = set_text.__doc__
     manager._find_fonts_by_props = find_more
     text.Text.set_text = set_more
+
+
+def _name_alike(font_manager, path):
+    """Lets the font of this path be found by the names of those that are not here."""
+    fonts = font_manager.fontManager.ttflist
+    here = {font.name.lower() for font in fonts}
+    fonts.extend(font_manager.FontEntry(fname=path, name=name, style="normal", variant="normal",
+                                        weight=400, stretch="normal", size="scalable")
+                 for name in _FAR_EAST_NAMES if name.lower() not in here)
 
 
 def move():

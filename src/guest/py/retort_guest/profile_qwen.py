@@ -41,22 +41,40 @@ def _no_input(prompt=""):
     raise NotImplementedError("Python input() function is disabled.")
 
 
-def _children():
-    """The processes that come from this one."""
-    parents = {}
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            try:
-                with open("/proc/%s/stat" % name, "rb") as stat:
-                    parents[int(name)] = int(stat.read().rpartition(b")")[2].split()[1])
-            except (OSError, IndexError, ValueError):
-                pass  # it has ended
-    found = {os.getpid()}
+def _stat(pid):
+    """(parent, session) of a process; None when it has ended."""
+    try:
+        with open("/proc/%d/stat" % pid, "rb") as stat:
+            words = stat.read().rpartition(b")")[2].split()
+        return int(words[1]), int(words[3])
+    except (OSError, IndexError, ValueError):
+        return None
+
+
+def _writes_to(pid):
+    """What a process's output streams are."""
+    found = set()
+    for number in (1, 2):
+        try:
+            found.add(os.readlink("/proc/%s/fd/%d" % (pid, number)))
+        except OSError:
+            pass
+    return found - {"/dev/null"}
+
+
+def _left_behind():
+    """The processes that cells have started: those that come from this one, and those whose parent
+    has ended (`sleep 60 &`), which share this one's session or its output."""
+    own = os.getpid()
+    alive = {int(name): _stat(int(name)) for name in os.listdir("/proc") if name.isdigit()}
+    output = _writes_to("self")
+    found = {pid for pid, stat in alive.items()
+             if pid != 1 and stat and (stat[1] == own or output & _writes_to(pid))} | {own}
     grown = True
     while grown:
-        grown = {pid for pid, parent in parents.items() if parent in found} - found
+        grown = {pid for pid, stat in alive.items() if stat and stat[0] in found} - found
         found |= grown
-    return found - {os.getpid()}
+    return found - {own}
 
 
 class Profile:
@@ -77,7 +95,7 @@ class Profile:
         if status != STATUS_INTERRUPTED:
             return
         # What a cell without time left behind would run on for ever.
-        for pid in _children():
+        for pid in _left_behind():
             try:
                 os.kill(pid, _signal.SIGKILL)
             except OSError:
