@@ -12,7 +12,6 @@ pytestmark = pytest.mark.once
 FOLDER = Path(__file__).resolve().parents[2] / "skills" / "code-interpreter"
 SKILL = "skill://code-interpreter/SKILL.md"
 RECIPES = "skill://code-interpreter/references/recipes.md"
-EXECUTE_PYTHON = "skill://code-interpreter/references/execute-python.md"
 PROFILE_TABLE = "skill://code-interpreter/scripts/profile_table.py"
 
 
@@ -41,8 +40,7 @@ def test_list_and_get(modern):
         data = (FOLDER / row["uri"].removeprefix("skill://code-interpreter/")).read_bytes()
         assert row["digest"] == "sha256:" + hashlib.sha256(data).hexdigest()
         assert row["size"] == len(data)
-    assert [row["uri"] for row in skill["resources"]] == [
-        SKILL, RECIPES, EXECUTE_PYTHON, PROFILE_TABLE]
+    assert [row["uri"] for row in skill["resources"]] == [SKILL, RECIPES, PROFILE_TABLE]
 
 
 def test_files_are_those_of_the_source_tree(either):
@@ -65,7 +63,7 @@ def test_folders(modern):
             SKILL: "text/markdown", "skill://code-interpreter/references": "inode/directory",
             "skill://code-interpreter/scripts": "inode/directory"}
     found = modern.request("resources/directory/read", {"uri": "skill://code-interpreter/references"})
-    assert [r["uri"] for r in found["resources"]] == [RECIPES, EXECUTE_PYTHON]
+    assert [r["uri"] for r in found["resources"]] == [RECIPES]
 
 
 @pytest.mark.parametrize("uri", [SKILL, "skill://", "skill:", "skill://code", "skill://other", "", None, 5,

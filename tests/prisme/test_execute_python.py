@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import secrets
 import signal
 import socket
@@ -11,11 +12,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from support import retort
-from support.mcp import Legacy, Modern, text_of
+from support.mcp import Legacy, Modern, RpcError, text_of
 
 FLAGS = ["--fetch-private", "--memory", "1G"]
 DENIED = "not allowed by PYTHON_PACKAGES_WHITELIST_IMPORT"
-DUTIES = 9
+DUTIES = 10
 
 
 @pytest.fixture
@@ -264,11 +265,23 @@ def test_p17_transitive_imports(p, shelf):
 
 def test_p22_skill_is_served(modern, either):
     skill, = modern.request("skills/list")["skills"]
-    uri, = [row["uri"] for row in skill["resources"] if "execute-python" in row["uri"]]
+    uri, = [row["uri"] for row in skill["resources"]]
+    assert uri == skill["uri"] == "skill://execute-python/SKILL.md"
     text = either.request("resources/read", {"uri": uri})["contents"][0]["text"]
     assert [f"{n}. **" in text for n in range(1, DUTIES + 1)] == [True] * DUTIES
     for word in ("`files`", "CodeSandboxUnreachable", "two retries", "Never invent", "standard library"):
         assert word in text
+
+
+def test_p22_the_skill_speaks_of_tools_that_there_are(modern, either):
+    """Nothing of the skill for other tools is here."""
+    text = either.request("resources/read", {"uri": "skill://execute-python/SKILL.md"})["contents"][0]["text"]
+    assert set(re.findall(r"`([a-z]+_[a-z_]+)`", text)) == {"execute_python"}
+    other = "skill://code-interpreter/SKILL.md"
+    assert other not in [r["uri"] for r in either.request("resources/list")["resources"]]
+    for method in ("resources/read", "skills/get", "resources/directory/read"):
+        with pytest.raises(RpcError):
+            modern.request(method, {"uri": other.removesuffix("/SKILL.md") if "directory" in method else other})
 
 
 # --- over plain HTTP ---

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""embed.py OUT PAGE SKILL.md [FILE]...: files of the source tree as an array in C.
+"""embed.py OUT PAGE [SKILL.md [FILE]...]...: files of the source tree as an array in C.
 
-PAGE becomes ui://retort/result.html; the skill's files become skill://FOLDER/..., with the digests
-and the front matter that skills/list shows. A skill that clients would refuse ends the build.
+PAGE becomes ui://retort/result.html; the files of a skill follow its SKILL.md and become
+skill://FOLDER/..., with the digests and the front matter that skills/list shows. A skill that clients
+would refuse ends the build.
 """
 
 import hashlib
@@ -45,14 +46,13 @@ def row(number, uri, path, matter):
         f"{{(const char *)bytes_{number}, sizeof(bytes_{number})}},\n     {quote(digest)}, {quote(shown)}}},")
 
 
-def main(out, page, skill, *files):
-    skill = Path(skill)
-    folder = skill.parent
-    rows = [row(0, "ui://retort/result.html", Path(page), None)]
-    matter = front_matter(skill.read_text(), folder.name)
-    for number, path in enumerate([skill, *map(Path, files)], 1):
+def main(out, page, *files):
+    folder, rows = None, [row(0, "ui://retort/result.html", Path(page), None)]
+    for number, path in enumerate(map(Path, files), 1):
+        is_skill = path.name == "SKILL.md"
+        folder = path.parent if is_skill else folder
         uri = f"skill://{folder.name}/{path.relative_to(folder)}"
-        rows.append(row(number, uri, path, matter if path == skill else None))
+        rows.append(row(number, uri, path, front_matter(path.read_text(), folder.name) if is_skill else None))
     Path(out).write_text("\n".join([
         "/* Made by embed.py. */",
         '#include "doors/mcp/mcp_int.h"',

@@ -26,6 +26,8 @@ int uri_read(struct str text, struct uri *ret, struct err *e) MUST_CHECK;
 /* --- embed.py: files that are part of the program --- */
 
 extern const struct embedded embedded[]; /* ends with a uri of NULL */
+/* Whether clients of the tool set see the file: a skill of their own, or no skill. */
+bool embedded_is_shown(const struct embedded *f, const struct tool_set *set);
 json_t *embedded_show(const struct embedded *f,
                       const struct protocol_version *v); /* owned: a Resource */
 

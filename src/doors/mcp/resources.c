@@ -141,7 +141,8 @@ static void list_fixed(struct resource_listing *g)
     const struct tool_set_more *more = g->c->tool_set->more;
 
     for (const struct embedded *f = embedded; f->uri; f++)
-        json_array_append_new(g->entries, embedded_show(f, g->c->client.version));
+        if (embedded_is_shown(f, g->c->tool_set))
+            json_array_append_new(g->entries, embedded_show(f, g->c->client.version));
     if (more)
         more->list_resources(g->entries);
 }
@@ -237,7 +238,7 @@ static bool read_named(struct call *c, struct str text, const struct uri *u)
         return false;
     if (u->kind != URI_OTHER)
         read_resource(c, u);
-    else if (f)
+    else if (f && embedded_is_shown(f, c->tool_set))
         read_embedded(c, f);
     else
         return c->tool_set->more && c->tool_set->more->read_resource(c, text);

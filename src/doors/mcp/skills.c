@@ -1,6 +1,7 @@
 /*
- * The skill that is part of the program: it teaches a model to work with this server. Its files
- * come from skills/ in the source tree, are listed with their digests, and read as resources.
+ * Skills that are part of the program: each teaches a model to work with one tool set, whose
+ * clients see no other. Their files come from skills/ in the source tree, are listed with their
+ * digests, and read as resources.
  */
 #include "doors/mcp/resource.h"
 
@@ -12,6 +13,14 @@
 static bool is_skill(const struct embedded *f)
 {
     return strncmp(f->uri, "skill://", 8) == 0;
+}
+
+bool embedded_is_shown(const struct embedded *f, const struct tool_set *set)
+{
+    size_t n = set->skill ? strlen(set->skill) : 0;
+
+    return !is_skill(f) ||
+           (n > 0 && strncmp(f->uri + 8, set->skill, n) == 0 && f->uri[8 + n] == '/');
 }
 
 const struct embedded *embedded_find(struct str uri)
@@ -79,7 +88,7 @@ void handle_skills_list(struct call *c)
         return;
     list = json_array();
     for (const struct embedded *f = embedded; f->uri; f++)
-        if (f->matter)
+        if (f->matter && embedded_is_shown(f, c->tool_set))
             json_array_append_new(list, skill_show(f));
     call_result_cached(c, json_pack("{s:o}", "skills", list), TTL_MS, "public");
 }
@@ -89,7 +98,7 @@ void handle_skills_get(struct call *c)
     struct str uri = json_view(json_object_get(c->params, "uri"));
     const struct embedded *f = uri.p ? embedded_find(uri) : NULL;
 
-    if (!f || !f->matter) {
+    if (!f || !f->matter || !embedded_is_shown(f, c->tool_set)) {
         call_error(c, RPC_PARAMS, json_pack("{s:o}", "uri", record_text(uri)),
                    "this is no skill: skills/list shows what there is");
         return;
@@ -120,15 +129,16 @@ static void add_child(json_t *list, const struct embedded *f, size_t folder_n,
 }
 
 /* With or without a slash at its end; "skill:" and its slashes are no directory. */
-static json_t *children(struct str uri, const struct protocol_version *v)
+static json_t *children(const struct call *c, struct str uri)
 {
     json_t *list = json_array();
 
     if (uri.n > 8 && uri.p[uri.n - 1] == '/')
         uri.n--;
     for (const struct embedded *f = embedded; f->uri; f++)
-        if (is_skill(f) && uri.n > 8 && is_in(f, uri) && f->uri[uri.n] == '/')
-            add_child(list, f, uri.n + 1, v);
+        if (is_skill(f) && embedded_is_shown(f, c->tool_set) && uri.n > 8 && is_in(f, uri) &&
+            f->uri[uri.n] == '/')
+            add_child(list, f, uri.n + 1, c->client.version);
     return list;
 }
 
@@ -139,7 +149,7 @@ void handle_directory_read(struct call *c)
 
     if (!call_has_one_page(c))
         return;
-    list = children(uri, c->client.version);
+    list = children(c, uri);
     if (json_array_size(list) > 0) {
         call_result_cached(c, json_pack("{s:o}", "resources", list), TTL_MS, "public");
         return;

@@ -326,6 +326,7 @@ const struct tool_set tool_set_native = {
         "There is usually no network in the sandbox; list_packages tells what is installed. More "
         "in skill://code-interpreter/SKILL.md.",
     .tools = native_tools,
+    .skill = "code-interpreter",
     .offers = OFFERS_PROMPTS | OFFERS_RESOURCES | OFFERS_COMPLETIONS | OFFERS_SKILLS |
               OFFERS_TASKS | OFFERS_UI,
     .changes = IN(CHANGE_RESOURCES) | IN(CHANGE_RESOURCE),

@@ -58,6 +58,7 @@ struct prisme *prisme_new(const struct prisme_config *config, struct err *e)
         .title = "Code Interpreter of Prisme.ai, by retort",
         .tools = config->user_first ? stubs : tools,
         .pool = config->pool,
+        .skill = "execute-python",
         .offers = OFFERS_SKILLS | OFFERS_RESOURCES,
     };
     if (make_imports(p, e) < 0 ||
