@@ -141,10 +141,11 @@ struct settings {
     size_t pool_count;
     struct service_pool *environments; /* owned: the [environment NAME] sections */
     size_t environment_count;
-    char *config;    /* owned; NULL: CONFIG_DEFAULT where there is one */
-    char *state;     /* owned; once settings_load() has run, never NULL but of mcp */
-    char *pool_name; /* owned: of mcp, the one pool to use; or NULL */
-    char *out;       /* owned; NULL: artifacts are named, not kept */
+    char *config;     /* owned; NULL: CONFIG_DEFAULT where there is one */
+    char *state;      /* owned; once settings_load() has run, never NULL but of mcp */
+    char *pool_name;  /* owned: of mcp, the one pool to use; or NULL */
+    char *images_dir; /* owned: of mcp, where images are written; NULL: IMAGES_DIR */
+    char *out;        /* owned; NULL: artifacts are named, not kept */
     struct list files;
     struct {
         struct work *item; /* owned */

@@ -60,6 +60,7 @@ struct option {
     unsigned not_from;     /* IN(SOURCE_*) that cannot set it */
     const char *also;      /* a variable of another system that sets it, too; or NULL */
     const char *also_unit; /* put after its value; or NULL */
+    const char *also_root; /* a variable whose value is a folder: also_unit is below it; or NULL */
     bool secret;           /* shown to nobody */
     const char *unset;     /* the default in words, where a value would say less or is not there */
     const char *text;      /* one sentence */

@@ -44,19 +44,25 @@ void config_path(const struct settings *s, char *ret, size_t size)
 
 /* --- the environment --- */
 
-/* A variable that another system has for the same thing: ours has the last word. */
-static int load_also(struct settings *s, const struct option *o, struct err *e)
+static int load_variable(struct settings *s, const struct option *o, const char *name,
+                         const char *after, struct err *e)
 {
-    const char *value = o->also ? getenv(o->also) : NULL;
+    const char *value = name ? getenv(name) : NULL;
     AUTO_FREE char *text = NULL;
-    size_t n;
 
     if (!value || !*value)
         return 0;
-    n = strlen(value) + (o->also_unit ? strlen(o->also_unit) : 0) + 1;
-    text = mem_zalloc(n);
-    snprintf(text, n, "%s%s", value, o->also_unit ? o->also_unit : "");
-    return setting_set(o, s, SOURCE_ENV, o->also, text, e);
+    if (asprintf(&text, "%s%s", value, after ? after : "") < 0)
+        abort();
+    return setting_set(o, s, SOURCE_ENV, name, text, e);
+}
+
+/* Variables that another system has for the same thing: ours has the last word. */
+static int load_also(struct settings *s, const struct option *o, struct err *e)
+{
+    if (o->also_root && load_variable(s, o, o->also_root, o->also_unit, e) < 0)
+        return -1;
+    return load_variable(s, o, o->also, o->also_root ? NULL : o->also_unit, e);
 }
 
 static int load_env(struct settings *s, const struct command *c, struct err *e)

@@ -14,7 +14,8 @@
 
 #include <fcntl.h>
 
-#define KEY_LEAST 32 /* bytes, as RFC 7518 wants of HS256 */
+#define KEY_LEAST  32              /* bytes, as RFC 7518 wants of HS256 */
+#define IMAGES_DIR "retort-images" /* in the working directory */
 
 /* --- making each from the settings --- */
 
@@ -22,6 +23,14 @@ static void *new_http(struct doors *d, const struct doors_config *c, struct err 
 {
     (void)d, (void)e;
     return c->http;
+}
+
+/* Over HTTP links lead to the server. */
+static const char *images_dir_of(const struct doors_config *c)
+{
+    if (c->http)
+        return NULL;
+    return c->settings->images_dir ? c->settings->images_dir : IMAGES_DIR;
 }
 
 static void *new_qwen(struct doors *d, const struct doors_config *c, struct err *e)
@@ -33,6 +42,7 @@ static void *new_qwen(struct doors *d, const struct doors_config *c, struct err 
         .static_url = s->static_url,
         .public_url = c->settings->serve.public_url,
         .work_dir = s->work_dir,
+        .images_dir = images_dir_of(c),
         .file_dirs = s->file_dirs,
         .timeout_ms = s->timeout_ms,
         .executor_ms = s->executor_ms,

@@ -97,7 +97,9 @@ static void put_row(struct buf *b, const struct option *o, const struct settings
                o->not_from & IN(SOURCE_ENV) ? "" : "`", *value ? value : "no");
     buf_printf(b, "%s", o->text);
     put_range(b, o);
-    if (o->also)
+    if (o->also_root)
+        buf_printf(b, " Also `%s`, or `%s` below `%s`.", o->also, o->also_unit + 1, o->also_root);
+    else if (o->also)
         buf_printf(b, " Also `%s`%s%s.", o->also, o->also_unit ? ", in " : "",
                    o->also_unit ? o->also_unit : "");
     buf_printf(b, " |\n");

@@ -149,6 +149,9 @@ const struct option options[] = {
     {"tools",           0, OPTION_CHOICE, GROUP_SERVER, MCP, AT(tools), .metavar = "NAME",
      .choices = "native|qwen|prisme|azure|ubik", .not_from = IN(SOURCE_FILE),
      .text = "Tool set to offer: retort's own, or that of another system."},
+    {"images-dir",      0, OPTION_PATH, GROUP_SERVER, MCP, AT(images_dir), .metavar = "DIR",
+     .not_from = IN(SOURCE_FILE), .unset = "retort-images",
+     .text = "Directory for the images of --tools qwen, which links name; made by the first."},
     {"pool",         0, OPTION_PATH, GROUP_POOL, MCP, AT(pool_name), .metavar = "NAME",
      .not_from = IN(SOURCE_FILE), .unset = "all, and the first for those who name none",
      .text = "Use only this pool of the configuration."},
@@ -231,7 +234,8 @@ const struct option options[] = {
     {"qwen-timeout",    0, OPTION_SECONDS, GROUP_QWEN, SERVE | MCP, AT(qwen.timeout_ms),
      10, DAY_MS, .metavar = "S", .text = "Wall time of code_interpreter where the call gives none."},
     {"qwen-work-dir",   0, OPTION_PATH, GROUP_QWEN, SERVE | MCP, AT(qwen.work_dir), .metavar = "DIR",
-     .also = "M6_CODE_INTERPRETER_WORK_DIR", .unset = "none",
+     .also = "M6_CODE_INTERPRETER_WORK_DIR", .also_root = "QWEN_AGENT_DEFAULT_WORKSPACE",
+     .also_unit = "/tools/code_interpreter", .unset = "none",
      .text = "Directory that files and images are also written to, and read from."},
     {"qwen-file-dirs",  0, OPTION_TEXT, GROUP_QWEN, SERVE | MCP, AT(qwen.file_dirs), .metavar = "DIRS",
      .unset = "none", .text = "Directories of this machine that calls may take files from."},
@@ -562,6 +566,7 @@ void list_done(struct list *l)
 void settings_done(struct settings *s)
 {
     char *texts[] = {s->pool_name,
+                     s->images_dir,
                      s->out,
                      s->config,
                      s->state,

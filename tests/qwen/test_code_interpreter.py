@@ -1,5 +1,6 @@
 """code_interpreter over plain HTTP: what a model writes goes in, Markdown comes out."""
 
+import ast
 import json
 import re
 import uuid
@@ -322,3 +323,78 @@ def test_bad_options_are_told(q):
     q.post("1", timeout="soon").refused(400)
     q.post('{"code": "1", "work_dir": "x"}').refused(400)
     q.post('{"code": "1", "files": 7}').refused(400)
+
+
+# --- files by name ---
+
+READ = "import os; print({n: open(n).read() for n in sorted(os.listdir()) if os.path.isfile(n)})"
+
+
+def told(text):
+    return ast.literal_eval(re.search(r"^\{.*\}$", text, re.M).group())
+
+
+def test_files_without_names_of_their_own(q):
+    urls = ["data:text/csv,a", "data:text/csv;base64,Yg==", "data:application/json,c", "data:text/csv;name=my%20own.csv,d"]
+    text = q(json.dumps({"code": READ, "files": urls}))
+    assert told(text) == {"download.csv": "a", "download-2.csv": "b", "download.json": "c", "my own.csv": "d"}
+    assert text.startswith("Note: a second file named download.csv is here as download-2.csv.")
+
+
+def test_files_of_the_same_name(q, shelf):
+    shelf.files.update({"/one/same.txt": b"1", "/two/same.txt": b"2"})
+    first, second = shelf.url("/one/same.txt"), shelf.url("/two/same.txt")
+    assert told(q(json.dumps({"code": READ, "files": [first, second, first]}))) == {"same.txt": "1", "same-2.txt": "2"}
+
+
+def test_files_with_their_bytes(q):
+    files = [{"name": "a.txt", "content": "text"}, {"name": "b.txt", "content_base64": "Ynl0ZXM="},
+             {"name": "c.txt", "url": "data:,fetched"}]
+    answer = q.post(json.dumps({"code": READ, "files": files})).expect(200)
+    assert told(answer.text) == {"a.txt": "text", "b.txt": "bytes", "c.txt": "fetched"}
+    assert answer.headers["x-qwen-uploaded"] == "(Uploaded [file](a.txt) [file](b.txt) [file](c.txt)) "
+
+
+@pytest.mark.parametrize("file", [{"content": "no name"}, {"name": "../x", "content": ""}, {"name": "a"}, 7,
+                                  {"name": "a", "content": "", "url": "data:,"}])
+def test_files_that_are_none(q, file):
+    assert q.post(json.dumps({"code": "1", "files": [file]})).status == 400
+
+
+def test_many_files(q):
+    files = [{"name": f"{i}.txt", "content": str(i)} for i in range(300)]
+    code = "print(sum(int(open(f'{i}.txt').read()) for i in range(300)))"
+    assert q(json.dumps({"code": code, "files": files})) == block("stdout", "44850\n")
+
+
+def test_upload_and_download(q, client):
+    head = b'--x\r\nContent-Disposition: form-data; name="file"; filename="%s"\r\n\r\n'
+    body = head % b"C:\\in here\\one.txt" + b"1\r\n" + head % "zwölf.txt".encode() + b"12\r\n--x--\r\n"
+    answer = client.post(f"/qwen/files?instance={q.name}", body=body,
+                         headers={"Content-Type": "multipart/form-data; boundary=x"}).expect(200)
+    assert answer.json == {"files": [{"name": "one.txt", "size": 1}, {"name": "zwölf.txt", "size": 2}]}
+    said = client.post(f"/qwen/code_interpreter?instance={q.name}", body=f"{READ}; open('made', 'w').write('m')".encode(),
+                       headers={"Content-Type": "text/plain", "Accept": "application/json"}).expect(200).json
+    assert told(said["text"]) == {"one.txt": "1", "zwölf.txt": "12"}
+    assert said["files"] == [{"path": "made", "change": "created"}] and said["session"] == answer.headers["x-qwen-session"]
+    assert client.get(f"/qwen/files/made?instance={q.name}").expect(200).body == b"m"
+    for wrong in (f"missing?instance={q.name}", "made?instance=nobody"):
+        assert client.get(f"/qwen/files/{wrong}").status == 404
+
+
+# --- what is left behind, and fonts ---
+
+@pytest.mark.parametrize("start", ["os.system('sleep 97 &')", "os.system('setsid sleep 97 &')",
+                                   "os.system('nohup sleep 97 >/dev/null 2>&1 &')"])
+def test_q26_orphans_end_with_the_time(q, start):
+    assert q(f"import time\n{start}\ntime.sleep(60)", timeout=1) == TIMEOUT
+    assert q("!ps -eo args | grep -c '[s]leep 97'") == block("stdout", "0\n")
+
+
+@pytest.mark.parametrize("code", [
+    "plt.rcParams['font.sans-serif'] = ['SimHei', 'Microsoft YaHei']", "plt.rcParams['font.family'] = 'SimSun'",
+    "plt.rc('font', family=['PingFang SC', 'sans-serif'])", "plt.xlabel('轴', fontname='KaiTi')",
+    "plt.title('题', fontproperties=FontProperties(family='STSong'))"])
+def test_q29_fonts_of_other_systems(q, code):
+    text = q(f"import matplotlib.pyplot as plt\n{code}\nplt.plot([1, -2], label='图例')\nplt.ylabel('数量')\nplt.legend()\nplt.show()")
+    assert re.fullmatch(r"!\[fig-001\]\(\S+\)", text)

@@ -9,7 +9,7 @@ import pytest
 from support.server import Server, folder
 
 PNG = b"\x89PNG\r\n\x1a\n"
-FLAGS = ["--memory", "1G"]
+FLAGS = ["--memory", "1G", "--disk", "256M"]
 SHOW = "plt.plot([1]); plt.show()"
 
 
@@ -151,3 +151,21 @@ def test_tenants_have_folders_of_their_own():
                 c.close()
     finally:
         shutil.rmtree(place, ignore_errors=True)
+
+
+def test_q19_work_dir_by_the_default_workspace():
+    """Of Qwen-Agent's own variables the one that names the folder wins; both are made where they are not there."""
+    with serving(env={"QWEN_AGENT_DEFAULT_WORKSPACE": "{}/space"}) as (place, client):
+        run(client, "open('a', 'w').write('made');")
+        assert (place / "space/tools/code_interpreter/local/a").read_text() == "made"
+    with serving(env={"QWEN_AGENT_DEFAULT_WORKSPACE": "{}/space", "M6_CODE_INTERPRETER_WORK_DIR": "{}/own"}) as (place, client):
+        run(client, "open('a', 'w').write('made');")
+        assert (place / "own/local/a").read_text() == "made" and not (place / "space").exists()
+
+
+def test_q20_large_local_file(by_setting):
+    place, client = by_setting
+    with open(place / "large.bin", "wb") as file:
+        file.truncate(70 << 20)
+    body = {"code": "import os; print(os.path.getsize('large.bin'))", "files": ["large.bin"], "instance": "large"}
+    assert f"{70 << 20}" in run(client, body)

@@ -103,6 +103,7 @@ SHOWN = {
     "artifacts": "limits/test_each_limit.py::test_artifact_count",
     "artifact-size": "limits/test_each_limit.py::test_artifact_size",
     "grace": "cli/test_status.py::test_second_interrupt_ends_it",
+    "images-dir": "qwen/test_stdio.py::test_qwen_images_land_in_a_folder",
     "qwen-work-dir": "qwen/test_folders.py::by_setting",
     "qwen-static-url": "qwen/test_folders.py::test_q18_q19_q34_without_a_folder_and_after_the_end",
     "qwen-executor-chars": "qwen/test_tools.py::test_q36_batch_has_an_end",

@@ -58,26 +58,21 @@ static int take_timeout(const char *name, const json_t *v, void *to, struct err 
     return 0;
 }
 
-/* A list of URLs and paths, or one of them. */
+/* A list of files, or one of them. */
 static int take_files(const char *name, const json_t *v, void *to, struct err *e)
 {
-    json_t *list = json_is_string(v) ? json_pack("[O]", (json_t *)v) : json_incref((json_t *)v);
+    json_t *list = json_is_array(v) ? json_incref((json_t *)v) : json_pack("[O]", (json_t *)v);
+    struct input_file ignored;
     const json_t *one;
     size_t i;
 
     json_decref(*(json_t **)to);
     *(json_t **)to = list;
-    if (!json_is_array(list))
-        return err_set(e, ERR_CALLER, "%s is a list of URLs or paths", name);
     if (json_array_size(list) > SOURCES_MAX)
-        return err_set(e, ERR_LIMIT, "more than %d files", SOURCES_MAX);
-    json_array_foreach(list, i, one) {
-        struct str s = json_view(one);
-        if (s.n == 0 || strlen(s.p) != s.n)
-            return err_set(e, ERR_CALLER, "%s are URLs or paths, each a string", name);
-        if (s.n > SOURCE_MAX && memcmp(s.p, "data:", 5) != 0)
-            return err_set(e, ERR_LIMIT, "a URL or path has more than %zu bytes", SOURCE_MAX);
-    }
+        return err_set(e, ERR_LIMIT, "%s: more than %d files", name, SOURCES_MAX);
+    json_array_foreach(list, i, one)
+        if (input_file_take(&ignored, one, e) < 0)
+            return -1;
     return 0;
 }
 

@@ -8,8 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define INSTANCE_DEFAULT "default"
-
 struct tool_request {
     struct request *r;             /* borrowed: outlives us */
     struct interpreter_call *call; /* borrowed; NULL before it begins and once it is over */
@@ -50,6 +48,25 @@ static void header(struct request *r, const char *name, const char *value)
         answer_header(r, name, value);
 }
 
+/* For programs: the text, and what they need to fetch the files that the code has made. */
+static json_t *reply_object(const struct interpreter_call *c)
+{
+    json_t *v = json_pack("{s:o, s:b, s:s, s:s}", "text", record_text(c->reply), "is_error",
+                          c->is_error, "session", c->session, "execution", c->execution);
+    json_t *files = json_array();
+    const json_t *ev;
+    size_t i;
+
+    json_array_foreach(c->events, i, ev) {
+        if (event_is(ev, "file") && json_object_get(ev, "path"))
+            json_array_append_new(files,
+                                  json_pack("{s:O, s:O}", "path", json_object_get(ev, "path"),
+                                            "change", json_object_get(ev, "change")));
+    }
+    json_object_set_new(v, "files", files);
+    return v;
+}
+
 static void on_reply(void *arg, const struct interpreter_call *c)
 {
     struct tool_request *v = arg;
@@ -59,6 +76,10 @@ static void on_reply(void *arg, const struct interpreter_call *c)
     header(v->r, "x-qwen-session", c->session);
     header(v->r, "x-qwen-execution", c->execution);
     header(v->r, "x-qwen-uploaded", c->uploaded);
+    if (!v->stateless && str_is(str_trim(request_header(v->r, "accept")), "application/json")) {
+        answer_json(v->r, c->status, reply_object(c));
+        return;
+    }
     answer_text(v->r, c->status, is_pair ? "application/json" : "text/markdown; charset=utf-8",
                 c->reply);
 }
@@ -180,6 +201,12 @@ static const struct field call_query[] = {
     {0},
 };
 
+static const struct field files_query[] = {
+    {"instance",  FIELD_TEXT, OPTIONAL, 1, INSTANCE_MAX, NULL,
+     "Whose files. Also the header X-Qwen-Instance.", "\"chat-17\""},
+    {0},
+};
+
 static const struct field batch_body[] = {
     {"code", FIELD_LIST, REQUIRED, 0, SNIPPETS_MAX, "string", "Snippets, each by itself.",
      "[\"print(1)\", \"1/0\"]"},
@@ -203,6 +230,10 @@ static const struct route routes[] = {
     {.method = HTTP_POST, .path = "/qwen/python_executor/batch", .id = "qwen_python_executor_batch",
      .flags = ROUTE_HIDDEN, .body_kind = BODY_JSON, .body = batch_body, .body_max = BODY_QWEN_MAX,
      .status = 200, .handle = handle_batch},
+    {.method = HTTP_POST, .path = "/qwen/files", .id = "qwen_files_post", .flags = ROUTE_HIDDEN,
+     .body_kind = BODY_FORM, .query = files_query, .status = 200, .handle = handle_files_post},
+    {.method = HTTP_GET, .path = "/qwen/files/{path...}", .id = "qwen_files_get",
+     .flags = ROUTE_HIDDEN, .query = files_query, .status = 200, .handle = handle_files_get},
     {.method = HTTP_GET, .path = "/qwen/static/{name}", .id = "qwen_static",
      .flags = ROUTE_HIDDEN | ROUTE_OPEN, .status = 200, .handle = handle_static},
 };

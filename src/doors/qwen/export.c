@@ -1,13 +1,15 @@
 /*
- * Writes the files that an execution made or changed, and its images, to the work dir on the host.
- * The files are opened one after the other, then a worker writes all of them. Links in the work dir
- * are never followed.
+ * Writes the files that an execution made or changed, and its images, to the work dir on the host;
+ * or, for a client on this machine, its images alone to the images dir. The files are opened one
+ * after the other, then a worker writes all of them. Links in these folders are never followed.
  */
 #include "doors/qwen/qwen_int.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct export_file {
@@ -22,6 +24,7 @@ struct export
     struct export_file files[EXPORT_MAX];
     size_t count;
     size_t left_out;
+    bool to_images_dir;
     struct buf notes;
     export_fn *fn;
 };
@@ -30,8 +33,8 @@ static void note(struct export *x, const char *path, const char *why)
 {
     char shown[NAME_SHOWN];
 
-    buf_printf(&x->notes, "%s%s was not written to the work dir: %s.", x->notes.n ? " " : "",
-               name_show(shown, str_of(path)), why);
+    buf_printf(&x->notes, "%s%s was not written to the %s dir: %s.", x->notes.n ? " " : "",
+               name_show(shown, str_of(path)), x->to_images_dir ? "images" : "work", why);
 }
 
 /* Takes fd. */
@@ -85,15 +88,28 @@ static void add_images(struct export *x)
     event_reader_done(&r);
 }
 
+/* An owned descriptor, or -1. */
+static int images_dir_open(const char *path, struct err *e)
+{
+    int fd;
+
+    if (mkdir(path, 0755) < 0 && errno != EEXIST)
+        return err_sys(e, "make %s", path);
+    fd = open(path, O_DIRECTORY | O_RDONLY | O_CLOEXEC);
+    return fd < 0 ? err_sys(e, "open %s", path) : fd;
+}
+
 static void write_all(void *arg)
 {
     struct export *x = arg;
+    const struct qwen *q = x->call->spec.qwen;
     struct err e;
-    AUTO_CLOSE int folder = tenant_folder_open(x->call->spec.qwen, x->call->caller.tenant, &e);
+    AUTO_CLOSE int folder = x->to_images_dir ? images_dir_open(q->images_dir, &e)
+                                             : tenant_folder_open(q, x->call->caller.tenant, &e);
     const struct space to = {folder, geteuid()};
 
     if (folder < 0) {
-        note(x, "what the code made", e.text);
+        note(x, x->to_images_dir ? "the image" : "what the code made", e.text);
         return;
     }
     add_images(x);
@@ -158,6 +174,15 @@ static void next(struct export *x)
             return;
         }
     }
+    service_work(c->spec.service, write_all, on_written, x);
+}
+
+void export_images_start(struct interpreter_call *c, export_fn *fn)
+{
+    struct export *x = mem_zalloc(sizeof(*x));
+
+    *x = (struct export){.call = c, .fn = fn, .to_images_dir = true};
+    buf_init(&x->notes, 16 * KiB);
     service_work(c->spec.service, write_all, on_written, x);
 }
 

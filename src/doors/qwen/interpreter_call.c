@@ -17,14 +17,22 @@ static void on_deleted(void *arg, const struct err *failed)
     (void)arg, (void)failed; /* the session goes when its retention is over, then */
 }
 
+static void input_file_done(struct input_file *in)
+{
+    free(take_ptr(&in->bytes));
+    fd_closep(&in->fd);
+}
+
 static void interpreter_call_free(struct interpreter_call *c)
 {
     if (c->spec.stateless && *c->session)
         service_session_delete(c->spec.service, &c->caller, str_of(c->session), on_deleted, NULL);
     for (size_t i = 0; i < c->input_count; i++)
-        free(c->inputs[i].bytes);
+        input_file_done(&c->inputs[i]);
+    free(c->inputs);
     call_params_done(&c->params);
     json_decref(c->events);
+    json_decref(c->outcome);
     buf_done(&c->notes);
     buf_done(&c->text);
     free(c);
@@ -114,6 +122,10 @@ static void put_link(void *arg, struct buf *b, size_t n, const char *mime)
     const char *folder = c->params.work_dir;
     char tenant[TENANT_FOLDER_MAX];
 
+    if (c->has_images_dir) {
+        buf_printf(b, "%s/%s-%zu.%s", q->images_dir, c->execution, n, suffix_of(mime));
+        return;
+    }
     if (!q->has_work_dir && !q->config.static_url && c->spec.attaches) {
         buf_printf(b, "attachment:fig-%03zu.%s", n, suffix_of(mime));
         return;
@@ -130,35 +142,35 @@ static void put_link(void *arg, struct buf *b, size_t n, const char *mime)
         image_name(q, c->caller.tenant, c->execution, n, mime, b);
 }
 
-static void put_text(struct interpreter_call *c, const struct exec_info *info)
+static void put_text(struct interpreter_call *c)
 {
-    const struct markdown m = {.events = info->events,
-                               .outcome = info->outcome,
+    const struct markdown m = {.events = c->events,
+                               .outcome = c->outcome,
                                .traceback = c->params.traceback,
                                .note = buf_str(&c->notes),
                                .link = put_link,
                                .arg = c};
-    json_t *pair;
-    AUTO_FREE char *text = NULL;
 
-    if (!c->spec.stateless) {
-        markdown_put(&c->text, &m);
-        return;
-    }
-    pair = pair_of(c->spec.qwen, &c->params, info);
-    text = record_dump(pair, false, NULL);
+    markdown_put(&c->text, &m);
+}
+
+static void put_pair(struct interpreter_call *c, const struct exec_info *info)
+{
+    json_t *pair = pair_of(c->spec.qwen, &c->params, info);
+    AUTO_FREE char *text = record_dump(pair, false, NULL);
+
     buf_put(&c->text, str_of(text));
     json_decref(pair);
 }
 
 /* --- the execution --- */
 
-static void note_missing(struct interpreter_call *c, const char *source, const char *why)
+static void note_missing(struct interpreter_call *c, const struct input_file *in, const char *why)
 {
     char shown[NAME_SHOWN];
 
     buf_printf(&c->notes, "%sthe file %s is not there: %s.", c->notes.n ? " " : "",
-               name_show(shown, str_of(source)), why);
+               name_show(shown, str_of(in->source ? in->source : in->name)), why);
 }
 
 static bool on_input(void *arg, size_t i, const char *mime, const struct err *failed)
@@ -167,7 +179,7 @@ static bool on_input(void *arg, size_t i, const char *mime, const struct err *fa
 
     (void)mime;
     if (failed) {
-        note_missing(c, c->inputs[i].source, failed->text);
+        note_missing(c, &c->inputs[i], failed->text);
         c->inputs[i].name[0] = '\0';
     }
     return true;
@@ -190,6 +202,23 @@ static void on_exported(struct interpreter_call *c, struct str notes)
     answer(c, 200, false, buf_str(&c->text));
 }
 
+/* Links name the folder when the images are there. */
+static void on_images_written(struct interpreter_call *c, struct str notes)
+{
+    if (is_gone(c))
+        return;
+    c->has_images_dir = notes.n == 0;
+    put_text(c);
+    on_exported(c, notes);
+}
+
+static bool has_images(const struct interpreter_call *c)
+{
+    const char *mime;
+
+    return events_image(c->events, 1, &mime) != NULL;
+}
+
 /* MCP may end its call from inside, and the interpreter call with it. */
 static bool on_ask(void *arg, const struct approval_info *info)
 {
@@ -203,6 +232,7 @@ static void on_end(void *arg, const struct exec_info *info, const struct err *fa
     struct interpreter_call *c = arg;
     const struct execution *x = take_ptr(&c->x);
     const struct approval_info *approval = execution_approval(x);
+    const struct qwen *q = c->spec.qwen;
 
     if (c->spec.call && call_on_end(c->spec.call, x, failed))
         return interpreter_call_free(c);
@@ -211,11 +241,19 @@ static void on_end(void *arg, const struct exec_info *info, const struct err *fa
     if (failed)
         return fail(c, failed);
     c->events = json_incref(info->events);
-    put_text(c, info);
-    if (c->spec.qwen->has_work_dir && !c->spec.stateless)
-        export_start(c, on_exported);
-    else
+    c->outcome = json_incref(info->outcome);
+    if (c->spec.stateless) {
+        put_pair(c, info);
         answer(c, 200, false, buf_str(&c->text));
+    } else if (q->images_dir && !q->has_work_dir && !q->config.static_url && has_images(c)) {
+        export_images_start(c, on_images_written);
+    } else {
+        put_text(c);
+        if (q->has_work_dir)
+            export_start(c, on_exported);
+        else
+            answer(c, 200, false, buf_str(&c->text));
+    }
 }
 
 static void execute(struct interpreter_call *c)
@@ -224,7 +262,7 @@ static void execute(struct interpreter_call *c)
         .on_queued = on_queued, .on_end = on_end, .on_ask = on_ask, .on_input = on_input};
     static const struct env_var profile = {STR("RETORT_PROFILE"), STR("qwen")};
     const struct qwen_config *config = &c->spec.qwen->config;
-    struct file_input files[SOURCES_MAX];
+    AUTO_FREE struct file_input *files = mem_zalloc((c->input_count + 1) * sizeof(*files));
     char name[INSTANCE_MAX + 16] = "";
     AUTO(buf_done) struct buf code = BUF(c->params.code_n + SOURCE_MAX + 2);
     const char *answer = c->params.answer_symbol ? c->params.answer_symbol : c->params.answer_expr;
@@ -250,9 +288,10 @@ static void execute(struct interpreter_call *c)
     for (size_t i = 0; i < c->input_count; i++)
         files[i] = (struct file_input){
             .path = str_of(c->inputs[i].name),
-            .url = str_of(c->inputs[i].bytes ? NULL : c->inputs[i].source),
-            .content = {c->inputs[i].bytes, c->inputs[i].n},
-            .has_content = c->inputs[i].bytes != NULL,
+            .url = str_of(c->inputs[i].fd < 0 ? c->inputs[i].source : NULL),
+            .content = c->inputs[i].content,
+            .has_content = c->inputs[i].content.p != NULL,
+            .fd = c->inputs[i].fd >= 0 ? &c->inputs[i].fd : NULL,
         };
     spec.code = buf_str(&code);
     spec.name = str_of(name);
@@ -262,12 +301,12 @@ static void execute(struct interpreter_call *c)
             json_view(json_object_get(json_object_get(c->spec.call->params, "arguments"), "code")));
     c->x = service_execute(c->spec.service, &c->caller, &spec, &watcher, c);
     for (size_t i = 0; i < c->input_count; i++)
-        free(take_ptr(&c->inputs[i].bytes)); /* copied */
+        input_file_done(&c->inputs[i]); /* copied */
 }
 
-/* --- files of this machine, and the beginning --- */
+/* --- its files, and the beginning --- */
 
-static void read_local_files(void *arg)
+static void open_inputs(void *arg)
 {
     struct interpreter_call *c = arg;
     struct err e;
@@ -275,10 +314,12 @@ static void read_local_files(void *arg)
 
     for (size_t i = 0; i < c->input_count; i++) {
         struct input_file *in = &c->inputs[i];
-        if (!is_url(in->source) && input_file_read(c->spec.qwen, c->caller.tenant, in, &e) < 0)
-            note_missing(c, in->source, e.text);
-        else
+        if (input_file_blocks(in) && input_file_open(c->spec.qwen, c->caller.tenant, in, &e) < 0) {
+            note_missing(c, in, e.text);
+            input_file_done(in);
+        } else {
             c->inputs[kept++] = *in;
+        }
     }
     c->input_count = kept;
 }
@@ -296,20 +337,24 @@ static void on_blank(void *arg)
     answer(arg, 200, false, STR(""));
 }
 
-/* True: some are files of this machine. */
+/* True: some have to be opened or decoded. */
 static bool list_inputs(struct interpreter_call *c)
 {
-    bool local = false;
+    size_t count = json_array_size(c->params.files), i;
+    bool blocks = false;
     const json_t *one;
-    size_t i;
+    struct err e;
 
+    c->inputs = mem_zalloc((count + 1) * sizeof(*c->inputs));
     json_array_foreach(c->params.files, i, one) {
-        struct input_file *in = &c->inputs[c->input_count++];
-        in->source = json_string_value(one);
-        url_file_name(str_of(in->source), in->name, sizeof(in->name));
-        local |= !is_url(in->source);
+        struct input_file *in = &c->inputs[c->input_count];
+        if (input_file_take(in, one, &e) < 0)
+            continue; /* never: the parameters have been checked */
+        blocks |= input_file_blocks(in);
+        c->input_count++;
     }
-    return local;
+    input_files_distinguish(c->inputs, c->input_count, &c->notes);
+    return blocks;
 }
 
 struct interpreter_call *interpreter_call_start(const struct interpreter_call_spec *spec,
@@ -326,7 +371,7 @@ struct interpreter_call *interpreter_call_start(const struct interpreter_call_sp
     if (str_trim((struct str){c->params.code, c->params.code_n}).n == 0)
         loop_later(spec->qwen->config.loop, on_blank, c);
     else if (list_inputs(c))
-        service_work(spec->service, read_local_files, on_read, c);
+        service_work(spec->service, open_inputs, on_read, c);
     else
         execute(c);
     return c;

@@ -11,6 +11,30 @@
 
 static const struct tool *const tools[] = {&tool_code_interpreter, &tool_python_executor, NULL};
 
+/* A path from the working directory as a whole path; owned. */
+static char *whole_path(const char *path)
+{
+    char here[PATH_MAX], *text = NULL;
+
+    if (*path == '/' || !getcwd(here, sizeof(here)))
+        return mem_strdup(path);
+    if (asprintf(&text, "%s/%s", here, path) < 0)
+        abort();
+    return text;
+}
+
+/* The folder and those above it, as Qwen-Agent does. What fails shows when it is opened. */
+static void make_folder(char *path)
+{
+    for (char *p = path + 1; *p; p++)
+        if (*p == '/') {
+            *p = '\0';
+            (void)mkdir(path, 0755);
+            *p = '/';
+        }
+    (void)mkdir(path, 0755);
+}
+
 static int add_root(struct qwen *q, struct str path, struct err *e)
 {
     struct root *root = &q->roots[q->root_count];
@@ -38,7 +62,9 @@ static int open_roots(struct qwen *q, struct err *e)
     struct str rest = str_of(q->config.file_dirs), one;
 
     if (q->config.work_dir) {
-        if (add_root(q, str_of(q->config.work_dir), e) < 0)
+        AUTO_FREE char *path = whole_path(q->config.work_dir);
+        make_folder(path);
+        if (add_root(q, str_of(path), e) < 0)
             return -1;
         q->has_work_dir = true;
     }
@@ -77,6 +103,8 @@ struct qwen *qwen_new(const struct qwen_config *config, struct err *e)
     struct qwen *q = mem_zalloc(sizeof(*q));
 
     q->config = *config;
+    if (config->images_dir)
+        q->images_dir = whole_path(config->images_dir);
     q->lane = (struct exec_lane){.seats = SNIPPETS_AT_ONCE, .waiting_max = SIZE_MAX};
     q->tool_set = (struct tool_set){
         .name = "retort-qwen",
@@ -103,6 +131,7 @@ void qwen_free(void *room)
         free(q->roots[i].path);
         close(q->roots[i].fd);
     }
+    free(q->images_dir);
     free(q);
 }
 

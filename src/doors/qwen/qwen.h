@@ -23,6 +23,7 @@ struct qwen_config {
     const char *static_url;  /* links to images begin with it; NULL: with this server */
     const char *public_url;  /* this server, as clients reach it; NULL: as the request did */
     const char *work_dir;    /* receives a copy of the files that code writes; or NULL */
+    const char *images_dir;  /* receives images, and links name it: over standard input; or NULL */
     const char *file_dirs;   /* calls may read files below these, comma-separated; or NULL */
     uint64_t timeout_ms;     /* of a code_interpreter call that names none */
     uint64_t executor_ms;    /* of a python_executor call that names none */

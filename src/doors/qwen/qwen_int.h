@@ -8,10 +8,10 @@
 /* --- numbers --- */
 
 #define BODY_QWEN_MAX    (20 * MiB)
-#define INSTANCE_MAX     128         /* bytes of a name */
-#define SOURCES_MAX      32          /* files of one call */
+#define INSTANCE_MAX     128 /* bytes of a name */
+#define INSTANCE_DEFAULT "default"
+#define SOURCES_MAX      1024        /* files of one call: an agent gives all of its conversation */
 #define SOURCE_MAX       (8 * KiB)   /* bytes of a URL or a path; a data URL may be longer */
-#define LOCAL_BYTES      (64 * MiB)  /* of a file of this machine */
 #define TEXT_MAX         (256 * MiB) /* of an answer: the engine keeps less */
 #define DIRS_MAX         16
 #define EXPORT_MAX       256 /* files of one call that go to the work dir */
@@ -29,7 +29,7 @@ struct call_params {
     char instance[INSTANCE_MAX + 1]; /* names the session; "": the caller finds one */
     uint64_t wall_ms;
     bool traceback;
-    json_t *files;  /* owned: array of strings; or NULL */
+    json_t *files;  /* owned: array of strings and of objects with a name; or NULL */
     char *work_dir; /* owned: a folder below the operator's work dir; or NULL */
     /* Of python_executor: */
     char *answer_symbol, *answer_expr; /* owned, or NULL */
@@ -45,10 +45,13 @@ void call_params_set_code(struct call_params *p, struct parsed_code *parsed);
 /* --- interpreter_call.c: one call of a tool, from its parameters to its reply --- */
 
 struct input_file {
-    const char *source; /* borrowed from the parameters: a URL, or a path of this machine */
-    char name[256];     /* in the workspace; "" when the file could not be had */
-    char *bytes;        /* owned: of a file of this machine; or NULL */
-    size_t n;
+    const char
+        *source; /* borrowed from the parameters: a URL, or a path of this machine; or NULL */
+    struct str content;  /* borrowed: the text itself; p NULL: it comes from the source */
+    const json_t *coded; /* borrowed: the bytes in base64, which the source has not; or NULL */
+    char *bytes;         /* owned: of coded; or NULL */
+    int fd;              /* owned: a file of this machine; or -1 */
+    char name[256];      /* in the workspace; "" when the file could not be had */
 };
 
 struct interpreter_call_spec {
@@ -73,7 +76,7 @@ struct interpreter_call {
     struct call_params params;
     call_reply_fn *fn; /* NULL: the client has gone */
     void *arg;
-    struct input_file inputs[SOURCES_MAX];
+    struct input_file *inputs; /* owned */
     size_t input_count;
     struct execution *x; /* borrowed; NULL before and after */
     struct buf notes;    /* come before the text */
@@ -83,7 +86,8 @@ struct interpreter_call {
     bool is_error;                           /* nothing was executed: reply says why */
     struct str reply;                        /* borrowed */
     char session[ID_MAX], execution[ID_MAX]; /* or "" */
-    json_t *events;                          /* owned, or NULL */
+    json_t *events, *outcome;                /* owned, or NULL */
+    bool has_images_dir;                     /* its images are in the images dir */
     char uploaded[2 * KiB];                  /* "(Uploaded [file](a.csv)) ", or "" */
 };
 /* Takes what is in p. Calls fn once, from the loop. */
@@ -92,18 +96,26 @@ struct interpreter_call *interpreter_call_start(const struct interpreter_call_sp
                                                 void *arg);
 void interpreter_call_leave(struct interpreter_call *c); /* fn is not called */
 
-/* --- input_files.c: files of this machine --- */
+/* --- input_files.c: files that a call is given --- */
 
-bool is_url(const char *source);
-/* Reads a file into memory. Blocks: for a worker. */
-int input_file_read(const struct qwen *q, const char *tenant, struct input_file *in,
+/* What the parameters say of one file; *e: neither a string nor an object that names it. */
+int input_file_take(struct input_file *in, const json_t *one, struct err *e) MUST_CHECK;
+/* Whether input_file_open() has something to do. */
+bool input_file_blocks(const struct input_file *in);
+/* Opens a file of this machine, or decodes bytes. Blocks: for a worker. */
+int input_file_open(const struct qwen *q, const char *tenant, struct input_file *in,
                     struct err *e) MUST_CHECK;
+/* Gives files with the same name names of their own: the second a.csv is a-2.csv. Puts a sentence
+ * about each into notes. */
+void input_files_distinguish(struct input_file *in, size_t count, struct buf *notes);
 
 /* --- export.c: files on their way out, to the work dir --- */
 
 typedef void export_fn(struct interpreter_call *c, struct str notes);
 /* Writes what the execution made or changed, and its images. notes: what could not be written. */
 void export_start(struct interpreter_call *c, export_fn *fn);
+/* Writes its images to the images dir, and nothing else. */
+void export_images_start(struct interpreter_call *c, export_fn *fn);
 
 /* --- markdown.c --- */
 
@@ -139,6 +151,11 @@ json_t *pair_of(const struct qwen *q, const struct call_params *p, const struct 
 
 void handle_batch(struct request *r);
 
+/* --- files.c: files of an instance --- */
+
+void handle_files_post(struct request *r);
+void handle_files_get(struct request *r);
+
 /* --- door.c, tools.c --- */
 
 void handle_interpreter(struct request *r);
@@ -158,6 +175,7 @@ struct qwen {
     struct root roots[DIRS_MAX]; /* where local files may come from; the first is the work dir */
     size_t root_count;
     bool has_work_dir;     /* roots[0]; each tenant has a folder of its own in it */
+    char *images_dir;      /* owned: its whole path; or NULL */
     struct exec_lane lane; /* of batches */
 };
 
