@@ -1,9 +1,11 @@
 """code_interpreter over plain HTTP: what a model writes goes in, Markdown comes out."""
 
 import ast
+import base64
 import json
 import re
 import uuid
+import zlib
 from urllib.parse import quote, urlsplit
 
 import pytest
@@ -398,3 +400,23 @@ def test_q26_orphans_end_with_the_time(q, start):
 def test_q29_fonts_of_other_systems(q, code):
     text = q(f"import matplotlib.pyplot as plt\n{code}\nplt.plot([1, -2], label='图例')\nplt.ylabel('数量')\nplt.legend()\nplt.show()")
     assert re.fullmatch(r"!\[fig-001\]\(\S+\)", text)
+
+
+# --- Excel as it was ---
+
+# One sheet: n in its first cell, 5 below it. Compressed.
+XLS = (
+    "eNq7cF7wwcKNUg8Z0IAdAzPDv/+cDGxIYoxAzAnjCDAA5f//BzFhNAcQ/x8FQwpwcgAjko2VYTfvGXZQHILi+yEDE8MGloNAkoHhERDHMBQw+O"
+    "XnpSrQETiB3ZDICHKDLZBkZJgDFOFjkAS7SghMJoNJYTC5HqxyD5h0AIv0gklboNoHjFEM5+39tCygqTiCSQksx8cAMnc7WM8tsIghgyjDCVAq"
+    "rp/ACFHLyuBYlJmYMzgl5Fh4GJYwAOPNPTUvtSgx5wGDCDAClzB8/a/AwPAFllMPKIyK01eckQEo/gNVnB2L+GQmFgaGBob/CeAE3gosXNcwQy"
+    "I48Q8DD7i8heI8LlDZC86rAih5lRechnmAZAoDP5gtCE7JAsDS+M/Kj5d8kwLs48EiDeDyGWKiKshihv8MjSAdQM18YBkmuLwWmK0NJpvApkqD"
+    "2VJgUgSY/oC0WoAolOHWDFbTApZVA9pjDAaX7dWR2BpAduvrwB1yrY/tNYHsde4Pq0TWXbdfyKAE9HgKUD8INjPoMOowzpoJAjvtYTQjNMffBZ"
+    "OSGLmfg0kA6vb/0KqKn+EvAxeYKQgmQSoY0VTUMXGBxQQZxEA1HpMQwzZwEDgg1XlcDKNgFIyCUTAKRsEoGAWjYBQMH8AIbfeD+h2gPgErtF/B"
+    "Dh3X+QvE/0aHSYYtCGLIB8ISYMfUlSEPSBcxVJKUfsQYWBlhZjESqQc2XggC4UDbixiyGZLA7sgmOf0C+4WMyP4hWqMA9bIQqfb/I8WdNLYfAP"
+    "L3t9U=")
+
+
+def test_xls(q):
+    sheet = base64.b64encode(zlib.decompress(base64.b64decode(XLS))).decode()
+    body = {"code": "print(pd.read_excel('old.xls').n[0] + 1)", "files": [{"name": "old.xls", "content_base64": sheet}]}
+    assert q(json.dumps(body)) == block("stdout", "6\n")

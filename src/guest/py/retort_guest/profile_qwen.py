@@ -11,7 +11,7 @@ import os
 import re
 import sys
 
-from . import fonts
+from . import fonts, warm
 from .wire import STATUS_INTERRUPTED
 
 _MODULES = {
@@ -107,6 +107,7 @@ class Profile:
             value = importlib.import_module(module)
         except Exception:
             return  # this Python has no such thing: the cell says so when it needs it
+        warm.allow_old_xlrd()
         namespace.setdefault(name, getattr(value, name) if name in _MEMBERS else value)
 
     def _draw(self):

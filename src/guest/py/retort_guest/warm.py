@@ -32,6 +32,14 @@ _PLOT = ["import matplotlib.pyplot as plt\nfigure, axes = plt.subplots()\naxes.p
          "axes.set_title('t')"]
 
 
+def allow_old_xlrd():
+    """Lets pandas read .xls with the xlrd of Debian, which is older than pandas asks for. Newer ones
+    have lost .xlsx, for which there is openpyxl, and are the same otherwise."""
+    optional = sys.modules.get("pandas.compat._optional")
+    if "xlrd" in getattr(optional, "VERSIONS", ()):
+        optional.VERSIONS["xlrd"] = "1.2.0"
+
+
 def up(shell):
     assert link.mode == ZYGOTE
     null = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)

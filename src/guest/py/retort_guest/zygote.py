@@ -78,6 +78,7 @@ def prepare(names):
         text = preload(names)
     if text:
         return None, text
+    warm.allow_old_xlrd()
     fonts.prepare()
     warm.up(made)
     return made, None
