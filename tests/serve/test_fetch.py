@@ -85,7 +85,7 @@ def test_what_is_sent(world, client):
 
 @pytest.mark.parametrize("url, name, mime, data", [
     ("data:,hello%20there", "download", "text/plain", b"hello there"),
-    ("data:text/csv;base64," + base64.b64encode(b"a\n1").decode(), "download", "text/csv", b"a\n1"),
+    ("data:text/csv;base64," + base64.b64encode(b"a\n1").decode(), "download.csv", "text/csv", b"a\n1"),
     ("DATA:;charset=utf-8,x", "download", "text/plain", b"x"), ("data:,", "download", "text/plain", b"")])
 def test_data(client, url, name, mime, data):
     made = fetch(client, url).expect(201).json
