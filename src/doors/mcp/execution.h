@@ -34,7 +34,8 @@ struct figures {
     const char *execution; /* borrowed */
     json_t *items;         /* owned: array, content */
     size_t seen, shown, sum;
-    size_t only; /* this one, from 1; 0: the first few */
+    size_t only;    /* this one, from 1; 0: the first few */
+    uint64_t whole; /* bit n: image n is in items as it is */
 };
 /* Adds the next image of the execution to items, if a model can be shown it, and a line to text. */
 void figures_add(struct figures *f, const struct event_reader *at, struct buf *text);

@@ -77,6 +77,8 @@ void figures_add(struct figures *f, const struct event_reader *at, struct buf *t
     f->seen++;
     why = show(f, at, &is_small);
     f->shown += !why;
+    if (!why && !is_small && f->seen < 64)
+        f->whole |= UINT64_C(1) << f->seen;
     if (why && !*why)
         return;
     buf_printf(text, "image %zu: %s", f->seen, at->mime);

@@ -360,19 +360,21 @@ static void link_output(struct exec_report *r)
     content_link(&r->content, r->c, uri, STR("output"), "text/plain", r->part[OUT].n);
 }
 
+/* Only to an image that is not in the answer as it is: clients hand a link of an image's type to
+ * their model as one more image, and no model can read this address. */
 static void link_images(struct exec_report *r)
 {
-    const char *mime;
-    size_t n = r->of.image ? r->of.image : 1;
+    size_t from = r->of.image ? r->of.image : 1, to = r->of.image ? r->of.image : LINKS_MAX;
 
-    for (; n <= r->figures.seen && n <= LINKS_MAX; n++) {
+    for (size_t n = from; n <= to && n <= r->figures.seen; n++) {
         char uri[URI_MAX], name[32];
+        const char *mime;
         const json_t *image = events_image(r->events, n, &mime);
+        if (n < 64 && (r->figures.whole & UINT64_C(1) << n))
+            continue;
         snprintf(name, sizeof(name), "image %zu", n);
         uri_of_image(uri, str_of(r->execution), n);
         content_link(&r->content, r->c, uri, str_of(name), mime, json_string_length(image) / 4 * 3);
-        if (r->of.image)
-            return;
     }
 }
 
