@@ -70,7 +70,21 @@ static const struct command mcp = {
     .main = mcp_main,
 };
 
-static const struct command *const commands[] = {&run, &command_serve, &mcp, &keys, &doctor};
+static const struct command environment = {
+    .name = "environment",
+    .id = COMMAND_ENVIRONMENT,
+    .takes_words = true,
+    .configured = true,
+    .args = "(create NAME --packages FILE | list | delete NAME) [OPTION]...",
+    .text = "Make, list and delete Pythons with packages of their own, for pools to use.",
+    .notes = "FILE has a package a line, as pip reads it; \"science\" is a list that comes with "
+             "retort.\n"
+             "A creation that was interrupted goes on when it is called again.\n",
+    .main = environment_main,
+};
+
+static const struct command *const commands[] = {&run,  &command_serve, &mcp,
+                                                 &keys, &environment,   &doctor};
 
 static int usage(const char *fmt, ...) PRINTF(1, 2);
 static int usage(const char *fmt, ...)

@@ -121,6 +121,12 @@ struct keys_settings {
     uint64_t expires_ms; /* so long from now; 0: never */
 };
 
+/* What only `environment` has. */
+struct environment_settings {
+    char *packages, *wheels, *base; /* owned, or NULL */
+    bool offline, system_packages;
+};
+
 /* Where a setting was given; a later one of these wins. */
 enum source_kind { SOURCE_DEFAULT, SOURCE_FILE, SOURCE_ENV, SOURCE_FLAG };
 
@@ -130,6 +136,7 @@ enum source_kind { SOURCE_DEFAULT, SOURCE_FILE, SOURCE_ENV, SOURCE_FLAG };
 struct settings {
     struct serve_settings serve;
     struct keys_settings keys;
+    struct environment_settings environment;
     struct qwen_settings qwen;
     struct prisme_settings prisme;
     struct anthropic_settings anthropic;
@@ -141,17 +148,18 @@ struct settings {
     size_t pool_count;
     struct service_pool *environments; /* owned: the [environment NAME] sections */
     size_t environment_count;
-    char *config;     /* owned; NULL: CONFIG_DEFAULT where there is one */
-    char *state;      /* owned; once settings_load() has run, never NULL but of mcp */
-    char *pool_name;  /* owned: of mcp, the one pool to use; or NULL */
-    char *images_dir; /* owned: of mcp, where images are written; NULL: IMAGES_DIR */
-    char *out;        /* owned; NULL: artifacts are named, not kept */
+    char *config;           /* owned; NULL: CONFIG_DEFAULT where there is one */
+    char *state;            /* owned; once settings_load() has run, never NULL but of mcp */
+    char *environments_dir; /* owned; NULL: found by environments_find() */
+    char *pool_name;        /* owned: of mcp, the one pool to use; or NULL */
+    char *images_dir;       /* owned: of mcp, where images are written; NULL: IMAGES_DIR */
+    char *out;              /* owned; NULL: artifacts are named, not kept */
     struct list files;
     struct {
         struct work *item; /* owned */
         size_t count;
     } work;            /* in the order given */
-    struct list words; /* arguments of `keys` that are no options */
+    struct list words; /* arguments of `keys` and `environment` that are no options */
     bool json;
     bool keep_going;
     bool verbose;
@@ -174,6 +182,7 @@ int doctor_main(const struct settings *s);
 int serve_main(const struct settings *s);
 int keys_main(const struct settings *s);
 int mcp_main(const struct settings *s);
+int environment_main(const struct settings *s);
 
 /* The folder that holds retort_guest/ and _retort.abi3.so: beside the program in a build tree,
  * below

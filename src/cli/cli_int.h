@@ -28,6 +28,7 @@ enum option_group {
     GROUP_WORK,
     GROUP_FILES,
     GROUP_KEY,
+    GROUP_ENVIRONMENT,
     GROUP_SERVER,
     GROUP_ACCESS,
     GROUP_HOUSE,
@@ -44,7 +45,14 @@ enum option_group {
 };
 
 /* Bits of option.commands. */
-enum command_id { COMMAND_RUN, COMMAND_DOCTOR, COMMAND_SERVE, COMMAND_KEYS, COMMAND_MCP };
+enum command_id {
+    COMMAND_RUN,
+    COMMAND_DOCTOR,
+    COMMAND_SERVE,
+    COMMAND_KEYS,
+    COMMAND_MCP,
+    COMMAND_ENVIRONMENT
+};
 
 struct option {
     const char *name;

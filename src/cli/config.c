@@ -6,6 +6,7 @@
  */
 #include "cli/cli_int.h"
 
+#include "cli/environment.h"
 #include "cli/listen.h"
 #include "cli/state.h"
 
@@ -538,6 +539,9 @@ static int load(struct settings *s, const struct command *c, const char *path, s
         load_pools(s, ini, path, e) < 0 || load_environments(s, ini, path, e) < 0 ||
         load_models(s, ini, path, e) < 0 || choose_pool(s, e) < 0 || complete(s, c, e) < 0)
         return -1;
+    /* The other commands may come before the environments that pools name. */
+    if ((c->id == COMMAND_SERVE || c->id == COMMAND_MCP) && environments_resolve(s, e) < 0)
+        return -1;
     return check_serve(s, e);
 }
 
@@ -551,7 +555,7 @@ int settings_load(struct settings *s, const struct command *c, int argc, const c
     s->argc = argc;
     s->argv = argv;
     if (!c->configured)
-        return settings_parse(s, c, argc, argv, e);
+        return settings_parse(s, c, argc, argv, e) < 0 || environments_resolve(s, e) < 0 ? -1 : 0;
     if (find_config(s, c, argc, argv, e) < 0)
         return -1;
     if (s->help)

@@ -10,6 +10,7 @@ static const char *const headings[GROUP__COUNT] = {
     [GROUP_WORK] = "What to run",
     [GROUP_FILES] = "Files",
     [GROUP_KEY] = "The new key",
+    [GROUP_ENVIRONMENT] = "The new environment",
     [GROUP_SERVER] = "Server",
     [GROUP_ACCESS] = "Access",
     [GROUP_HOUSE] = "Storage and quotas",

@@ -4,19 +4,20 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define AT(field) offsetof(struct settings, field)
-#define RUN       IN(COMMAND_RUN)
-#define DOCTOR    IN(COMMAND_DOCTOR)
-#define SERVE     IN(COMMAND_SERVE)
-#define KEYS      IN(COMMAND_KEYS)
-#define MCP       IN(COMMAND_MCP)
-#define FLAG_ONLY (IN(SOURCE_FILE) | IN(SOURCE_ENV))
-#define SECOND_MS 1000ull
-#define MINUTE_MS (60 * SECOND_MS)
-#define HOUR_MS   (60 * MINUTE_MS)
-#define DAY_MS    (24 * HOUR_MS)
-#define YEARS_MS  (3650 * DAY_MS)
-#define TiB       (1024 * GiB)
+#define AT(field)   offsetof(struct settings, field)
+#define RUN         IN(COMMAND_RUN)
+#define DOCTOR      IN(COMMAND_DOCTOR)
+#define SERVE       IN(COMMAND_SERVE)
+#define KEYS        IN(COMMAND_KEYS)
+#define MCP         IN(COMMAND_MCP)
+#define ENVIRONMENT IN(COMMAND_ENVIRONMENT)
+#define FLAG_ONLY   (IN(SOURCE_FILE) | IN(SOURCE_ENV))
+#define SECOND_MS   1000ull
+#define MINUTE_MS   (60 * SECOND_MS)
+#define HOUR_MS     (60 * MINUTE_MS)
+#define DAY_MS      (24 * HOUR_MS)
+#define YEARS_MS    (3650 * DAY_MS)
+#define TiB         (1024 * GiB)
 
 /* The least values are those with which a bare interpreter still comes up. */
 // clang-format off
@@ -54,12 +55,24 @@ const struct option options[] = {
     {"quiet",  'q', OPTION_BOOL, GROUP_KEY, KEYS, AT(keys.quiet),
      .not_from = FLAG_ONLY, .text = "Print the secret and nothing else."},
 
+    {"packages", 0, OPTION_PATH, GROUP_ENVIRONMENT, ENVIRONMENT, AT(environment.packages), .metavar = "FILE",
+     .not_from = FLAG_ONLY, .text = "List of packages, one a line; or science."},
+    {"wheels",   0, OPTION_PATH, GROUP_ENVIRONMENT, ENVIRONMENT, AT(environment.wheels), .metavar = "DIR",
+     .not_from = FLAG_ONLY, .text = "Folder of wheels to install from."},
+    {"offline",  0, OPTION_BOOL, GROUP_ENVIRONMENT, ENVIRONMENT, AT(environment.offline),
+     .not_from = FLAG_ONLY, .text = "Ask no package index."},
+    {"system-packages", 0, OPTION_BOOL, GROUP_ENVIRONMENT, ENVIRONMENT, AT(environment.system_packages),
+     .not_from = FLAG_ONLY, .text = "Packages of the base Python can be imported, too."},
+    {"base",     0, OPTION_PATH, GROUP_ENVIRONMENT, ENVIRONMENT, AT(environment.base), .metavar = "PYTHON",
+     .not_from = FLAG_ONLY, .unset = "/usr/bin/python3, else from PATH",
+     .text = "Python interpreter that the environment is made of."},
+
     {"listen",          0, OPTION_WORDS, GROUP_SERVER, SERVE, AT(serve.listen), .metavar = "ADDR",
      .unset = LISTEN_DEFAULT,
      .text = "PORT, HOST:PORT, [IPV6]:PORT or unix:PATH; may be given again."},
     {"socket-mode",     0, OPTION_MODE, GROUP_SERVER, SERVE, AT(serve.socket_mode),
      0, 0777, .metavar = "MODE", .text = "Permissions of Unix sockets that the server creates."},
-    {"config",          0, OPTION_PATH, GROUP_SERVER, SERVE | KEYS, AT(config), .metavar = "FILE",
+    {"config",          0, OPTION_PATH, GROUP_SERVER, SERVE | KEYS | ENVIRONMENT, AT(config), .metavar = "FILE",
      .not_from = IN(SOURCE_FILE), .unset = CONFIG_DEFAULT " where there is one",
      .text = "Read settings from FILE."},
     {"check-config",    0, OPTION_BOOL, GROUP_SERVER, SERVE, AT(serve.check_config),
@@ -192,9 +205,12 @@ const struct option options[] = {
     {"approval-wait",    0, OPTION_SECONDS, GROUP_POOL, SERVE | MCP, AT(pool.approval_wait_ms),
      SECOND_MS, 30 * DAY_MS, .metavar = "TIME",
      .text = "How long an approver has to decide, and the client to repeat the call after it."},
-    {"python",       0, OPTION_PATH, GROUP_POOL, SERVE | MCP, AT(pool.python), .metavar = "PATH",
+    {"python",       0, OPTION_PATH, GROUP_POOL, SERVE | MCP, AT(pool.python), .metavar = "PYTHON",
      .unset = "/usr/bin/python3, else from PATH",
-     .text = "Python interpreter, such as that of a virtual environment."},
+     .text = "Python interpreter: a path, or the name of an environment."},
+    {"environments", 0, OPTION_PATH, GROUP_POOL, SERVE | MCP | ENVIRONMENT, AT(environments_dir), .metavar = "DIR",
+     .unset = "/var/lib/retort-environments, or below the user's home",
+     .text = "Where environments are that `retort environment` makes."},
     {"preload",      0, OPTION_TEXT, GROUP_POOL, SERVE | MCP, AT(pool.preload), .metavar = "NAMES",
      .unset = "of " PRELOAD_DEFAULT ", those there are",
      .text = "Modules that are imported before a session starts."},
@@ -360,16 +376,19 @@ const struct option options[] = {
     {"agent-wait",      0, OPTION_SECONDS, GROUP_AGENT, SERVE | MCP, AT(agent.budget.wait_ms),
      1000, 30 * DAY_MS, .metavar = "S", .text = "How long the agent waits for a person's answer."},
 
-    {"python",  0,   OPTION_PATH, GROUP_OTHER, RUN | DOCTOR, AT(pool.python), .metavar = "PATH",
+    {"python",  0,   OPTION_PATH, GROUP_OTHER, RUN | DOCTOR, AT(pool.python), .metavar = "PYTHON",
      .unset = "/usr/bin/python3, else from PATH",
-     .text = "Python interpreter, such as that of a virtual environment."},
+     .text = "Python interpreter: a path, or the name of an environment."},
+    {"environments", 0, OPTION_PATH, GROUP_OTHER, RUN | DOCTOR, AT(environments_dir), .metavar = "DIR",
+     .unset = "/var/lib/retort-environments, or below the user's home",
+     .text = "Where environments are that `retort environment` makes."},
     {"preload", 0,   OPTION_TEXT, GROUP_OTHER, RUN, AT(pool.preload), .metavar = "NAMES",
      .unset = "none", .text = "Modules that are imported before the code runs, separated by commas."},
-    {"json",    0,   OPTION_BOOL, GROUP_OTHER, RUN | DOCTOR | KEYS, AT(json),
+    {"json",    0,   OPTION_BOOL, GROUP_OTHER, RUN | DOCTOR | KEYS | ENVIRONMENT, AT(json),
      .not_from = FLAG_ONLY, .text = "Print one JSON document in place of text."},
     {"verbose", 'v', OPTION_BOOL, GROUP_OTHER, RUN | DOCTOR | KEYS | MCP, AT(verbose),
      .not_from = FLAG_ONLY, .text = "Print details on stderr."},
-    {"help",    'h', OPTION_BOOL, GROUP_OTHER, RUN | DOCTOR | SERVE | KEYS | MCP, AT(help),
+    {"help",    'h', OPTION_BOOL, GROUP_OTHER, RUN | DOCTOR | SERVE | KEYS | MCP | ENVIRONMENT, AT(help),
      .not_from = FLAG_ONLY, .text = "Print this text."},
 };
 // clang-format on
@@ -578,6 +597,10 @@ void settings_done(struct settings *s)
                      s->serve.origins,
                      s->serve.public_url,
                      s->serve.oauth_servers,
+                     s->environments_dir,
+                     s->environment.packages,
+                     s->environment.wheels,
+                     s->environment.base,
                      s->keys.tenant,
                      s->keys.name,
                      s->keys.pools,

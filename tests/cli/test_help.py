@@ -17,7 +17,7 @@ SERVE = ["listen", "socket-mode", "config", "check-config", "state", "user", "is
          "records", "file-size", "tenant-files", "fetch-size", "fetch-timeout", "fetch-private",
          "fetch-allow", "mcp-answer", "description", "ready", "max-sessions", "idle-timeout",
          "lifetime", "recycle", "egress", "egress-hosts", "approval", "approval-by",
-         "approval-when", "approval-timeout", "approval-wait", "python", "preload", "images",
+         "approval-when", "approval-timeout", "approval-wait", "python", "environments", "preload", "images",
          *LIMITS, "qwen-pool", "qwen-timeout", "qwen-work-dir", "qwen-file-dirs",
          "qwen-static-url", "qwen-traceback", "qwen-executor-timeout", "qwen-executor-chars",
          "prisme-pool", "prisme-timeout", "prisme-parallel", "prisme-builtins", "prisme-packages",
@@ -31,7 +31,8 @@ SERVE = ["listen", "socket-mode", "config", "check-config", "state", "user", "is
          "agent-run-timeout", "agent-timeout", "agent-model-timeout", "agent-input",
          "agent-tokens", "agent-wait", "help"]
 KEYS = ["tenant", "name", "admin", "approver", "pool", "door", "read-only", "expires", "quiet", "config", "state", "json", "verbose", "help"]
-RUN = ["code", "shell", "keep-going", "file", "out", *LIMITS, "python", "preload", "json", "verbose",
+ENVIRONMENT = ["packages", "wheels", "offline", "system-packages", "base", "config", "environments", "json", "help"]
+RUN = ["code", "shell", "keep-going", "file", "out", *LIMITS, "python", "environments", "preload", "json", "verbose",
        "help"]
 
 
@@ -74,6 +75,12 @@ def test_of_mcp():
     assert "removed at the end" in " ".join(text.split())
 
 
+def test_of_environment():
+    text = shown("environment", "--help")
+    assert text.startswith("usage: retort environment (create NAME --packages FILE | list | delete NAME)")
+    assert re.findall(r"^  .{4}--([a-z-]+)", text, re.M) == ENVIRONMENT
+
+
 def test_of_doctor():
     text = shown("doctor", "--help")
     assert text.startswith("usage: retort doctor")
@@ -84,12 +91,12 @@ def test_every_option_of_the_source_is_shown():
     source = (retort.REPO / "src/cli/options.c").read_text()
     table = source[source.index("options[] = {"):source.index("options_count")]
     assert set(re.findall(r'^    \{"([a-z-]+)"', table, re.M)) == {
-        *RUN, *SERVE, *KEYS, "pool", "tools", "model-key"}
+        *RUN, *SERVE, *KEYS, *ENVIRONMENT, "pool", "tools", "model-key"}
 
 
 def test_lines_fit_a_wide_terminal():
     for args in (("--help",), ("run", "--help"), ("doctor", "--help"), ("serve", "--help"),
-                 ("keys", "--help"), ("mcp", "--help")):
+                 ("keys", "--help"), ("environment", "--help"), ("mcp", "--help")):
         assert max(map(len, shown(*args).splitlines())) <= 120
 
 

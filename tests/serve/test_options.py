@@ -90,6 +90,7 @@ SHOWN = {
     "approval-wait": "mcp/test_approvers.py::CONFIG",
     "python": "cells/test_python.py::test_venv",
     "preload": "cells/test_python.py::test_venv",
+    **dict.fromkeys(["environments", "packages", "wheels", "offline", "system-packages", "base"], "cli/test_environment.py"),
     "images": "azure/test_pools.py::test_an_environment_of_the_settings_is_an_image",
     "timeout": "limits/test_each_limit.py",
     "cpu-time": "limits/test_each_limit.py::test_cpu_time",
@@ -148,7 +149,7 @@ ALSO = {"prisme-timeout": "PYTHON_FUNCTIONS_RUN_TIMEOUT", "prisme-parallel": "KE
 def settings():
     """The names of all commands, from --help; and those that a file or the environment alone may have."""
     names = {"model-key"}
-    for command in ("run", "serve", "mcp", "keys", "doctor"):
+    for command in ("run", "serve", "mcp", "keys", "environment", "doctor"):
         _, out, _ = retort.call(command, "--help")
         names |= set(re.findall(r"^  (?:-\w, |    )--([a-z-]+)", out.decode(), re.M))
     return names
