@@ -7,7 +7,7 @@ import time
 import pytest
 
 from support import retort
-from support.server import Server, TIME
+from support.server import Answer, Server, TIME
 
 pytestmark = pytest.mark.once
 
@@ -53,6 +53,16 @@ def filled(path):
     return re.sub(r"\{[^}]*\}", "some-thing", path.replace("**", "some-thing"))
 
 
+def ask(client, method, path):
+    """The answer of a route; a stream of MCP that opens has no end to wait for."""
+    if method != "GET" or not path.endswith("/sse"):
+        return client.request(method, filled(path), None if method == "GET" else {})
+    response = client.begin(method, path)
+    answer = Answer(response.status, {}, b"" if response.status == 200 else response.read())
+    client.close()
+    return answer
+
+
 def text_of(answer):
     return answer.body.decode("utf-8", "replace")
 
@@ -71,7 +81,7 @@ def test_every_route_and_a_key_for_one_door(house, routes, key_door):
     for door, method, path, is_open, _ in routes:
         if path.endswith("{path...}") and door == "azure":
             continue  # what is below it stands in the table, too
-        answer = client.request(method, filled(path), None if method == "GET" else {})
+        answer = ask(client, method, path)
         refused = answer.status == 403 and DOOR in text_of(answer)
         assert refused == (not is_open and not opens(key_door, door)), (door, method, path, answer.status)
 
@@ -81,7 +91,7 @@ def test_every_route_and_a_key_that_only_reads(house, routes):
     for door, method, path, is_open, reads in routes:
         if path.endswith("{path...}") and door == "azure":
             continue
-        answer = client.request(method, filled(path), None if method == "GET" else {})
+        answer = ask(client, method, path)
         refused = answer.status == 403 and VERB in text_of(answer)
         assert refused == (not is_open and method != "GET" and not reads), (door, method, path, answer.status)
 
@@ -92,7 +102,7 @@ def test_every_route_and_a_key_that_expired(house, routes):
     with house.server.client(made["secret"]) as client:
         retort.wait_until(lambda: client.get("/v1/sessions").status == 401, "the key to expire")
         for door, method, path, is_open, _ in routes:
-            answer = client.request(method, filled(path), None if method == "GET" else {})
+            answer = ask(client, method, path)
             assert (answer.status == 401) == (not is_open), (door, method, path, answer.status)
 
 
