@@ -21,12 +21,25 @@ static json_t *text_block(json_t *text)
     return json_pack("{s:s, s:o}", "type", "text", "text", text);
 }
 
+static json_t *source_of(const json_t *part)
+{
+    if (*text_of(part, "url"))
+        return json_pack("{s:s, s:s}", "type", "url", "url", text_of(part, "url"));
+    return json_pack("{s:s, s:s, s:s}", "type", "base64", "media_type", text_of(part, "mime"),
+                     "data", text_of(part, "data"));
+}
+
 static json_t *image_block(const json_t *image, bool sees)
 {
     if (!sees)
         return text_block(image_note(image));
-    return json_pack("{s:s, s:{s:s, s:s, s:s}}", "type", "image", "source", "type", "base64",
-                     "media_type", text_of(image, "mime"), "data", text_of(image, "data"));
+    return json_pack("{s:s, s:o}", "type", "image", "source", source_of(image));
+}
+
+static json_t *document_block(const json_t *part)
+{
+    return json_pack("{s:s, s:o, s:O*}", "type", "document", "source", source_of(part), "title",
+                     json_object_get(part, "title"));
 }
 
 /* Plain text when the result has no images. */
@@ -66,6 +79,8 @@ static json_t *block_of(const json_t *part, bool sees)
         return is_blank(text_of(part, "text")) ? NULL : text_block(text_in(part, "text"));
     if (strcmp(type, "image") == 0)
         return image_block(part, sees);
+    if (strcmp(type, "document") == 0)
+        return document_block(part);
     if (strcmp(type, "result") == 0)
         return result_block(part, sees);
     if (strcmp(type, "call") == 0)
@@ -74,6 +89,12 @@ static json_t *block_of(const json_t *part, bool sees)
     if (strcmp(type, "kept") == 0 && strcmp(text_of(part, "api"), "anthropic") == 0)
         return json_deep_copy(json_object_get(part, "block"));
     return NULL;
+}
+
+static void put_cache(json_t *block, const json_t *cache)
+{
+    if (block && json_is_object(cache))
+        json_object_set_new(block, "cache_control", json_deep_copy(cache));
 }
 
 /* results: only results, or everything else. */
@@ -86,6 +107,7 @@ static void put_blocks(json_t *content, const json_t *parts, bool results, bool 
         bool is_result = strcmp(text_of(part, "type"), "result") == 0;
         json_t *block = is_result == results ? block_of(part, sees) : NULL;
 
+        put_cache(block, json_object_get(part, "cache"));
         if (block)
             json_array_append_new(content, block);
     }
@@ -120,6 +142,7 @@ static json_t *tools_of(const json_t *tools)
         json_array_append_new(items, json_pack("{s:s, s:s, s:o}", "name", text_of(tool, "name"),
                                                "description", text_of(tool, "description"),
                                                "input_schema", tool_schema(tool)));
+        put_cache(json_array_get(items, i), json_object_get(tool, "cache"));
     }
     return items;
 }
@@ -145,8 +168,8 @@ static void put_tools(json_t *request, const struct model_ask *ask)
     json_object_set_new(request, "tool_choice", choice);
 }
 
-static const char *const options[] = {"temperature",   "top_p",    "top_k", "thinking",
-                                      "output_config", "metadata", NULL};
+static const char *const options[] = {"temperature",   "top_p",    "top_k",         "thinking",
+                                      "output_config", "metadata", "cache_control", NULL};
 
 static json_t *make_request(const struct question *q)
 {
@@ -157,8 +180,13 @@ static json_t *make_request(const struct question *q)
         i = put_turn(messages, ask->messages, i, q->sees_images);
     r = json_pack("{s:s, s:I, s:b, s:o}", "model", q->name, "max_tokens", (json_int_t)q->max_tokens,
                   "stream", 1, "messages", messages);
-    if (ask->system.n > 0)
+    if (ask->system.n > 0 && ask->system_cache) {
+        json_t *block = text_block(json_stringn(ask->system.p, ask->system.n));
+        put_cache(block, ask->system_cache);
+        json_object_set_new(r, "system", json_pack("[o]", block));
+    } else if (ask->system.n > 0) {
         json_object_set_new(r, "system", json_stringn(ask->system.p, ask->system.n));
+    }
     put_tools(r, ask);
     put_options(r, ask->options, options);
     if (json_array_size(ask->stop) > 0)
@@ -292,6 +320,7 @@ const struct adapter adapter_anthropic = {
     .header = "anthropic-version: 2023-06-01",
     .max_tokens = MAX_TOKENS,
     .options = options,
+    .pdf = true,
     .request = make_request,
     .event = take_event,
     .whole = take_whole,

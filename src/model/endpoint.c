@@ -487,6 +487,7 @@ struct model *endpoint_new(struct loop *l, struct web *w, const struct model_con
     ep->model = (struct model){.ops = &ops,
                                .label = ep->label,
                                .sees_images = config->images,
+                               .takes_pdf = ad->pdf,
                                .options = ad->options,
                                .text_only = config->text_only};
     return &ep->model;

@@ -11,12 +11,15 @@
  *
  *   message  {"role": "user" | "assistant", "parts": [part, ...]}
  *   part     {"type": "text", "text"}
- *            {"type": "image", "mime", "data": base64}
+ *            {"type": "image", "mime", "data": base64}, or "url" in place of both
+ *            {"type": "document", "mime", "data": base64, "title"?}, or "url": a PDF
  *            {"type": "call", "id", "name", "args": {...}}, or "args": null and "raw": text
  *                when the arguments are not a JSON object
  *            {"type": "result", "id", "text", "images": [{"mime", "data"}]?, "error": bool?}
  *            {"type": "kept", "api", "block"}: sent back unchanged (thinking)
  *   tool     {"name", "description", "schema": JSON Schema}
+ *
+ * A part of the user and a tool may have "cache", a cache_control for endpoints that know it.
  *
  * A key is sent to its own endpoint only: it stands in no log, error or record.
  */
@@ -39,9 +42,10 @@ enum model_choice {
 };
 
 struct model_ask {
-    struct str system;      /* or empty */
-    const json_t *messages; /* borrowed during the call */
-    const json_t *tools;    /* array, or NULL; borrowed during the call */
+    struct str system;          /* or empty */
+    const json_t *system_cache; /* or NULL: cache_control of it */
+    const json_t *messages;     /* borrowed during the call */
+    const json_t *tools;        /* array, or NULL; borrowed during the call */
     enum model_choice choice;
     struct str tool;    /* with MODEL_MUST_CALL: the tool; empty: any */
     bool one_at_a_time; /* at most one call in a reply, if the endpoint knows that option */
@@ -124,6 +128,7 @@ struct model {
     const struct model_ops *ops;
     const char *label; /* its name in the settings */
     bool sees_images;
+    bool takes_pdf;
     bool text_only; /* it has refused tools */
     /* Names of the options that its wire format has, up to a NULL. NULL: all are taken, and mean
      * nothing. */

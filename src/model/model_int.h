@@ -145,6 +145,7 @@ struct adapter {
     const char *header;         /* another header, or NULL */
     uint64_t max_tokens;        /* default; 0: none needed */
     const char *const *options; /* of model.options */
+    bool pdf;                   /* of model.takes_pdf */
     const struct request_fallback *fallbacks;
     size_t fallback_count;
     json_t *(*request)(const struct question *q);

@@ -25,6 +25,9 @@ static json_t *image_item(const json_t *image, bool sees)
 
     if (!sees)
         return json_pack("{s:s, s:o}", "type", "text", "text", image_note(image));
+    if (*text_of(image, "url"))
+        return json_pack("{s:s, s:{s:s}}", "type", "image_url", "image_url", "url",
+                         text_of(image, "url"));
     url = json_sprintf("data:%s;base64,%s", text_of(image, "mime"), text_of(image, "data"));
     return json_pack("{s:s, s:{s:o}}", "type", "image_url", "image_url", "url", url);
 }

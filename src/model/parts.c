@@ -18,6 +18,9 @@ json_t *text_in(const json_t *object, const char *key)
 json_t *image_note(const json_t *image)
 {
     char size[SIZE_SHOWN];
+
+    if (*text_of(image, "url"))
+        return json_sprintf("[an image at %s, which you cannot see]", text_of(image, "url"));
     size_t n = json_string_length(json_object_get(image, "data"));
 
     return json_sprintf("[an image, %s, %s, which you cannot see]", text_of(image, "mime"),

@@ -73,11 +73,6 @@ def test_2_2_container_in_every_form(talk):
     assert talk.go([[{"bash": "true"}]], container={"skills": []})["container"]["id"] != first["id"]
 
 
-def test_2_2_skills_are_reported(talk):
-    skills = [{"type": "anthropic", "skill_id": "pptx", "version": "latest"}]
-    assert talk.go([[{"text": "x"}]], container={"skills": skills})["container"]["skills"] == skills
-
-
 def test_2_3_uploads_are_there_whenever_they_were_named(talk):
     """9.6: also in a new container, and in both tools."""
     one, two = talk.upload("data.csv", b"a\n1\n"), talk.upload("data.csv", b"b\n2\n")

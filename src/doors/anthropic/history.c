@@ -165,8 +165,11 @@ static int take_model_block(struct history_reader *g, json_t *block)
     if (!type)
         return err_set(g->e, ERR_CALLER, "messages.%zu: a block has no type", g->at);
     if (strcmp(type, "text") == 0) {
-        if (view_of(block, "text").n > 0)
-            history_add_text(making(g)->parts, view_of(block, "text"));
+        if (view_of(block, "text").n > 0) {
+            json_t *parts = making(g)->parts;
+            history_add_text(parts, view_of(block, "text"));
+            history_cache(json_array_get(parts, json_array_size(parts) - 1), block);
+        }
     } else if (strcmp(type, "server_tool_use") == 0) {
         return take_server_use(g, block);
     } else if (strcmp(type, "tool_use") == 0) {
@@ -386,7 +389,8 @@ int history_read(struct history *h, const json_t *messages, struct err *e)
     struct history_reader g = {.h = h, .by_id = json_object(), .files = json_object(), .e = e};
     int rc;
 
-    *h = (struct history){.messages = json_array(), .uploads = json_array()};
+    *h = (struct history){
+        .messages = json_array(), .uploads = json_array(), .attached = json_array()};
     buf_init(&h->system, MESSAGES_BODY_MAX);
     begin_reply(&g); /* the first exchange has no reply of the model */
     rc = each_message(&g, messages);
@@ -404,6 +408,7 @@ void history_done(struct history *h)
     json_decref(h->results);
     json_decref(h->rest);
     json_decref(h->uploads);
+    json_decref(h->attached);
     buf_done(&h->system);
     *h = (struct history){0};
 }

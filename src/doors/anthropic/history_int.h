@@ -47,5 +47,7 @@ void history_put_result(struct history_reader *g, struct known_call *k, json_t *
 /* --- history_user.c: blocks of the user --- */
 
 void history_add_text(json_t *parts, struct str text);
+/* The cache_control of a block, for the part that was made of it. */
+void history_cache(json_t *part, const json_t *block);
 /* -1: *g->e is the message of a 400. */
 int history_take_user_block(struct history_reader *g, json_t *block) MUST_CHECK;

@@ -12,46 +12,84 @@ void history_add_text(json_t *parts, struct str text)
         json_array_append_new(parts, text_part(record_text(text)));
 }
 
-/* {"mime", "data"}, owned; NULL: the block is no image in base64. */
-static json_t *image_of(const json_t *block)
+void history_cache(json_t *part, const json_t *block)
 {
-    const json_t *source = json_object_get(block, "source");
-    const char *type = text_of(source, "type"), *mime = text_of(source, "media_type");
-    json_t *data = json_object_get(source, "data");
+    json_t *cache = json_object_get(block, "cache_control");
 
-    if (!type || strcmp(type, "base64") != 0 || !mime || !json_is_string(data))
-        return NULL;
-    return json_pack("{s:s, s:O}", "mime", mime, "data", data);
+    if (json_is_object(cache))
+        json_object_set(part, "cache", cache);
 }
 
-static void add_image(json_t *parts, const json_t *block)
-{
-    json_t *image = image_of(block);
-
-    if (!image) {
-        history_add_text(parts, STR("[an image that is not shown here: only base64 is]"));
-        return;
-    }
-    json_object_set_new(image, "type", json_string("image"));
-    json_array_append_new(parts, image);
-}
-
-static void add_document(json_t *parts, const json_t *block)
+/* {"mime", "data"} or {"url"}, owned; NULL: the source is neither base64 nor a URL. */
+static json_t *source_value(const json_t *block)
 {
     const json_t *source = json_object_get(block, "source");
-    const char *type = text_of(source, "type");
-    const json_t *one;
+    const char *mime = text_of(source, "media_type");
+    json_t *data = json_object_get(source, "data"), *url = json_object_get(source, "url");
+
+    if (str_is(view_of(source, "type"), "base64") && mime && json_is_string(data))
+        return json_pack("{s:s, s:O}", "mime", mime, "data", data);
+    if (str_is(view_of(source, "type"), "url") && json_is_string(url))
+        return json_pack("{s:O}", "url", url);
+    return NULL;
+}
+
+/* The text of a source, in pieces. */
+static void add_source_text(json_t *parts, const json_t *source)
+{
+    const json_t *content = json_object_get(source, "content"), *one;
     size_t i;
 
-    history_add_text(parts, view_of(block, "title"));
-    if (type && strcmp(type, "text") == 0)
+    if (str_is(view_of(source, "type"), "text"))
         history_add_text(parts, view_of(source, "data"));
-    else if (type && strcmp(type, "content") == 0)
-        json_array_foreach(json_object_get(source, "content"), i, one)
-            history_add_text(parts, view_of(one, "text"));
     else
-        history_add_text(parts, STR("[a document that is not shown here: only text is. As a "
-                                    "container_upload, code can read it]"));
+        history_add_text(parts, json_view(content));
+    json_array_foreach((json_t *)content, i, one)
+        history_add_text(parts, view_of(one, "text"));
+}
+
+/* An image or a document: as bytes, by its URL, or as a file, whose bytes attachments.c reads. */
+static int add_attachment(struct history_reader *g, json_t *parts, const json_t *block,
+                          const char *type)
+{
+    json_t *source = json_object_get(block, "source"), *id = json_object_get(source, "file_id");
+    json_t *part = source_value(block);
+    bool file = str_is(view_of(source, "type"), "file") && json_is_string(id);
+    struct attachment *first =
+        strcmp(type, "image") == 0 ? &g->h->first_image : &g->h->first_document;
+
+    if (!part && !file)
+        return err_set(g->e, ERR_CALLER,
+                       "messages.%zu: the source of %s: base64 with its media_type, a url or a "
+                       "file_id is expected",
+                       g->at, type);
+    if (file && json_array_size(g->h->attached) >= UPLOADS_SHOWN)
+        return err_set(g->e, ERR_CALLER, "messages: more than %d files", UPLOADS_SHOWN);
+    if (!part)
+        part = json_object();
+    json_object_set_new(part, "type", json_string(type));
+    if (view_of(block, "title").n > 0)
+        json_object_set(part, "title", json_object_get(block, "title"));
+    if (!first->is && !file)
+        *first = (struct attachment){true, g->at};
+    if (file)
+        json_array_append_new(g->h->attached, json_pack("{s:O, s:O, s:I}", "id", id, "part", part,
+                                                        "at", (json_int_t)g->at));
+    json_array_append_new(parts, part);
+    return 0;
+}
+
+static int add_document(struct history_reader *g, json_t *parts, const json_t *block)
+{
+    const json_t *source = json_object_get(block, "source");
+    bool text =
+        str_is(view_of(source, "type"), "text") || str_is(view_of(source, "type"), "content");
+
+    if (!text)
+        return add_attachment(g, parts, block, "document");
+    history_add_text(parts, view_of(block, "title"));
+    add_source_text(parts, source);
+    return 0;
 }
 
 /* Adds each file once, with a text part that container.c fills in: where the file is. */
@@ -86,7 +124,7 @@ static json_t *result_text(const json_t *content, json_t *images)
         return json_incref((json_t *)content);
     json_array_foreach((json_t *)content, i, one) {
         struct str text = view_of(one, "text");
-        json_t *image = image_of(one);
+        json_t *image = str_is(view_of(one, "type"), "image") ? source_value(one) : NULL;
 
         if (text.n > 0 && b.n > 0)
             buf_put(&b, STR("\n"));
@@ -123,6 +161,8 @@ static int take_client_result(struct history_reader *g, json_t *block)
     images = json_array();
     json_t *text = result_text(json_object_get(block, "content"), images);
     history_put_result(g, k, text, images, error);
+    json_t *results = g->reply[k->reply].results;
+    history_cache(json_array_get(results, json_array_size(results) - 1), block);
     json_decref(images);
     return 0;
 }
@@ -131,18 +171,22 @@ int history_take_user_block(struct history_reader *g, json_t *block)
 {
     const char *type = text_of(block, "type");
     json_t *rest = history_last(g)->rest;
+    size_t before = json_array_size(rest);
+    int rc = 0;
 
     if (!type)
         return err_set(g->e, ERR_CALLER, "messages.%zu: a block has no type", g->at);
     if (strcmp(type, "text") == 0)
         history_add_text(rest, view_of(block, "text"));
     else if (strcmp(type, "image") == 0)
-        add_image(rest, block);
+        rc = add_attachment(g, rest, block, "image");
     else if (strcmp(type, "document") == 0)
-        add_document(rest, block);
+        rc = add_document(g, rest, block);
     else if (strcmp(type, "container_upload") == 0)
-        return add_upload(g, rest, block);
+        rc = add_upload(g, rest, block);
     else if (strcmp(type, "tool_result") == 0)
-        return take_client_result(g, block);
-    return 0; /* unknown blocks are ignored */
+        return take_client_result(g, block); /* unknown blocks are ignored */
+    if (rc == 0 && json_array_size(rest) > before)
+        history_cache(json_array_get(rest, json_array_size(rest) - 1), block);
+    return rc;
 }

@@ -19,7 +19,6 @@
 #define CALLABLE_MAX  64          /* tools of the client that code may call */
 #define MESSAGES_LONG 100000      /* messages of one request */
 #define UPLOADS_SHOWN 100         /* files of one request */
-#define SKILLS_SHOWN  20          /* skills of one container */
 #define REPLY_CALLS   64          /* calls of one reply of the model */
 #define OUTPUT_SHOWN  (256 * KiB) /* of stdout, and of stderr, in a result */
 #define MODEL_SHOWN   (48 * KiB)  /* the same, as the model reads it */
@@ -96,6 +95,12 @@ struct pending_call {
     bool broken;     /* the model's input is no JSON object */
 };
 
+/* Where the first one of its kind stands, if there is one. */
+struct attachment {
+    bool is;
+    size_t message;
+};
+
 struct history {
     json_t *messages;             /* owned: all but the last one of the user */
     json_t *results, *rest;       /* owned: parts of that last message; results come first */
@@ -103,10 +108,13 @@ struct history {
     size_t calls;                 /* that have a model_call_id, so far */
     struct pending_call *pending; /* owned: at most REPLY_CALLS, in order */
     size_t pending_count;
-    json_t *uploads; /* owned: [{"id", "part"}], each file once; container.c fills in part.text */
-    char session[ID_MAX]; /* from the ids of its calls, or "" */
-    bool pending_code;    /* code of a pending call waits for client tools */
-    struct buf system;    /* text of messages with the role "system" */
+    json_t *uploads;  /* owned: [{"id", "part"}], each file once; container.c fills in part.text */
+    json_t *attached; /* owned: [{"id", "part", "at": message}], images and documents that are
+                         files; attachments.c fills in the parts */
+    struct attachment first_image, first_document; /* that are no text */
+    char session[ID_MAX];                          /* from the ids of its calls, or "" */
+    bool pending_code; /* code of a pending call waits for client tools */
+    struct buf system; /* text of messages with the role "system" */
 };
 /* -1: *e is the message of a 400. */
 int history_read(struct history *h, const json_t *messages, struct err *e) MUST_CHECK;
@@ -132,11 +140,12 @@ struct request_params {
     const struct tool_version *version; /* NULL: without code execution */
     unsigned server_tools;
     const json_t *container; /* string, or NULL */
-    const json_t *skills;    /* array, or NULL */
+    const json_t *skills;    /* array, which is empty, or NULL */
     json_t *tools;           /* owned: client tools that the model may call */
     json_t *callable;        /* owned: client tools that code may call */
     json_t *stop;            /* array, or NULL */
     struct buf system;
+    const json_t *system_cache; /* cache_control of its last block, or NULL */
     uint64_t max_tokens;
     bool stream, one_at_a_time;
     enum model_choice choice;

@@ -6,33 +6,33 @@
 
 /* --- capabilities --- */
 
-enum can { CANNOT, CAN, CAN_SEE };
+enum can { CANNOT, CAN, CAN_SEE, CAN_PDF, CAN_THINK, CAN_CONFIG };
 
 /* In the order of the SDK's types; a group stands above its members. */
 static const struct {
     const char *group, *name; /* group NULL: a member of capabilities itself */
     enum can can;
 } capabilities[] = {
-    {NULL,                 "batch",                    CANNOT },
-    {NULL,                 "citations",                CANNOT },
-    {NULL,                 "code_execution",           CAN    },
-    {NULL,                 "context_management",       CANNOT },
-    {"context_management", "clear_thinking_20251015",  CANNOT },
-    {"context_management", "clear_tool_uses_20250919", CANNOT },
-    {"context_management", "compact_20260112",         CANNOT },
-    {NULL,                 "effort",                   CANNOT },
-    {"effort",             "low",                      CANNOT },
-    {"effort",             "medium",                   CANNOT },
-    {"effort",             "high",                     CANNOT },
-    {"effort",             "xhigh",                    CANNOT },
-    {"effort",             "max",                      CANNOT },
-    {NULL,                 "image_input",              CAN_SEE},
-    {NULL,                 "pdf_input",                CANNOT },
-    {NULL,                 "server_tools",             CAN    },
-    {"server_tools",       "code_execution",           CAN    },
-    {"server_tools",       "web_search",               CANNOT },
-    {NULL,                 "structured_outputs",       CANNOT },
-    {NULL,                 "thinking",                 CANNOT },
+    {NULL,                 "batch",                    CAN       },
+    {NULL,                 "citations",                CANNOT    },
+    {NULL,                 "code_execution",           CAN       },
+    {NULL,                 "context_management",       CANNOT    },
+    {"context_management", "clear_thinking_20251015",  CANNOT    },
+    {"context_management", "clear_tool_uses_20250919", CANNOT    },
+    {"context_management", "compact_20260112",         CANNOT    },
+    {NULL,                 "effort",                   CAN_CONFIG},
+    {"effort",             "low",                      CAN_CONFIG},
+    {"effort",             "medium",                   CAN_CONFIG},
+    {"effort",             "high",                     CAN_CONFIG},
+    {"effort",             "xhigh",                    CAN_CONFIG},
+    {"effort",             "max",                      CAN_CONFIG},
+    {NULL,                 "image_input",              CAN_SEE   },
+    {NULL,                 "pdf_input",                CAN_PDF   },
+    {NULL,                 "server_tools",             CAN       },
+    {"server_tools",       "code_execution",           CAN       },
+    {"server_tools",       "web_search",               CANNOT    },
+    {NULL,                 "structured_outputs",       CAN_CONFIG},
+    {NULL,                 "thinking",                 CAN_THINK },
 };
 
 /* Members of thinking.types. */
@@ -43,18 +43,46 @@ static json_t *support(bool supported)
     return json_pack("{s:b}", "supported", (int)supported);
 }
 
+static bool has_option(const struct model *m, const char *name)
+{
+    for (const char *const *at = m->options; at && *at; at++)
+        if (strcmp(*at, name) == 0)
+            return true;
+    return false;
+}
+
+/* What the model's wire format and settings let through; whether the model itself knows it is the
+ * endpoint's to say. */
+static bool is_able(const struct model *m, enum can can)
+{
+    switch (can) {
+    case CANNOT:
+        return false;
+    case CAN:
+        return true;
+    case CAN_SEE:
+        return m->sees_images;
+    case CAN_PDF:
+        return m->takes_pdf;
+    case CAN_THINK:
+        return has_option(m, "thinking");
+    case CAN_CONFIG:
+        return has_option(m, "output_config");
+    }
+    return false;
+}
+
 static json_t *capabilities_of(const struct model *m)
 {
     json_t *v = json_object(), *types = json_object();
 
     for (size_t i = 0; i < COUNT(capabilities); i++) {
         const char *group = capabilities[i].group;
-        enum can can = capabilities[i].can;
         json_object_set_new(group ? json_object_get(v, group) : v, capabilities[i].name,
-                            support(can == CAN || (can == CAN_SEE && m->sees_images)));
+                            support(is_able(m, capabilities[i].can)));
     }
     for (size_t i = 0; i < COUNT(thinking_types); i++)
-        json_object_set_new(types, thinking_types[i], support(false));
+        json_object_set_new(types, thinking_types[i], support(is_able(m, CAN_THINK)));
     json_object_set_new(json_object_get(v, "thinking"), "types", types);
     return v;
 }

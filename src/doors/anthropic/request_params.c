@@ -145,8 +145,9 @@ static int add_client_tool(struct request_params *k, const json_t *tool, size_t 
     if (model)
         json_array_append_new(
             k->tools,
-            json_pack("{s:s, s:o, s:o}", "name", name, "description", record_text(text), "schema",
-                      schema ? json_incref(schema) : json_pack("{s:s}", "type", "object")));
+            json_pack("{s:s, s:o, s:o, s:O*}", "name", name, "description", record_text(text),
+                      "schema", schema ? json_incref(schema) : json_pack("{s:s}", "type", "object"),
+                      "cache", json_object_get(tool, "cache_control")));
     return code ? add_callable(k, tool, i, e) : 0;
 }
 
@@ -304,9 +305,14 @@ static int read_container(struct request_params *k, struct err *e)
         return err_set(e, ERR_CALLER, "container: Input should be a valid string");
     k->container = json_is_string(id) ? id : NULL;
     k->skills = json_is_object(c) ? json_object_get(c, "skills") : NULL;
-    if (json_array_size(k->skills) > SKILLS_SHOWN)
-        return err_set(e, ERR_CALLER, "container.skills: more than %d", SKILLS_SHOWN);
-    return 0;
+    if (json_array_size(k->skills) == 0)
+        return 0;
+    return err_set(e, ERR_CALLER,
+                   "container.skills: this server has no skill `%.64s`. Upload what it needs as "
+                   "files, and name them with container_upload",
+                   text_of(json_array_get(k->skills, 0), "skill_id")
+                       ? text_of(json_array_get(k->skills, 0), "skill_id")
+                       : "");
 }
 
 static int read_system(struct request_params *k, struct err *e)
@@ -319,6 +325,8 @@ static int read_system(struct request_params *k, struct err *e)
     json_array_foreach((json_t *)system, i, block) {
         buf_put(&k->system, k->system.n > 0 ? STR("\n\n") : STR(""));
         buf_put(&k->system, view_of(block, "text"));
+        if (json_is_object(json_object_get(block, "cache_control")))
+            k->system_cache = json_object_get(block, "cache_control");
     }
     return buf_check(&k->system, e);
 }

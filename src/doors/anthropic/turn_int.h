@@ -73,6 +73,15 @@ void turn_on_client_calls(struct turn *r, json_t *calls);
 /* The call is over: it needs this approval, which nobody has given yet. */
 void turn_on_approval(struct turn *r, const char *id, int64_t expires_ms);
 
+/* All files that are attached to messages have been read. */
+void turn_on_attached(struct turn *r);
+
+/* --- attachments.c --- */
+
+/* Reads images and documents that are files into the parts of the messages: then
+ * turn_on_attached() or turn_fail(). */
+void attachments_read(struct turn *r);
+
 /* --- turn_reply.c --- */
 
 /* Asks the model, writes its reply down, then turn_work() or turn_finish(). */

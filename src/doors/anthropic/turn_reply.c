@@ -345,6 +345,7 @@ void turn_ask(struct turn *r)
     tools = tools_of(r);
     const struct model_ask ask = {
         .system = buf_str(&r->params.system),
+        .system_cache = r->params.system_cache,
         .messages = r->history.messages,
         .tools = json_array_size(tools) > 0 ? tools : NULL,
         .choice = r->replied && r->params.choice == MODEL_MUST_CALL ? MODEL_AUTO : r->params.choice,
