@@ -144,9 +144,9 @@ export function bytes(n: number): string {
 
 export function seconds(s: number): string {
   if (s < 0.0995) return `${Math.max(1, Math.round(s * 1000))} ms`;
-  if (s < 60) return `${s.toFixed(1)} s`;
+  if (s < 60) return `${s < 10 || s % 1 ? s.toFixed(1) : s} s`;
   const m = Math.floor(s / 60);
-  if (m < 60) return `${m} min ${Math.round(s % 60)} s`;
+  if (m < 60) return Math.round(s % 60) ? `${m} min ${Math.round(s % 60)} s` : `${m} min`;
   if (m < 48 * 60) return `${Math.floor(m / 60)} h ${m % 60} min`;
   return `${Math.floor(m / 1440)} days`;
 }
