@@ -29,6 +29,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     EXPECT(event_kind_name(ev.kind));
     check(body, ev.text, 0);
     check(body, ev.bundle.display_id, 256);
+    check(body, ev.bundle.metadata, 16 * KiB);
     for (size_t i = 0; i < ev.bundle.count; i++) {
         struct str mime = ev.bundle.part[i].mime;
         check(body, mime, 128);

@@ -99,7 +99,8 @@ struct event {
         size_t count;
         struct mime_part part[EVENT_PARTS_MAX];
         struct str display_id;
-        bool update; /* replaces the display with the same id */
+        struct str metadata; /* a JSON object, if the guest is honest; mostly empty */
+        bool update;         /* replaces the display with the same id */
     } bundle;
     struct {
         struct str type, message, traceback;

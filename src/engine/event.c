@@ -4,6 +4,7 @@
 #define MIME_MAX    128
 #define ID_MAX      256
 #define NAME_MAX_   512
+#define META_MAX    (16 * KiB)
 #define TEXT_MAX    (64 * KiB)
 #define FRAME_BYTES 4096
 
@@ -54,6 +55,10 @@ static int parse_bundle(struct str body, struct event *ev)
             if (f.data.n > ID_MAX)
                 return -1;
             ev->bundle.display_id = f.data;
+        } else if (f.tag == TAG_METADATA) {
+            if (f.data.n > META_MAX)
+                return -1;
+            ev->bundle.metadata = f.data;
         } else if (f.tag == TAG_FLAGS) {
             if (wire_num(f, &flags) < 0)
                 return -1;

@@ -4,6 +4,9 @@
 #define TEXT_MAX   (4 * GiB) /* the engine keeps less; this only stops a runaway */
 #define VALUE_COST 512       /* of an event beside its texts, as jansson keeps it */
 
+/* "[1,1,1" takes two bytes on the wire and about forty in memory. */
+#define METADATA_COST 20
+
 /* --- values --- */
 
 json_t *record_text(struct str s)
@@ -72,6 +75,17 @@ static json_t *event_value(enum event_kind kind)
 
 /* --- events --- */
 
+/* Width and height of a picture, whether HTML wants a frame of its own: how to show the data. What
+ * a guest sent in place of an object is left out. */
+static void put_metadata(json_t *v, struct str text)
+{
+    json_t *metadata = text.n > 0 ? json_loadb(text.p, text.n, 0, NULL) : NULL;
+
+    if (json_is_object(metadata) && json_object_size(metadata) > 0)
+        json_object_set(v, "metadata", metadata);
+    json_decref(metadata);
+}
+
 static void put_bundle(json_t *v, const struct event *ev)
 {
     json_t *data = json_object();
@@ -84,6 +98,7 @@ static void put_bundle(json_t *v, const struct event *ev)
     json_object_set_new(v, "data", data);
     if (ev->bundle.display_id.n > 0)
         set_text(v, "display_id", ev->bundle.display_id);
+    put_metadata(v, ev->bundle.metadata);
     set_flag(v, "update", ev->bundle.update);
 }
 
@@ -202,7 +217,7 @@ static size_t error_bytes(const struct event *ev)
 /* Bytes that are no text become four for three. */
 static size_t bundle_bytes(const struct event *ev)
 {
-    size_t n = 0;
+    size_t n = ev->bundle.metadata.n * METADATA_COST;
 
     for (size_t i = 0; i < ev->bundle.count; i++)
         n += ev->bundle.part[i].mime.n + ev->bundle.part[i].data.n / 3 * 4 + VALUE_COST / 4;

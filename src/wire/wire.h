@@ -29,9 +29,9 @@ enum wire_type {
     /* kernel -> server */
     MSG_IDLE = 0x20,    /* the interpreter is up */
     MSG_SYNC = 0x21,    /* read my pipes empty, then MSG_ACK */
-    MSG_DISPLAY = 0x22, /* MIME+DATA pairs, DISPLAY_ID?, FLAGS; answered by MSG_ACK */
+    MSG_DISPLAY = 0x22, /* MIME+DATA pairs, METADATA?, DISPLAY_ID?, FLAGS; answered by MSG_ACK */
     MSG_CLEAR = 0x23,   /* FLAGS (1: wait); answered by MSG_ACK */
-    MSG_RESULT = 0x24,  /* MIME+DATA pairs: value of the last expression */
+    MSG_RESULT = 0x24,  /* MIME+DATA pairs, METADATA?: value of the last expression */
     MSG_ERROR = 0x25,   /* NAME, TEXT, TRACE, ERRNO?, then FRAME_* groups */
     MSG_DONE = 0x26,    /* STATUS: 0 ok, 1 raised, 2 interrupted */
 
@@ -103,6 +103,7 @@ enum wire_tag {
     TAG_UID_MAP, /* text for uid_map and gid_map alike */
     TAG_BLOB,    /* a struct of ours between processes built from the same tree */
     TAG_ZYGOTE,
+    TAG_METADATA, /* a JSON object: how to show a bundle, in IPython's own words */
 };
 
 enum wire_trip { TRIP_CPU = 1, TRIP_MEMORY, TRIP_PIDS };

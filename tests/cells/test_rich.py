@@ -118,6 +118,17 @@ own_mimebundle = session.cell("class Both:\n    def _repr_mimebundle_(self, **k)
                               "        return {'text/plain': 'both', 'text/x-both': 'yes'}\nBoth()")
 updated = session.cell("handle = display('old', display_id='spot')\nhandle.update('new')")
 cleared = session.cell("print('gone')\nclear_output()\nprint('stays')")
+sized = session.cell("PIL.Image.new('RGB', (8, 4)).save('sized.png')\n"
+                     "display(Image('sized.png', width=40), HTML('<b>x</b>'), metadata={'isolated': True})\n"
+                     "Image('sized.png', width=21, height=9)")
+own_metadata = session.cell("class Wide:\n    def _repr_png_(self):\n"
+                            "        return open('sized.png', 'rb').read(), {'width': 77}\nWide()")
+retina = session.cell("%config InlineBackend.figure_format = 'retina'\n"
+                      "plt.figure(figsize=(2, 1), dpi=50); plt.plot([1, 2])\nplt.show()\n"
+                      "%config InlineBackend.figure_format = 'png'")
+odd_metadata = session.cell("loop = {}\nloop['loop'] = loop\nfor odd in (loop, {'x': 'y' * 20000},"
+                            " {'n': float('nan')}, {3: object}, {'é\\ud800': 1}, [1]):\n"
+                            "    display({'text/plain': 'shown'}, raw=True, metadata=odd)")
 broken_repr = session.cell("class Bad:\n    def __repr__(self): raise ValueError('no repr')\nBad()")
 
 
@@ -176,3 +187,19 @@ def test_clear():
 def test_broken_repr():
     assert broken_repr.status == "raised"
     assert "no repr" in str(broken_repr.events)
+
+
+def test_metadata_of_displays():
+    image, text = sized.of("display")
+    assert image["metadata"] == {"image/png": {"width": 40}, "isolated": True}
+    assert text["metadata"] == {"isolated": True}
+    assert sized.of("result")[0]["metadata"] == {"image/png": {"width": 21, "height": 9}}
+    assert own_metadata.of("result")[0]["metadata"] == {"image/png": {"width": 77}}
+    (figure,) = retina.of("display")
+    width, height = png_size(figure["data"]["image/png"])
+    assert figure["metadata"]["image/png"] == {"width": width // 2, "height": height // 2}
+
+
+def test_metadata_that_cannot_be_sent_loses_no_display():
+    assert odd_metadata.status == "ok", odd_metadata.error
+    assert [d["text/plain"] for d in odd_metadata.displays] == ["shown"] * 6

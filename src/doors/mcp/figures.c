@@ -42,6 +42,16 @@ static void put_size(struct buf *b, struct str base64)
         buf_printf(b, ", %u x %u", p.width, p.height);
 }
 
+/* The width and height at which the code wants its image shown, for clients that draw it. */
+static void put_metadata(struct figures *f, const struct event_reader *at)
+{
+    json_t *item = json_array_get(f->items, json_array_size(f->items) - 1);
+    json_t *of = json_object_get(json_object_get(at->event, "metadata"), at->mime);
+
+    if (json_is_object(of))
+        json_object_set_new(item, "_meta", json_pack("{s:O}", "retort/display", of));
+}
+
 static const char *show(struct figures *f, const struct event_reader *at, bool *ret_small)
 {
     const char *why;
@@ -79,6 +89,8 @@ void figures_add(struct figures *f, const struct event_reader *at, struct buf *t
     f->shown += !why;
     if (!why && !is_small && f->seen < 64)
         f->whole |= UINT64_C(1) << f->seen;
+    if (!why)
+        put_metadata(f, at);
     if (why && !*why)
         return;
     buf_printf(text, "image %zu: %s", f->seen, at->mime);

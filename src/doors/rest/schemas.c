@@ -72,6 +72,8 @@ static const struct field event_fields[] = {
      .text = "MIME type to text, or to base64 for what is no text. A picture with a side above 1568 "
              "pixels or above 525 kB also comes smaller, with \";preview=1\" behind its type.",
      .example = "{\"text/plain\": \"42\"}"},
+    {"metadata", FIELD_OBJECT, OPTIONAL,
+     .text = "How to show a display or result: {\"image/png\": {\"width\": 400}}, {\"isolated\": true}."},
     {"display_id", FIELD_TEXT, OPTIONAL, .text = "Of a display that may be replaced."},
     {"update", FIELD_BOOL, OPTIONAL, .text = "Replaces the display with the same display_id."},
     {"name", FIELD_TEXT, OPTIONAL, .text = "Of an error: its class.",

@@ -13,9 +13,10 @@ from . import preview
 from .errors import cut
 from .link import link
 from .wire import (FLAG_UPDATE, FLAG_WAIT, MSG_CLEAR, MSG_DISPLAY, MSG_RESULT, TAG_DATA,
-                   TAG_DISPLAY_ID, TAG_FLAGS, TAG_MIME)
+                   TAG_DISPLAY_ID, TAG_FLAGS, TAG_METADATA, TAG_MIME)
 
 BUNDLE_MAX = 8 * 1024 * 1024
+METADATA_MAX = 16 * 1024
 PLAIN = "text/plain"
 
 # IPython carries these as base64 text or as bytes, depending on who made them.
@@ -51,8 +52,8 @@ _MIME = re.compile(r"[!#-.0-\[\]-~]{1,60}/[!#-\[\]-~]{1,60}\Z")
 PARTS_MAX = 32
 
 
-def bundle(data):
-    """The MIME and DATA fields of a bundle, at most BUNDLE_MAX bytes."""
+def bundle(data, metadata=None):
+    """The MIME, DATA and METADATA fields of a bundle, at most BUNDLE_MAX bytes."""
     parts = {str(mime): _data(str(mime), value) for mime, value in data.items()
              if value is not None and _MIME.match(str(mime))}
     preview.add(parts)
@@ -61,7 +62,18 @@ def bundle(data):
     out = []
     for mime, value in list(parts.items())[:PARTS_MAX]:
         out += [(TAG_MIME, mime.encode("utf-8", "backslashreplace")), (TAG_DATA, value)]
+    if metadata:
+        out += _metadata(metadata)
     return out
+
+
+def _metadata(metadata):
+    """Width, height, isolated: how to show the data. Never more important than the data."""
+    try:
+        text = _json(metadata).encode("utf-8")
+    except Exception:  # keys that are no text, an object that contains itself
+        return []
+    return [(TAG_METADATA, text)] if 2 < len(text) <= METADATA_MAX else []
 
 
 def _shrink(parts):
@@ -69,9 +81,10 @@ def _shrink(parts):
         parts[PLAIN] = cut(parts[PLAIN], BUNDLE_MAX // 8)
     while sum(map(len, parts.values())) > BUNDLE_MAX:
         mime = max((m for m in parts if m != PLAIN), key=lambda m: len(parts[m]))
-        size = len(parts.pop(mime))
-        print("display: %s of %d bytes left out: the limit is %d bytes"
-              % (mime, size, BUNDLE_MAX), file=sys.stderr)
+        note = "%s of %d bytes left out: the limit is %d bytes" % (
+            mime, len(parts.pop(mime)), BUNDLE_MAX)
+        print("display: " + note, file=sys.stderr)
+        parts.setdefault(PLAIN, note.encode())  # an empty display would say nothing
 
 
 def _rich(formatter):
@@ -85,7 +98,7 @@ def _rich(formatter):
 
 class Publisher(DisplayPublisher):
     def publish(self, data, metadata=None, source=None, *, transient=None, update=False, **kwargs):
-        fields = bundle(data)
+        fields = bundle(data, metadata)
         ident = (transient or {}).get("display_id")
         if ident is not None:
             fields.append((TAG_DISPLAY_ID, str(ident).encode("utf-8", "backslashreplace")))
@@ -117,7 +130,7 @@ class Hook(DisplayHook):
         pass
 
     def write_format_data(self, format_dict, md_dict=None):
-        fields = bundle(format_dict)
+        fields = bundle(format_dict, md_dict)
         if fields and not link.tell(MSG_RESULT, fields) and PLAIN in format_dict:
             print(format_dict[PLAIN])
 
