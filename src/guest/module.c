@@ -79,6 +79,13 @@ static void wait_for_message(void)
     has_worked = true;
 }
 
+static PyObject *py_fileno(PyObject *self, PyObject *none)
+{
+    (void)self;
+    (void)none;
+    return PyLong_FromLong(KERNEL_FD);
+}
+
 static PyObject *py_recv(PyObject *self, PyObject *none)
 {
     int rc;
@@ -344,6 +351,7 @@ static PyMethodDef methods[] = {
     {"send",        py_send,        METH_VARARGS, "send(type, id, fields)"                        },
     {"call",        py_call,        METH_VARARGS, "call(type, id, fields): send and wait for ACK" },
     {"fields",      py_fields,      METH_VARARGS, "fields(body) -> [(tag, bytes)]"                },
+    {"fileno",      py_fileno,      METH_NOARGS,  "fileno() -> the socket that recv() reads"      },
     {"unread",      py_unread,      METH_VARARGS, "unread(fd) -> bytes waiting in the pipe"       },
     {"fail",        py_fail,        METH_VARARGS, "fail(fd, text): the zygote cannot start"       },
     {"plug",        py_plug,        METH_NOARGS,  "plug(): fill the holes of the heap"            },

@@ -66,6 +66,10 @@ def get(sock):
             return kind, ident, body
 
 
+def fileno():
+    return _sock.fileno()
+
+
 def recv():
     return get(_sock)
 

@@ -65,7 +65,7 @@ def main(shell, hooks):
         # Ignored by the processes we come from; multiprocessing ends its workers with it.
         _signal.signal(number, _signal.SIG_DFL)
     while True:
-        cell = link.next_cell()
+        cell = link.next_cell(shell.event_loop())
         if cell is None:
             os._exit(0)
         code, number, env = cell

@@ -36,6 +36,7 @@ class Link:
         self.running = False    # user code runs: SIGINT is for it
         self.held = False       # the main thread is inside a message: SIGINT has to wait
         self.interrupted = False
+        self.idling = False     # between cells, tasks go on
         self.calm = set()       # code of ours in which an exception out of nowhere would do harm
         self.main = 0
         self._new_lock()
@@ -53,9 +54,12 @@ class Link:
         os.register_at_fork(after_in_child=self._on_fork)
         _retort.send(MSG_IDLE, 0, [])
 
-    def next_cell(self):
-        """Waits for a cell: (code, number, environment), or None when the server is gone."""
+    def next_cell(self, loop):
+        """Waits for a cell: (code, number, environment), or None when the server is gone.
+        Tasks of the event loop go on meanwhile."""
         while True:
+            if loop.has_work():
+                self._go_on(loop)
             message = _retort.recv()
             if message is None:
                 return None
@@ -72,6 +76,20 @@ class Link:
             if code.startswith("\ufeff"):
                 code = code[1:]  # a script may begin with a byte order mark
             return code, int.from_bytes(fields.get(TAG_CELL_NO, b""), "little"), env
+
+    def _is_called(self):
+        """Whether a message waits."""
+        return bool(select.select([_retort.fileno()], [], [], 0)[0])
+
+    def _go_on(self, loop):
+        while True:
+            try:
+                self.idling = True
+                loop.go_on(_retort.fileno())
+                self.idling = False
+                return
+            except BaseException:  # a task's sys.exit(), an interrupt: there is no cell to end
+                self.idling = False
 
     def begin(self):
         with self.lock:
@@ -143,6 +161,9 @@ class Link:
     def on_sigint(self, number, frame):
         """The handler of SIGINT, from the zygote on: Ctrl-C in a terminal is not for it."""
         if self.mode == CHILD:
+            raise KeyboardInterrupt
+        if self.mode == IDLE and self.idling and self._is_called():
+            self.interrupted = True  # a task kept the cell from starting: it ends, and so does the cell
             raise KeyboardInterrupt
         if self.mode != BUSY:
             return

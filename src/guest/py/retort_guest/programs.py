@@ -106,5 +106,5 @@ class Scripts(ScriptMagics):
             print("Couldn't find program: %r" % command[0])
             return None
         if status and getattr(args, "raise_error", False):
-            raise subprocess.CalledProcessError(status, line)
+            raise subprocess.CalledProcessError(status, text.encode("utf-8", "replace"))
         return None

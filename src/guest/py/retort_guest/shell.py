@@ -35,7 +35,7 @@ from IPython.utils.text import LSString, SList
 from traitlets import Type, default, observe
 from traitlets.config import Config
 
-from . import comms, errors, magics, programs
+from . import comms, errors, loop, magics, programs
 from .display import Hook, Publisher
 from .link import link
 from .wire import MSG_ERROR, STATUS_INTERRUPTED, STATUS_OK, STATUS_RAISED, TAG_TRACE
@@ -132,6 +132,13 @@ class History(HistoryManager):
         super().store_inputs(line_num, source, source_raw)
         self.db_input_cache.clear()
 
+    def get_tail(self, n=10, raw=True, output=False, include_latest=False):
+        """The last inputs; there is no database that would have those of other sessions."""
+        inputs = self.input_hist_raw if raw else self.input_hist_parsed
+        stop = len(inputs) if include_latest else len(inputs) - 1
+        return [(self.session_number, number, inputs[number])
+                for number in range(max(1, stop - n), stop)]
+
 
 class Memory(dict):
     """Stands for the database in which %store and %bookmark keep things."""
@@ -181,14 +188,15 @@ class Shell(InteractiveShell):
         self._pending = None  # the exception that ended the cell
         self._cancelled = False
         self._nested = 0      # depth of run_cell() in a cell's own code
-        self._loop = None
+        self.loop = loop.Loop()
+        loop.install(self.event_loop)
         self.kernel = comms.Kernel()
         super().__init__(**kwargs)
         self.input_transformer_manager = Transformer()
         self._transforms = self._transform_lists()
         self.register_magics(programs.Scripts, magics.Notebook)
         self.extension_manager.load_extension("IPython.extensions.storemagic")
-        self.loop_runner = self.run_coroutine
+        self.loop_runner = loop.Runner(self.run_coroutine)
         atexit.unregister(self.atexit_operations)
         # IPython's advice after a SystemExit; nobody is at a prompt here.
         warnings.filterwarnings("ignore", "To exit: use", UserWarning)
@@ -311,6 +319,17 @@ class Shell(InteractiveShell):
 
     def _go(self, raw):
         link.check()
+        if self.script:
+            self._run_one(raw)
+            return
+        self.event_loop().declare()
+        try:
+            self._run_one(raw)
+        finally:
+            self.loop.retract()
+        self.event_loop().turn()
+
+    def _run_one(self, raw):
         codes = self._plain(raw)
         if codes is None:
             self._told(super().run_cell(raw, store_history=True).error_in_exec)
@@ -420,34 +439,26 @@ class Shell(InteractiveShell):
 
     def run_coroutine(self, coro):
         """Runs a cell with a top-level await. Interrupted, it must not go on with the next one."""
-        loop = self._event_loop()
-        task = loop.create_task(coro)
-        try:
-            return loop.run_until_complete(task)
-        except KeyboardInterrupt:
-            self._cancelled = True
-            task.cancel()
-            return loop.run_until_complete(task)
-
-    def _event_loop(self):
-        # One loop for all cells, and the one that asyncio.get_event_loop() gives them. Made at
-        # the first need: a loop has an epoll fd, which must not be shared with the zygote.
-        if self._loop is None:
+        with self.event_loop().aside():
+            task = self.loop.create_task(coro)
             try:
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore", DeprecationWarning)
-                    self._loop = asyncio.get_event_loop()
-            except RuntimeError:
-                pass
-        if self._loop is None or self._loop.is_closed():
-            self._loop = asyncio.new_event_loop()
-        asyncio.set_event_loop(self._loop)
-        return self._loop
+                return self.loop.run_until_complete(task)
+            except KeyboardInterrupt:
+                self._cancelled = True
+                task.cancel()
+                return self.loop.run_until_complete(task)
+
+    def event_loop(self):
+        """The loop of all cells; a new one when a cell has closed it."""
+        if self.loop.is_closed():
+            self.loop = loop.Loop()
+        return self.loop
 
     # --- before the first cell ---
 
     def arrive(self, folder):
         """In a new kernel: this is where the user works."""
+        asyncio.set_event_loop(self.loop)
         errors.workspace = os.path.join(folder, "")
         self.starting_dir = folder
         self.history_manager.dir_hist[:] = [folder]

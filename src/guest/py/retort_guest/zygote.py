@@ -15,6 +15,7 @@ import sys
 for _name in ("OPENBLAS", "OMP", "MKL", "NUMEXPR", "VECLIB", "BLIS"):
     os.environ[_name + "_NUM_THREADS"] = "1"
 os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
+os.environ["PLOTLY_RENDERER"] = "plotly_mimetype"  # without its library, 8 MB with the first figure
 
 _HOME = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, _HOME)
