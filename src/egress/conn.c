@@ -151,9 +151,12 @@ static void linger(struct conn *c)
 
 /* --- our own answers --- */
 
-/* What libraries show of a failed CONNECT is the status line and no more. */
-static const char *reason(int status)
+/* What libraries show of a failed CONNECT is the status line and no more, so what was not allowed
+ * stands there, unless it would break the line. */
+static const char *reason(int status, const char *text)
 {
+    static const size_t longest = 160;
+    size_t n = 0;
     static const struct {
         int status;
         const char *text;
@@ -166,6 +169,10 @@ static const char *reason(int status)
         {504, "Host did not answer in time"},
     };
 
+    while (text[n] >= ' ' && text[n] < 0x7f)
+        n++;
+    if (status == 403 && text[n] == '\0' && n <= longest)
+        return text;
     for (size_t i = 0; i < COUNT(rows); i++)
         if (rows[i].status == status)
             return rows[i].text;
@@ -177,7 +184,7 @@ static const char *reason(int status)
 static void answer(struct conn *c, int status, const char *fmt, ...) PRINTF(3, 4);
 static void answer(struct conn *c, int status, const char *fmt, ...)
 {
-    char text[768], head[256];
+    char text[768], head[512];
     struct iovec parts[2] = {
         {head, 0},
         {text, 0}
@@ -188,12 +195,12 @@ static void answer(struct conn *c, int status, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(text, sizeof(text) - 1, fmt, ap);
     va_end(ap);
-    parts[1].iov_len = strlen(strcat(text, "\n")); /* NOLINT: one byte was left for it */
     parts[0].iov_len =
         (size_t)snprintf(head, sizeof(head),
                          "HTTP/1.1 %d %s\r\nContent-Type: text/plain\r\nContent-Length: %zu\r\n"
                          "Connection: close\r\n\r\n",
-                         status, reason(status), parts[1].iov_len);
+                         status, reason(status, text), strlen(text) + 1);
+    parts[1].iov_len = strlen(strcat(text, "\n")); /* NOLINT: one byte was left for it */
     c->status = status;
     c->asked = true;
     (void)sendmsg(c->guest, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);

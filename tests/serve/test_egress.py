@@ -198,7 +198,7 @@ except requests.exceptions.ProxyError as error:
     said = str(error)
 said
 """
-    assert "403 Not allowed from this pool" in box.value(code)
+    assert "403 other.example:443 is not in the allow-list of this pool" in box.value(code)
 
 
 def test_requests_by_post(world, box):
@@ -246,12 +246,18 @@ def wheel():
     return made.getvalue()
 
 
-def test_pip(world, box):
+def put_wheel(world):
+    """The index has the package: the name of its file, and the bytes."""
     data = wheel()
     name = "tiny_thing-1.0-py3-none-any.whl"
     page = f'<a href="/files/{name}#sha256={hashlib.sha256(data).hexdigest()}">{name}</a>'.encode()
     world.tls_site.put("/simple/tiny-thing/", response(200, page, content_type="text/html"))
     world.tls_site.put("/files/" + name, response(200, data, content_type="application/zip"))
+    return name, data
+
+
+def test_pip(world, box):
+    name, data = put_wheel(world)
     box.session.put("ca.pem", world.ca.read_bytes())
     pip = "python3 -m pip --disable-pip-version-check --cert ca.pem "
     index = "--index-url https://pypi.example/simple/ tiny-thing"
@@ -261,7 +267,27 @@ def test_pip(world, box):
     box.shell(f"{pip} install --target lib {index}")
     assert box.value("import sys; sys.path.insert(0, 'lib'); import tiny_thing; tiny_thing.answer") == 42
     refused = box.session.shell(f"{pip} --retries 1 download --index-url https://other.example/simple/ tiny-thing")
-    assert refused["status"] == "raised" and "403 Not allowed from this pool" in refused["stderr"]
+    assert refused["status"] == "raised" and \
+        "403 other.example:443 is not in the allow-list of this pool" in refused["stderr"]
+
+
+def test_pip_as_people_type_it(world, box):
+    """Into the session's home, on the path at once, for cells and commands, and for the next one."""
+    put_wheel(world)
+    box.session.put("ca.pem", world.ca.read_bytes())
+    options = "--cert ca.pem --index-url https://pypi.example/simple/ -q tiny-thing"
+    assert box.value(f"!pip install {options}\nimport tiny_thing; tiny_thing.answer") == 42
+    assert box.shell("python -c 'import tiny_thing; print(tiny_thing.answer)'") == "42\n"
+    assert box.value("tiny_thing.__file__").startswith("/tmp/.local/")
+    assert "tiny-thing" in box.shell("pip3 list --user")
+    box.shell("pip uninstall -q -y tiny-thing")
+    done = box.session.shell("python -c 'import tiny_thing'")
+    assert "No module named" in done["stderr"]
+
+
+def test_pip_and_a_port_that_is_not_allowed(box):
+    done = box.session.shell("pip install --index-url https://pypi.example:8443/simple/ tiny-thing")
+    assert "pypi.example:8443 is not in the allow-list of this pool" in done["stderr"]
 
 
 @pytest.mark.parametrize("url", [f"http://[{PUBLIC6}]/n", "http://six.example/n", "http://x.below.example/n",
@@ -317,7 +343,7 @@ def test_names_that_lead_inside(world, any_box, host):
     with world.unasked():
         assert any_box.value(f"say('GET http://{host}/ HTTP/1.1\\r\\n\\r\\n')").endswith("\r\n\r\n" + said)
         answer = any_box.value(f"connect('{host}:443')")
-        assert answer.startswith("HTTP/1.1 403 Not allowed from this pool\r\n") and answer.endswith(said)
+        assert answer.startswith("HTTP/1.1 403 " + said.strip() + "\r\n") and answer.endswith(said)
     wait_log(world, any_box.session, rf"GET {host}:80 403 up 0 down 0")
     wait_log(world, any_box.session, rf"CONNECT {host}:443 403 up 0 down 0")
 

@@ -7,7 +7,7 @@ import os
 import pdb
 import sys
 
-from . import fonts, fresh, profiles, streams
+from . import fonts, fresh, packages, profiles, streams
 from .link import CHILD, link
 from .shell import NO_DEBUGGER
 
@@ -71,6 +71,7 @@ def main(shell, hooks):
         code, number, env = cell
         profile, env = profiles.choose(env) if env else (profiles.none, env)
         before = lend(env) if env else None
+        packages.refresh()
         link.begin()
         profile.before(shell, code)
         status = shell.run(code, number)

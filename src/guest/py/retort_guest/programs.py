@@ -15,6 +15,7 @@ from IPython.core.magic import cell_magic, magics_class
 from IPython.core.magics.script import ScriptMagics, script_args
 from IPython.utils.process import arg_split
 
+from . import packages
 from .link import link
 from .streams import Stream
 
@@ -60,6 +61,9 @@ def run(command, text=None):
     if not direct:
         sys.stdout.write(out.decode("utf-8", "replace"))
         sys.stderr.write(err.decode("utf-8", "replace"))
+    packages.refresh()
+    if shell:
+        packages.explain(command, program.returncode)
     return program.returncode
 
 

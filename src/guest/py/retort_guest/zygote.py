@@ -69,8 +69,9 @@ def prepare(names):
     if text:
         return None, text
     lean.load()
-    from retort_guest import fonts, kernel, programs, shell, streams, warm
+    from retort_guest import fonts, kernel, packages, programs, shell, streams, warm
 
+    packages.install()
     streams.install()
     kernel.refuse_questions()
     programs.install()

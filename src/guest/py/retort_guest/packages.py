@@ -1,0 +1,71 @@
+"""pip in a session: packages go below the home directory, and are found there.
+
+The interpreter and its packages are read-only for a session, and shared by all. What pip installs
+goes to ~/.local, as it does for an ordinary user: into the user site, which pip chooses by itself
+where it may not write elsewhere, and into a prefix for a virtual environment, which has none.
+"""
+
+import importlib
+import os
+import re
+import site
+import sys
+
+SHUT = ("pip: there is no network in this session, so nothing can be downloaded. Use a pool with "
+        "egress = allow-list and egress-hosts = pypi.org, files.pythonhosted.org; or have the "
+        "package installed for everybody, in the Python of this pool.")
+BIN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + "/bin"  # ours: pip, python
+
+_PIP = re.compile(r"-m pip (?:install|download)\b")
+_OPTIONS = {
+    "PIP_BREAK_SYSTEM_PACKAGES": "1",  # Debian forbids what would change the system; this does not
+    "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+    "PIP_NO_CACHE_DIR": "1",
+    "PIP_NO_WARN_SCRIPT_LOCATION": "1",
+    "PIP_RETRIES": "1",
+    "PIP_ROOT_USER_ACTION": "ignore",
+}
+
+
+def _base():
+    return os.path.join(os.path.expanduser("~"), ".local")
+
+
+def folder():
+    """Where packages are that this session has installed."""
+    return os.path.join(_base(), "lib", "python%d.%d" % sys.version_info[:2], "site-packages")
+
+
+def install():
+    """In the zygote: cells and commands inherit it."""
+    os.environ.update(_OPTIONS)
+    if sys.prefix != sys.base_prefix:
+        os.environ["PIP_PREFIX"] = _base()
+        os.environ["PYTHONPATH"] = folder()
+    os.environ["PATH"] = ":".join((BIN, os.environ.get("PATH", os.defpath), _base() + "/bin"))
+
+
+def refresh():
+    """Makes importable what has been installed since: before a cell, after a program."""
+    place = folder()
+    if not os.path.isdir(place):
+        return
+    if place not in sys.path:
+        known = list(sys.path)
+        site.addsitedir(place)
+        added = [path for path in sys.path if path not in known]
+        # Before those of the system, as in any Python: what was installed last is what is meant.
+        at = next((i for i, path in enumerate(known) if path.endswith("-packages")), len(known))
+        sys.path[:] = known[:at] + added + known[at:]
+    importlib.invalidate_caches()
+
+
+def explain(command, status):
+    """After a program: the sentence about a network that is shut, where pip has failed for that."""
+    if (status and _PIP.search(command)
+            and not (os.environ.get("HTTPS_PROXY") or os.environ.get("https_proxy"))):
+        print(SHUT, file=sys.stderr)
+
+
+if __name__ == "__main__":
+    print(SHUT)
