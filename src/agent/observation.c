@@ -265,6 +265,7 @@ static void gather(struct observation *s, const json_t *events)
     struct event_reader r;
 
     event_reader_init(&r, events);
+    r.settles = true;
     while (event_reader_next(&r)) {
         if (r.kind == EVENT_STDOUT || r.kind == EVENT_STDERR)
             observe_clean(r.kind == EVENT_STDOUT ? &s->out : &s->errs, r.text);

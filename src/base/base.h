@@ -159,6 +159,9 @@ const char *name_show(char ret[NAME_SHOWN], struct str name);
 const char *size_show(char ret[SIZE_SHOWN], uint64_t bytes);
 /* Bytes at the end of s that begin a UTF-8 sequence and do not finish it. */
 size_t utf8_torn(struct str s);
+/* Puts what a terminal would show of s in the end: after a carriage return the line is written
+ * over. A progress bar becomes its last state. */
+void text_settle(struct buf *b, struct str s);
 /* Puts s with everything that is not UTF-8 replaced by U+FFFD. */
 int utf8_put(struct buf *b, struct str s);
 /* Writes s percent-encoded, but for letters, digits, "-._~/", and a NUL: up to 3 * s.n + 1 bytes.

@@ -42,6 +42,63 @@ int utf8_put(struct buf *b, struct str s)
     return b->full ? -1 : 0;
 }
 
+/* --- what a terminal shows in the end --- */
+
+static size_t count_chars(struct str s)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < s.n; i++)
+        n += ((unsigned char)s.p[i] & 0xc0) != 0x80;
+    return n;
+}
+
+/* Without its first n characters. */
+static struct str skip_chars(struct str s, size_t n)
+{
+    size_t i = 0;
+
+    while (i < s.n && (n > 0 || ((unsigned char)s.p[i] & 0xc0) == 0x80)) {
+        n -= n > 0 && ((unsigned char)s.p[i] & 0xc0) != 0x80;
+        i++;
+    }
+    return str_from(s, i);
+}
+
+/* A line without its end. Each piece between two carriage returns covers as many characters of
+ * those before it as it has itself. From the last to the first, so that every byte is looked at
+ * once. */
+static void put_settled_line(struct buf *b, struct str line)
+{
+    size_t shown = 0;
+
+    while (line.n > 0) {
+        const char *cr = memrchr(line.p, '\r', line.n);
+        struct str piece = cr ? str_from(line, (size_t)(cr - line.p) + 1) : line;
+        size_t n = count_chars(piece);
+        if (n > shown) {
+            buf_put(b, skip_chars(piece, shown));
+            shown = n;
+        }
+        line.n = cr ? (size_t)(cr - line.p) : 0;
+    }
+}
+
+void text_settle(struct buf *b, struct str s)
+{
+    while (s.n > 0) {
+        const char *end = memchr(s.p, '\n', s.n);
+        struct str line = {s.p, end ? (size_t)(end - s.p) : s.n};
+        if (memchr(line.p, '\r', line.n))
+            put_settled_line(b, line);
+        else
+            buf_put(b, line);
+        if (end)
+            buf_put(b, STR("\n"));
+        s = str_from(s, line.n + (end != NULL));
+    }
+}
+
 /* Controls of both kinds, and what reorders or breaks the line it stands in. */
 static bool is_plain(struct str ch)
 {

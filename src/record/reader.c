@@ -4,6 +4,8 @@
  */
 #include "record/record.h"
 
+#define TEXT_MAX (4 * GiB) /* the engine keeps less */
+
 struct str event_text(const json_t *ev, const char *key)
 {
     const json_t *v = json_object_get(ev, key);
@@ -80,12 +82,23 @@ static json_t *apply_updates(const json_t *events)
 void event_reader_init(struct event_reader *r, const json_t *events)
 {
     *r = (struct event_reader){.events = apply_updates(events)};
+    buf_init(&r->settled, TEXT_MAX);
 }
 
 void event_reader_done(struct event_reader *r)
 {
+    buf_done(&r->settled);
     json_decref(r->events);
     *r = (struct event_reader){0};
+}
+
+static void settle(struct event_reader *r)
+{
+    if (r->text.n == 0 || !memchr(r->text.p, '\r', r->text.n))
+        return;
+    buf_clear(&r->settled);
+    text_settle(&r->settled, r->text);
+    r->text = buf_str(&r->settled);
 }
 
 bool event_reader_next(struct event_reader *r)
@@ -96,6 +109,8 @@ bool event_reader_next(struct event_reader *r)
     r->kind = kind_of(r->event);
     r->text = event_text(r->event, "text");
     r->image = r->preview = NULL;
+    if (r->settles && (r->kind == EVENT_STDOUT || r->kind == EVENT_STDERR))
+        settle(r);
     if (r->kind != EVENT_DISPLAY && r->kind != EVENT_RESULT)
         return r->event;
     data = json_object_get(r->event, "data");

@@ -61,6 +61,8 @@ struct event_reader {
     const json_t *image, *preview; /* a string of base64, of SVG the text itself; or NULL */
     const char *mime, *preview_mime; /* static */
     size_t images;                   /* seen so far: the number of this image, from 1 */
+    bool settles; /* set it for a model: output as a terminal shows it in the end, without '\r' */
+    struct buf settled;
 };
 void event_reader_init(struct event_reader *r, const json_t *events);
 bool event_reader_next(struct event_reader *r);

@@ -206,6 +206,7 @@ static void take_events(struct tool_call *c, const json_t *events)
     struct event_reader r;
 
     event_reader_init(&r, events);
+    r.settles = true;
     while (event_reader_next(&r)) {
         switch (r.kind) {
         case EVENT_STDOUT:

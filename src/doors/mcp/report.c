@@ -140,6 +140,27 @@ static void collect(struct exec_report *r)
     event_reader_done(&at);
 }
 
+/* A progress bar becomes its last state, where that makes it all fit: offsets, by which the rest is
+ * to be had otherwise, count bytes as they were printed. */
+static void settle_streams(struct exec_report *r, size_t most)
+{
+    struct buf settled[2] = {BUF(BUF_MAX), BUF(BUF_MAX)};
+    size_t sum = r->part[VALUES].n + r->part[RAISED].n;
+
+    for (size_t i = OUT; i <= ERRORS; i++) {
+        text_settle(&settled[i], buf_str(&r->part[i]));
+        sum += settled[i].n;
+    }
+    for (size_t i = OUT; i <= ERRORS; i++) {
+        if (sum <= most) {
+            struct buf raw = r->part[i];
+            r->part[i] = settled[i];
+            settled[i] = raw;
+        }
+        buf_done(&settled[i]);
+    }
+}
+
 /* Offsets count bytes of both streams as they were printed, so where something has to be left out
  * the two are shown as one. */
 static bool join_streams(struct exec_report *r, size_t most)
@@ -161,6 +182,7 @@ static void put_sections(struct exec_report *r, size_t most)
     const char *labels[SECTIONS] = {"stdout:\n", "stderr:\n", "", ""};
     size_t wants[SECTIONS], gets[SECTIONS];
 
+    settle_streams(r, most);
     if (join_streams(r, most))
         labels[OUT] = "stdout and stderr:\n";
     for (size_t i = 0; i < SECTIONS; i++)

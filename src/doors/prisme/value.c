@@ -32,6 +32,7 @@ static json_t *logs_of(const json_t *events)
     char line[64];
 
     event_reader_init(&r, events);
+    r.settles = true;
     while (event_reader_next(&r))
         if (IN(r.kind) & (IN(EVENT_STDOUT) | IN(EVENT_STDERR) | IN(EVENT_STATUS)))
             put_lines(logs, r.text, &left_out);

@@ -215,6 +215,7 @@ void markdown_put(struct buf *b, const struct markdown *m)
 
     put_note(b, m->note);
     event_reader_init(&r, m->events);
+    r.settles = true;
     while (event_reader_next(&r))
         put_event(b, m, &r, timeout);
     event_reader_done(&r);

@@ -114,12 +114,40 @@ static void test_json_sizes(void **state)
         assert_int_equal(json_measure(str_of(rows[i].text), 3, 6), rows[i].size);
 }
 
+static void test_settled(void **state)
+{
+    static const struct {
+        struct str said, shown;
+    } rows[] = {
+        {STR(""),                             STR("")                      },
+        {STR("plain\nlines\n"),               STR("plain\nlines\n")        },
+        {STR("\r  0%\r 50%\r100%\nend"),      STR("100%\nend")             },
+        {STR("dos\r\nlines\r\n"),             STR("dos\nlines\n")          },
+        {STR("12345\rab\n"),                  STR("ab345\n")               }, /* a terminal leaves the rest */
+        {STR("1\rlonger\rxy"),                STR("xynger")                },
+        {STR("\xc3\xa9\xc3\xa9\xc3\xa9\rab"), STR("ab\xc3\xa9")            },
+        {STR("ab\r\xe2\x96\x88"),             STR("\xe2\x96\x88"
+                                      "b")},
+        {STR("\r\r\r\n\r"),                   STR("\n")                    },
+        {STR("a\0b\rc"),                      STR("c\0b")                  },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        AUTO(buf_done) struct buf b = BUF(KiB);
+        text_settle(&b, rows[i].said);
+        assert_int_equal(b.n, rows[i].shown.n);
+        assert_true(b.n == 0 || memcmp(b.p, rows[i].shown.p, b.n) == 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names),    cmocka_unit_test(test_long_names_are_cut),
         cmocka_unit_test(test_sizes),    cmocka_unit_test(test_torn),
         cmocka_unit_test(test_replaced), cmocka_unit_test(test_json_sizes),
+        cmocka_unit_test(test_settled),
     };
 
     return RUN(tests);
