@@ -5,7 +5,8 @@
  * then the engine starts and the rest is driven by its answers: on_pool, on_open,
  * then next() and on_outcome in turn until finish() stops the loop.
  */
-#include "cli/cli_int.h"
+#include "cli/remote.h"
+#include "cli/serve_int.h"
 #include "loop/loop.h"
 
 #include <limits.h>
@@ -230,12 +231,17 @@ static void on_pool(void *arg, const struct err *failed)
 {
     struct run *r = arg;
 
+    struct err e;
+
     if (r->finished)
         return;
-    if (failed)
-        fail(r, failed);
-    else
+    if (!failed)
         session_open(r->pool, on_open, r);
+    /* "No space left on device" is what the kernel says where user namespaces are turned off. */
+    else if (failed->kind == ERR_HOST && floor_check(r->s, &e) < 0)
+        fail(r, &e);
+    else
+        fail(r, failed);
 }
 
 /* Once asks the code to stop; twice, or with no code running, ends us. */

@@ -194,7 +194,26 @@ static void greet(struct server *sv)
     hello_say(sv->s, &sv->listeners, sv->keys);
 }
 
-/* Until the first pool is up. A pool that cannot come up is told of, and the rest is served. */
+/* A pool whose Python refuses is told of, and the rest is served. When there is no rest, the server
+ * ends: nothing would ever make it ready. */
+static bool is_settled(struct server *sv)
+{
+    const struct service_pools pools = service_look_at_pools(sv->service);
+
+    if (pools.refused == 0 || pools.up + pools.refused < pools.all)
+        return false;
+    log_error("pool %s: %s", pools.pool, pools.why);
+    if (pools.up > 0) {
+        greet(sv);
+    } else {
+        fprintf(stderr, "retort: no pool can run anything: pool %s: %s\n", pools.pool, pools.why);
+        sv->status = EXIT_USAGE;
+        loop_stop(sv->loop);
+    }
+    return true;
+}
+
+/* Until the first pool is up. */
 static void on_tick(void *arg)
 {
     struct server *sv = arg;
@@ -211,6 +230,8 @@ static void on_tick(void *arg)
         greet(sv);
         return;
     }
+    if (is_settled(sv))
+        return;
     if (why && strncmp(why, sv->why, sizeof(sv->why) - 1) != 0) {
         snprintf(sv->why, sizeof(sv->why), "%s", why);
         log_info("not ready: %s", why);

@@ -200,6 +200,9 @@ unsigned pool_parked(const struct pool *p);
 const char *pool_python_version(const struct pool *p); /* "" when it could not be asked */
 /* Whether it can fork now; *ret_why tells what is the matter when it cannot. */
 bool pool_is_up(const struct pool *p, const char **ret_why);
+/* Its Python could not be made ready, and will not be: a package is missing, a module of preload
+ * cannot be imported. pool_is_up() has the sentence. */
+bool pool_is_refused(const struct pool *p);
 
 typedef void session_open_fn(void *arg, struct session *s, const struct err *failed);
 

@@ -434,13 +434,19 @@ static void on_again(void *arg)
     refill(p);
 }
 
+bool pool_is_refused(const struct pool *p)
+{
+    return !p->zygote && !p->coming && !p->was_up && p->down.kind == ERR_CALLER;
+}
+
 /* --- opening a session --- */
 
 static void fail_opening(struct pool *p, struct opening *o)
 {
     struct err e;
 
-    err_set(&e, ERR_HOST, "no interpreter: %s",
+    /* A Python that refuses does so the next time, too: to try again helps nobody. */
+    err_set(&e, pool_is_refused(p) ? ERR_SETUP : ERR_HOST, "no interpreter: %s",
             p->down.kind ? p->down.text : "it is still starting");
     o->on_open(o->arg, NULL, &e);
     free(o);

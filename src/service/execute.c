@@ -26,6 +26,7 @@ struct execution *job_new(struct service *sv, const struct caller *c, const stru
         .tenant = tenant_hold(sv, c->tenant),
         .kind = spec->kind,
         .wall_ms = spec->wall_ms,
+        .wall_is_asked = spec->wall_is_asked,
         .background = spec->background,
         .recorded_first = spec->background || spec->tells,
         .watched = true,
@@ -124,6 +125,25 @@ static void tell(struct execution *j, const struct event *ev)
     job_throttle(j);
 }
 
+/* Whether the client gets less time than it asked for. */
+static bool wall_is_cut(const struct execution *j)
+{
+    return j->wall_is_asked && j->wall_ms > j->loaded->env->config.limits.wall_ms;
+}
+
+static void tell_wall(struct execution *j)
+{
+    char text[128];
+    struct event ev = {.kind = EVENT_STATUS};
+
+    if (!wall_is_cut(j))
+        return;
+    snprintf(text, sizeof(text), "%g s were asked for; the time limit of this pool is %g s",
+             (double)j->wall_ms / 1000, (double)j->loaded->env->config.limits.wall_ms / 1000);
+    ev.text = str_of(text);
+    tell(j, &ev);
+}
+
 static void tell_note(struct execution *j)
 {
     struct event ev = {.kind = EVENT_STATUS, .text = str_of(lost_note(j->note))};
@@ -135,6 +155,7 @@ static void tell_note(struct execution *j)
     if (more)
         tell(j, &ev);
     j->note = LOST_NOTHING;
+    tell_wall(j);
 }
 
 static void tell_queued(void *arg)
@@ -176,6 +197,11 @@ static void on_outcome(void *arg, const struct outcome *o)
         job_unthrottle(j);
     j->outcome = *o;
     j->outcome.state_lost |= j->tells_lost;
+    if (o->status == OUTCOME_TIMEOUT && wall_is_cut(j)) {
+        size_t n = strlen(o->line);
+        snprintf(j->outcome.line + n, sizeof(o->line) - n, "; %g s were asked for",
+                 (double)j->wall_ms / 1000);
+    }
     j->changes = l->changes;
     l->changes = (struct changes){0};
     if (o->status == OUTCOME_SESSION_LOST)

@@ -201,6 +201,24 @@ bool service_is_ready(struct service *sv, const char **ret_why)
     return !*ret_why && pool_is_up(sv->environments->pool, ret_why);
 }
 
+struct service_pools service_look_at_pools(const struct service *sv)
+{
+    struct service_pools found = {0};
+
+    for (const struct environment *env = sv->environments; env; env = env->next) {
+        const char *why;
+        found.all++;
+        found.up += pool_is_up(env->pool, &why);
+        if (!pool_is_refused(env->pool))
+            continue;
+        if (!found.refused++) {
+            found.pool = env->config.name;
+            found.why = why;
+        }
+    }
+    return found;
+}
+
 /* --- the end --- */
 
 static void tell_empty(void *arg)

@@ -84,6 +84,12 @@ void service_free(struct service *sv);
 void service_reload(struct service *sv);
 /* The first pool's interpreter is up. *ret_why when not, or when something is broken. */
 bool service_is_ready(struct service *sv, const char **ret_why);
+/* How many pools can run something, and how many never will. */
+struct service_pools {
+    size_t all, up, refused;
+    const char *pool, *why; /* borrowed; of the first that is refused, or NULL */
+};
+struct service_pools service_look_at_pools(const struct service *sv);
 
 /* What a door keeps in memory of an execution that has ended, until its client has it: it was so
  * many bytes before, and is so many now. */
@@ -234,6 +240,7 @@ struct exec_spec {
     enum exec_kind kind;
     struct str code;
     uint64_t wall_ms;          /* 0: the pool's limit, which is also the most */
+    bool wall_is_asked;        /* the client chose wall_ms: it hears when it gets less */
     const struct env_var *env; /* for this execution only; never on record */
     size_t env_count;
     const struct file_input *files;

@@ -514,6 +514,7 @@ struct execution {
     struct execution *lane_next, **lane_link; /* link NULL: neither seated nor waiting */
     bool alone, counted;                      /* counted: in sv->foreground */
     uint64_t wall_ms;
+    bool wall_is_asked;
     json_t *vars; /* owned: of this execution */
     struct exec_input *inputs;
     size_t input_count, inputs_left;

@@ -193,6 +193,7 @@ static void execute(struct azure_request *v, enum dialect dialect)
         .kind = program.kind,
         .code = str_of(program.code),
         .wall_ms = program.wall_ms,
+        .wall_is_asked = true,
         .background = u->options.background,
         .ask.tool = azure_tool_name(program.kind),
     };

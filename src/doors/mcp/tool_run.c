@@ -202,6 +202,7 @@ static void start(struct call *c, enum exec_kind kind, struct str code, struct s
         .kind = kind,
         .code = code,
         .wall_ms = (uint64_t)json_integer_value(json_object_get(args, "timeout_ms")),
+        .wall_is_asked = true,
         .env = given.env,
         .env_count = given.env_count,
         .background = u->background,

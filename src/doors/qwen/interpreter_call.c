@@ -82,7 +82,7 @@ static void fail(struct interpreter_call *c, const struct err *why)
         [ERR_LIMIT] = "ValueError",       [ERR_MISSING] = "LookupError",
         [ERR_CONFLICT] = "RuntimeError",  [ERR_BUSY] = "ToolServiceError",
         [ERR_DENIED] = "PermissionError", [ERR_FULL] = "ToolServiceError",
-        [ERR_HOST] = "ToolServiceError",
+        [ERR_SETUP] = "ToolServiceError", [ERR_HOST] = "ToolServiceError",
     };
     char text[1024];
 
@@ -272,6 +272,7 @@ static void execute(struct interpreter_call *c)
         .wall_ms = c->params.wall_ms   ? c->params.wall_ms
                    : c->spec.stateless ? config->executor_ms
                                        : config->timeout_ms,
+        .wall_is_asked = c->params.wall_ms > 0,
         .env = &profile,
         .env_count = 1,
         .files = files,

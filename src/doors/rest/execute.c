@@ -190,6 +190,7 @@ static void start(struct rest_execution *u, json_t *body, const struct exec_inpu
         .kind = shell ? EXEC_COMMAND : EXEC_CELL,
         .code = code,
         .wall_ms = json_ms(json_object_get(body, "timeout")),
+        .wall_is_asked = true,
         .env = g->env,
         .env_count = g->env_count,
         .files = g->file,
