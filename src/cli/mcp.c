@@ -1,12 +1,12 @@
 /*
  * retort mcp: a server for one client, on standard input and output.
  *
- * Theory of operation: clients start it to ask what there is, and often for no more than
- * that; so at first there is the protocol and nothing else, no Python, no file, no other
- * process. The first call that needs the service builds it (steps), while there is one
- * thread: the warden is forked and root given up before the store has a thread of its
- * own. What fails is told to the client as the result of the call, and tried again with
- * the next one.
+ * Theory of operation: at first there is the protocol and nothing else, no Python, no
+ * file, no other process. The service is built (steps) once a client has introduced
+ * itself, so that its first call finds a warm interpreter, or with the first call that
+ * needs it. There is one thread then: the warden is forked and root given up before the
+ * store has a thread of its own. What fails is told to the client as the result of the
+ * call, and tried again with the next one.
  *
  * The client's two fds are moved out of the way before anything can be printed: whoever
  * writes to number 1 by mistake writes to the log.

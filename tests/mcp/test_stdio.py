@@ -21,17 +21,17 @@ def local():
 
 # --- how it begins ---
 
-def test_nothing_runs_before_the_first_call():
-    """No child, no thread, no file until a tool is called."""
+def test_nothing_runs_before_a_client_introduces_itself():
+    """No child, no thread, no file; then an interpreter warms up, before a tool is called."""
     with Local() as c:
-        c.initialize()
-        c.modern("server/discover")
-        assert c.request("tools/list")["tools"] and c.request("ping") == {}
+        assert c.request("ping") == {}
         assert retort.below(c.process.pid) == []
         assert retort.field(c.process.pid, "Threads") == ["1"]
         assert c.left() == []
-        assert text_of(c.call("run_code", code="6 * 7"))
-        assert len(retort.below(c.process.pid)) > 1 and len(c.left()) == 1
+        c.initialize()
+        retort.wait_until(lambda: len(retort.below(c.process.pid)) > 1, "the start of an interpreter")
+        assert c.request("tools/list")["tools"] and text_of(c.call("run_code", code="6 * 7"))
+        assert len(c.left()) == 1
 
 
 def test_a_probe_leaves_nothing():

@@ -21,6 +21,7 @@
 #define KEEP_BYTES  (1 * MiB) /* of a line's memory, once it has been read */
 #define PAUSE_BYTES (1 * MiB) /* unread: no more lines until it is half of that */
 #define LAST_MS     1000      /* without a byte read by a client that has closed its end */
+#define WARM_MS     20        /* after the greeting: its answer goes out first */
 
 struct stdio {
     struct peer peer;                  /* of every call */
@@ -32,6 +33,7 @@ struct stdio {
     struct watch *hangup;              /* owned: while it is paused */
     struct timer *again;               /* owned: goes on reading, from the loop */
     struct timer *last;                /* owned: after the end of input */
+    struct timer *warm;                /* owned: makes the service after the first words */
     struct buf line;                   /* what has been read and not yet served */
     size_t seen;                       /* of it, without a newline */
     bool skipping;                     /* the rest of a line that was too long */
@@ -222,6 +224,8 @@ static void take_request(struct stdio *s, const json_t *message, const struct ca
         conversation_client(s->conversation, method, params, &client);
     else if (!read_modern(s, id, meta, &client))
         return;
+    if (str_is(method, "initialize") || str_is(method, "server/discover"))
+        timer_set(s->warm, WARM_MS);
     core_serve(
         call_new(s->mcp, s->mcp->tool_set, &s->peer, s->conversation, who, &client, id, params),
         method);
@@ -399,6 +403,17 @@ static void on_again(void *arg)
         read_more(s);
 }
 
+/* An interpreter takes a second or two to import its packages. What goes wrong is told by the call
+ * that needs it, which tries again. */
+static void on_warm(void *arg)
+{
+    struct stdio *s = arg;
+    struct err e;
+
+    if (!s->over && !s->ended && !s->mcp->config.service(s->mcp->config.arg, &e))
+        log_debug("nothing is warm: %s", e.text);
+}
+
 /* --- the room's side --- */
 
 static bool can_poll(int fd)
@@ -426,6 +441,7 @@ void mcp_stdio(struct mcp *m, int in, int out, loop_fn *on_end, void *arg)
     assert(s->conversation);
     s->conversation->aside = &s->peer;
     s->again = timer_new(m->config.loop, on_again, s);
+    s->warm = timer_new(m->config.loop, on_warm, s);
     m->stdio = s;
     wait_for_more(s);
 }
@@ -438,6 +454,7 @@ void stdio_free(struct stdio *s)
     drop_watches(s);
     timer_free(s->again);
     timer_free(s->last);
+    timer_free(s->warm);
     line_writer_free(s->writer);
     buf_done(&s->line);
     free(s);
