@@ -18,6 +18,17 @@ static const struct command run = {
     .main = run_main,
 };
 
+static const struct command repl = {
+    .name = "repl",
+    .id = COMMAND_REPL,
+    .args = "[OPTION]...",
+    .text = "Type Python cells, !commands and %magics into a sealed session.",
+    .notes =
+        "SIZE is a number with K, M, G or T; S is a number of seconds.\n"
+        "Ctrl-D ends it. With --session the session stays, and the next command goes on with it.\n",
+    .main = repl_main,
+};
+
 static const struct command doctor = {
     .name = "doctor",
     .id = COMMAND_DOCTOR,
@@ -52,8 +63,8 @@ static const struct command keys = {
     .args = "(create --tenant NAME | list | revoke ID) [OPTION]...",
     .text = "Make, list and revoke the keys of a server.",
     .notes =
-        "Works while the server runs, and takes effect within seconds. As soon as there is a key,\n"
-        "no request goes without one.\n",
+        "A running server takes changes over within seconds. Once a key exists, every request\n"
+        "needs one.\n",
     .main = keys_main,
 };
 
@@ -83,8 +94,8 @@ static const struct command environment = {
     .main = environment_main,
 };
 
-static const struct command *const commands[] = {&run,  &command_serve, &mcp,
-                                                 &keys, &environment,   &doctor};
+static const struct command *const commands[] = {&run,  &repl,        &command_serve, &mcp,
+                                                 &keys, &environment, &doctor};
 
 static int usage(const char *fmt, ...) PRINTF(1, 2);
 static int usage(const char *fmt, ...)

@@ -56,7 +56,8 @@ struct serve_settings {
     uint64_t max_connections, max_per_address, header_ms;
 
     enum { KEPT_PROCESS, KEPT_POWER } durability; /* as enum durability */
-    uint64_t tenant_sessions, retention_ms, record_ms, home_bytes, file_bytes, tenant_bytes, held_bytes;
+    uint64_t tenant_sessions, retention_ms, record_ms, home_bytes, file_bytes, tenant_bytes,
+        held_bytes;
     uint64_t fetch_bytes, fetch_ms;
     bool fetch_private;
     char *fetch_allow; /* owned, or NULL */
@@ -155,6 +156,9 @@ struct settings {
     char *images_dir;       /* owned: of mcp, where images are written; NULL: IMAGES_DIR */
     char *out;              /* owned; NULL: artifacts are named, not kept */
     struct list files;
+    struct list folders;
+    char *session; /* owned: of a server, by its name; or NULL */
+    char *server;  /* owned: its URL; or NULL */
     struct {
         struct work *item; /* owned */
         size_t count;

@@ -51,7 +51,8 @@ enum command_id {
     COMMAND_SERVE,
     COMMAND_KEYS,
     COMMAND_MCP,
-    COMMAND_ENVIRONMENT
+    COMMAND_ENVIRONMENT,
+    COMMAND_REPL
 };
 
 struct option {
@@ -171,6 +172,18 @@ void help_page(const struct command *c, struct buf *ret); /* docs/configuration.
 void help_command(const struct command *c, struct buf *ret);
 void help_program(const struct command *const *commands, size_t count, struct buf *ret);
 
+/* --- folders: of the user's own disk, to be seen in sessions --- */
+
+struct folders {
+    struct engine_folder item[FOLDERS_MAX]; /* paths owned */
+    size_t count;
+};
+
+int folders_open(struct folders *ret, const struct settings *s, struct err *e) MUST_CHECK;
+void folders_done(struct folders *f);
+/* A sentence for a model, owned; NULL: there are none. */
+char *folders_tell(const struct folders *f);
+
 /* --- source: what is to be executed, read and checked before anything starts --- */
 
 struct source {
@@ -187,6 +200,23 @@ struct sources {
 
 int sources_load(struct sources *ret, const struct settings *s, struct err *e) MUST_CHECK;
 void sources_done(struct sources *ss);
+
+/* --- repl: cells from standard input, one at a time --- */
+
+struct repl {
+    struct buf rest; /* read, and not yet part of a cell */
+    bool over;       /* the input has ended */
+};
+
+void repl_init(struct repl *in);
+void repl_done(struct repl *in);
+/* Waits for a cell: false at the end of input. ret->code is owned by the caller. */
+bool repl_read(struct repl *in, struct source *ret);
+/* Whether what was typed so far is a cell, or more has to come. */
+bool repl_is_whole(struct str cell);
+/* run.c: the executions of the command line, or of a person who types them. */
+int run_cells(const struct settings *s, bool typed);
+int repl_main(const struct settings *s);
 
 /* A file to be put into the workspace, open. */
 struct input {

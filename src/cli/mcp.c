@@ -40,6 +40,8 @@ struct local {
     struct doors doors; /* whose tools are shown; or nothing */
     struct model_set model_set;
     struct models *models;
+    struct folders folders;
+    char *told_folders; /* or NULL */
 
     size_t steps_done;
     char guest_dir[PATH_MAX];
@@ -111,7 +113,7 @@ static int make_state(struct local *lo, struct err *e)
 static int start_engine(struct local *lo, struct err *e)
 {
     signal(SIGPIPE, SIG_DFL); /* the warden's children would inherit it */
-    lo->engine = engine_of(lo->loop, &lo->pools, lo->guest_dir, &lo->user, e);
+    lo->engine = engine_of(lo->loop, &lo->pools, lo->guest_dir, &lo->folders, &lo->user, e);
     signal(SIGPIPE, SIG_IGN);
     if (!lo->engine)
         return -1;
@@ -231,6 +233,8 @@ static void take_down(struct local *lo)
     engine_free(lo->engine);
     loop_free(lo->loop);
     pool_set_done(&lo->pools);
+    folders_done(&lo->folders);
+    free(lo->told_folders);
     janitor_end(&lo->janitor);
     fd_closep(&lo->parent);
     fd_closep(&lo->in);
@@ -267,6 +271,7 @@ static void live(struct local *lo, pid_t parent)
         .agent_tool = &tool_code_execution,
         .agent_tool_ctx = ubik_backend(lo->doors.at[DOOR_UBIK].room),
         .has_model = has_model(lo),
+        .folders = lo->told_folders,
     };
 
     lo->mcp = mcp_new(&config);
@@ -315,13 +320,16 @@ int mcp_main(const struct settings *s)
     pid_t parent = getppid();
     struct err e;
 
-    if (egress_check(s, &e) < 0 || approval_rules_check(s, &e) < 0 || move_fds(&lo, &e) < 0) {
+    if (egress_check(s, &e) < 0 || approval_rules_check(s, &e) < 0 ||
+        folders_open(&lo.folders, s, &e) < 0 || move_fds(&lo, &e) < 0) {
+        folders_done(&lo.folders);
         fprintf(stderr, "retort: %s\n", e.text);
         return e.kind == ERR_HOST ? EXIT_OURS : EXIT_USAGE;
     }
     if (isatty(lo.in))
         fprintf(stderr, "retort mcp speaks MCP, a message of JSON on each line; it is for a client "
                         "to start. Ctrl-D ends it.\n");
+    lo.told_folders = folders_tell(&lo.folders);
     memory_give_back();
     signal(SIGPIPE, SIG_IGN);
     lo.loop = loop_new();

@@ -5,7 +5,8 @@
 #include <unistd.h>
 
 #define AT(field)   offsetof(struct settings, field)
-#define RUN         IN(COMMAND_RUN)
+#define RUN         (IN(COMMAND_RUN) | IN(COMMAND_REPL))
+#define RUN_ONLY    IN(COMMAND_RUN)
 #define DOCTOR      IN(COMMAND_DOCTOR)
 #define SERVE       IN(COMMAND_SERVE)
 #define KEYS        IN(COMMAND_KEYS)
@@ -22,17 +23,27 @@
 /* The least values are those with which a bare interpreter still comes up. */
 // clang-format off
 const struct option options[] = {
-    {"code",  'c', OPTION_WORK, GROUP_WORK, RUN, .work = WORK_CODE, .metavar = "CODE",
+    {"code",  'c', OPTION_WORK, GROUP_WORK, RUN_ONLY, .work = WORK_CODE, .metavar = "CODE",
      .text = "Run CODE as one cell."},
-    {"shell", 0,   OPTION_WORK, GROUP_WORK, RUN, .work = WORK_SHELL, .metavar = "CMD",
+    {"shell", 0,   OPTION_WORK, GROUP_WORK, RUN_ONLY, .work = WORK_SHELL, .metavar = "CMD",
      .text = "Run CMD with bash in the same session."},
-    {"keep-going", 0, OPTION_BOOL, GROUP_WORK, RUN, AT(keep_going),
+    {"keep-going", 0, OPTION_BOOL, GROUP_WORK, RUN_ONLY, AT(keep_going),
      .text = "Continue after an execution that failed."},
+    {"session", 0, OPTION_PATH, GROUP_WORK, RUN, AT(session), .metavar = "NAME",
+     .not_from = FLAG_ONLY, .unset = "a new one, which ends with the command",
+     .text = "Run in this session of a running server; it is made if needed, and stays."},
+    {"server", 0, OPTION_PATH, GROUP_WORK, RUN, AT(server), .metavar = "URL",
+     .not_from = FLAG_ONLY, .unset = "RETORT_SERVER, else http://127.0.0.1:8000",
+     .text = "The server that has the session. Its key, if needed, is RETORT_KEY."},
 
     {"file", 'f', OPTION_LIST, GROUP_FILES, RUN, AT(files), .metavar = "FILE",
      .text = "Copy FILE into the workspace first; may be given again."},
     {"out",  'o', OPTION_PATH, GROUP_FILES, RUN, AT(out), .metavar = "DIR",
      .text = "Save the files and figures that the code makes in DIR."},
+
+    {"folder", 0, OPTION_LIST, GROUP_FILES, RUN | MCP, AT(folders), .metavar = "PATH[:ro]",
+     .not_from = FLAG_ONLY,
+     .text = "Show this folder in the session, at /mnt/NAME; :ro to read only. May be given again."},
 
     {"tenant", 't', OPTION_PATH, GROUP_KEY, KEYS, AT(keys.tenant), .metavar = "NAME",
      .not_from = FLAG_ONLY, .text = "Tenant of the key; tenants cannot see each other's data."},
@@ -384,7 +395,7 @@ const struct option options[] = {
      .text = "Where environments are that `retort environment` makes."},
     {"preload", 0,   OPTION_TEXT, GROUP_OTHER, RUN, AT(pool.preload), .metavar = "NAMES",
      .unset = "none", .text = "Modules that are imported before the code runs, separated by commas."},
-    {"json",    0,   OPTION_BOOL, GROUP_OTHER, RUN | DOCTOR | KEYS | ENVIRONMENT, AT(json),
+    {"json",    0,   OPTION_BOOL, GROUP_OTHER, RUN_ONLY | DOCTOR | KEYS | ENVIRONMENT, AT(json),
      .not_from = FLAG_ONLY, .text = "Print one JSON document in place of text."},
     {"verbose", 'v', OPTION_BOOL, GROUP_OTHER, RUN | DOCTOR | KEYS | MCP, AT(verbose),
      .not_from = FLAG_ONLY, .text = "Print details on stderr."},
@@ -586,6 +597,8 @@ void settings_done(struct settings *s)
 {
     char *texts[] = {s->pool_name,
                      s->images_dir,
+                     s->session,
+                     s->server,
                      s->out,
                      s->config,
                      s->state,
@@ -621,7 +634,7 @@ void settings_done(struct settings *s)
                      s->model.script,
                      s->model.standard,
                      s->model.tenants};
-    struct list *lists[] = {&s->files, &s->words, &s->serve.listen};
+    struct list *lists[] = {&s->files, &s->folders, &s->words, &s->serve.listen};
 
     for (size_t i = 0; i < COUNT(texts); i++)
         free(texts[i]);

@@ -16,7 +16,10 @@
 struct run {
     const struct settings *s; /* borrowed */
     struct sources sources;
+    bool typed; /* cells come from standard input, one after the other */
+    struct repl repl;
     struct inputs inputs;
+    struct folders folders;
     struct artifacts artifacts;
     struct show show;
     struct doc doc; /* with --json, in place of show */
@@ -163,10 +166,24 @@ static void on_outcome(void *arg, const struct outcome *o)
     on_writable(r);
     if (r->finished)
         return;
-    if (o->status == OUTCOME_SESSION_LOST || (o->status != OUTCOME_OK && !r->s->keep_going))
+    if (o->status == OUTCOME_SESSION_LOST ||
+        (o->status != OUTCOME_OK && !r->s->keep_going && !r->typed))
         finish(r);
     else
         loop_later(r->loop, next, r);
+}
+
+/* Waits for a person, and for nothing else: no code runs. The status is that of the last cell. */
+static bool read_cell(struct run *r)
+{
+    outbox_wait(&r->show.box);
+    sources_done(&r->sources);
+    r->sources = (struct sources){.item = mem_zalloc(sizeof(*r->sources.item)), .count = 1};
+    r->at = 0;
+    if (!repl_read(&r->repl, r->sources.item))
+        return false;
+    r->status = EXIT_OK;
+    return true;
 }
 
 static void next(void *arg)
@@ -177,7 +194,7 @@ static void next(void *arg)
 
     if (r->finished)
         return;
-    if (r->at == r->sources.count) {
+    if (r->at == r->sources.count && !(r->typed && read_cell(r))) {
         finish(r);
         return;
     }
@@ -273,7 +290,8 @@ static int check_python(const char *python, struct err *e)
 /* --out comes last: it is the one check that leaves something behind. */
 static int prepare(struct run *r, struct err *e)
 {
-    if (sources_load(&r->sources, r->s, e) < 0 || inputs_open(&r->inputs, r->s, e) < 0 ||
+    if ((!r->typed && sources_load(&r->sources, r->s, e) < 0) ||
+        inputs_open(&r->inputs, r->s, e) < 0 || folders_open(&r->folders, r->s, e) < 0 ||
         check_python(r->s->pool.python, e) < 0 || artifacts_open(&r->artifacts, r->s, e) < 0) {
         e->kind = ERR_CALLER;
         return -1;
@@ -284,8 +302,11 @@ static int prepare(struct run *r, struct err *e)
 static int start(struct run *r, struct err *e)
 {
     const struct engine_environment environment = {r->s->pool.python, r->s->pool.preload};
-    const struct engine_config engine = {
-        .guest_dir = r->guest_dir, .environments = &environment, .environment_count = 1};
+    const struct engine_config engine = {.guest_dir = r->guest_dir,
+                                         .folders = r->folders.item,
+                                         .folder_count = r->folders.count,
+                                         .environments = &environment,
+                                         .environment_count = 1};
     const struct pool_config pool = {
         .name = "run",
         .environment = environment,
@@ -370,14 +391,22 @@ static void done(struct run *r)
     doc_done(&r->doc);
     artifacts_done(&r->artifacts);
     inputs_done(&r->inputs);
+    folders_done(&r->folders);
     sources_done(&r->sources);
+    repl_done(&r->repl);
 }
 
 int run_main(const struct settings *s)
 {
-    struct run r = {.s = s, .artifacts.dir = -1};
+    return s->session ? remote_main(s) : run_cells(s, false);
+}
+
+int run_cells(const struct settings *s, bool typed)
+{
+    struct run r = {.s = s, .typed = typed, .artifacts.dir = -1};
     struct err e;
 
+    repl_init(&r.repl);
     show_init(&r.show);
     doc_init(&r.doc);
     if (prepare(&r, &e) < 0 || start(&r, &e) < 0) {

@@ -92,7 +92,7 @@ static int prepare(struct server *sv, struct err *e)
 static int settle(struct server *sv, struct err *e)
 {
     sv->loop = loop_new();
-    sv->engine = engine_of(sv->loop, &sv->pools, sv->guest_dir, &sv->user, e);
+    sv->engine = engine_of(sv->loop, &sv->pools, sv->guest_dir, NULL, &sv->user, e);
     if (!sv->engine || server_user_enter(&sv->user, e) < 0 || state_reach(sv->s->state, e) < 0)
         return -1;
     signal(SIGPIPE, SIG_IGN); /* not before: the warden's children would inherit it */

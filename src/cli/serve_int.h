@@ -44,8 +44,10 @@ int pool_set_open(struct pool_set *set, const struct settings *s, const struct s
                   struct err *e) MUST_CHECK;
 void pool_set_done(struct pool_set *set);
 /* Whose pools can be made of these and of nothing else, whoever asks later. */
+/* folders: or NULL. */
 struct engine *engine_of(struct loop *l, const struct pool_set *set, const char *guest_dir,
-                         const struct server_user *as, struct err *e);
+                         const struct folders *folders, const struct server_user *as,
+                         struct err *e);
 struct service *service_of(const struct pool_set *set, struct loop *l, struct engine *en,
                            struct store *st, struct err *e);
 

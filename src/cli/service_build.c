@@ -69,7 +69,7 @@ void pool_set_done(struct pool_set *set)
 }
 
 struct engine *engine_of(struct loop *l, const struct pool_set *set, const char *guest_dir,
-                         const struct server_user *as, struct err *e)
+                         const struct folders *folders, const struct server_user *as, struct err *e)
 {
     size_t n = 0;
     struct engine_environment *envs =
@@ -81,8 +81,12 @@ struct engine *engine_of(struct loop *l, const struct pool_set *set, const char 
     for (size_t i = 0; i < set->s->environment_count; i++)
         envs[n++] =
             (struct engine_environment){set->environments[i].python, set->environments[i].preload};
-    const struct engine_config config = {
-        .guest_dir = guest_dir, .environments = envs, .environment_count = n, .ask_as = as};
+    const struct engine_config config = {.guest_dir = guest_dir,
+                                         .folders = folders ? folders->item : NULL,
+                                         .folder_count = folders ? folders->count : 0,
+                                         .environments = envs,
+                                         .environment_count = n,
+                                         .ask_as = as};
     en = engine_new(l, &config, e);
     free(envs);
     return en;

@@ -153,10 +153,20 @@ struct engine_environment {
     const char *preload; /* comma-separated modules to import in the zygote; NULL or "": none */
 };
 
+/* A folder of the host that every sandbox sees. */
+struct engine_folder {
+    const char *path;  /* of the host */
+    const char *where; /* in the sandbox */
+    bool writable;
+};
+#define FOLDERS_MAX 8
+
 struct engine_config {
-    const char *guest_dir; /* holds retort_guest/ */
-    const char *cache_dir; /* NULL: the user's or the system's */
-    uint64_t held_max;     /* bytes of output held here for all guests; 0: HELD_DEFAULT */
+    const char *guest_dir;               /* holds retort_guest/ */
+    const struct engine_folder *folders; /* borrowed until engine_free() */
+    size_t folder_count;                 /* at most FOLDERS_MAX */
+    const char *cache_dir;               /* NULL: the user's or the system's */
+    uint64_t held_max; /* bytes of output held here for all guests; 0: HELD_DEFAULT */
     const struct engine_environment *environments; /* borrowed for the call */
     size_t environment_count;
     const struct server_user *ask_as; /* who runs the interpreters that are asked; NULL: we do */

@@ -138,14 +138,21 @@ int environments_hand_over(struct engine *en, const struct engine_config *config
     size_t n = en->environment_count;
     struct warden_environment *envs = mem_zalloc((n + 1) * sizeof(*envs));
     const char *(*dirs)[PYTHON_DIRS_MAX + 1] = mem_zalloc((n + 1) * sizeof(*dirs));
+    struct warden_folder folders[FOLDERS_MAX];
     char cache[PATH_MAX] = "";
     int sock;
 
+    assert(config->folder_count <= FOLDERS_MAX);
+    for (size_t i = 0; i < config->folder_count; i++)
+        folders[i] = (struct warden_folder){config->folders[i].path, config->folders[i].where,
+                                            config->folders[i].writable};
     find_cache(config->cache_dir, cache, sizeof(cache));
     for (size_t i = 0; i < n; i++)
         tell(&en->environments[i], &envs[i], dirs[i]);
     const struct warden_config warden = {
         .guest_dir = config->guest_dir,
+        .folders = folders,
+        .folder_count = config->folder_count,
         .cache_dir = *cache ? cache : NULL,
         .environments = envs,
         .environment_count = n,

@@ -50,7 +50,7 @@ struct root_dir {
     const char *path;  /* of the host */
     const char *where; /* in the box; NULL: the same */
     int fd;            /* a detached mount of it, from root_dir_take(); -1: taken by its path */
-    bool writable;     /* by the zygote, while it warms up */
+    bool writable;     /* the cache: by the zygote, while it warms up; a folder: by everybody */
 };
 
 struct root_plan {

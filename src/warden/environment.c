@@ -88,6 +88,11 @@ static int environment_open(struct environment *env, const struct warden_environ
     for (const char *const *dir = from->dirs; dir && *dir; dir++)
         if (add_dir(env, (struct root_dir){*dir, NULL, -1, false}, is_open, e) < 0)
             return -1;
+    for (size_t i = 0; i < config->folder_count; i++) {
+        const struct warden_folder *f = &config->folders[i];
+        if (add_dir(env, (struct root_dir){f->path, f->where, -1, f->writable}, is_open, e) < 0)
+            return -1;
+    }
     if (add_dir(env, guest, is_open, e) < 0)
         return -1;
     return config->cache_dir ? add_cache(env, config->cache_dir, uid_base, e) : 0;

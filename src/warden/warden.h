@@ -25,8 +25,16 @@ struct warden_environment {
     const char *const *dirs; /* NULL-terminated: directories of the host that it needs, or NULL */
 };
 
+/* A folder that the user has asked for by name; shown in every box. */
+struct warden_folder {
+    const char *path, *where; /* of the host; in the box */
+    bool writable;
+};
+
 struct warden_config {
     const char *guest_dir; /* holds retort_guest/ */
+    const struct warden_folder *folders;
+    size_t folder_count;
     const char *cache_dir; /* where caches of interpreters may be made; NULL: nowhere */
     const struct warden_environment *environments;
     size_t environment_count;

@@ -8,7 +8,7 @@
 
 #define UID_SLOT     2u /* uids per box */
 #define SLOTS        ((UID_COUNT / UID_SLOT) - 1)
-#define DIRS_MAX     16
+#define DIRS_MAX     24
 #define UID_MAP_TEXT 96
 #define SPARES       8
 #define ZYGOTES_MAX  1024 /* at once: each is a process with an interpreter in it */

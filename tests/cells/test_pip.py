@@ -1,7 +1,9 @@
 """pip where the network is shut: it says so, and a wheel that is there can be installed."""
 
 import io
+import os
 import subprocess
+import tempfile
 import zipfile
 
 import pytest
@@ -29,11 +31,13 @@ def wheel(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def venv(tmp_path_factory):
-    place = tmp_path_factory.mktemp("venv")
-    subprocess.run(["/usr/bin/python3", "-m", "venv", "--without-pip", "--system-site-packages",
-                    place / "env"], check=True)
-    return place / "env" / "bin" / "python"
+def venv():
+    """Not in /tmp, where a sandbox has its own files."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as place:
+        subprocess.run(["/usr/bin/python3", "-m", "venv", "--without-pip", "--system-site-packages",
+                        place + "/env"], check=True)
+        os.chmod(place, 0o755)
+        yield place + "/env/bin/python"
 
 
 @pytest.mark.parametrize("line", ["!pip install no-such-thing", "%pip install no-such-thing",

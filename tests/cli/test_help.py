@@ -14,7 +14,7 @@ SERVE = ["listen", "socket-mode", "config", "check-config", "state", "user", "is
          "tls-client-ca", "plain-http", "hosts", "origins", "public-url", "oauth-servers",
          "max-connections", "max-per-address", "header-timeout", "durability", "tenant-sessions",
          "output-memory", "retention",
-         "records", "file-size", "tenant-files", "fetch-size", "fetch-timeout", "fetch-private",
+         "records", "home-size", "file-size", "tenant-files", "fetch-size", "fetch-timeout", "fetch-private",
          "fetch-allow", "mcp-answer", "description", "ready", "max-sessions", "idle-timeout",
          "lifetime", "recycle", "egress", "egress-hosts", "approval", "approval-by",
          "approval-when", "approval-timeout", "approval-wait", "python", "environments", "preload", "images",
@@ -32,8 +32,9 @@ SERVE = ["listen", "socket-mode", "config", "check-config", "state", "user", "is
          "agent-tokens", "agent-wait", "help"]
 KEYS = ["tenant", "name", "admin", "approver", "pool", "door", "read-only", "expires", "quiet", "config", "state", "json", "verbose", "help"]
 ENVIRONMENT = ["packages", "wheels", "offline", "system-packages", "base", "config", "environments", "json", "help"]
-RUN = ["code", "shell", "keep-going", "file", "out", *LIMITS, "python", "environments", "preload", "json", "verbose",
-       "help"]
+RUN = ["code", "shell", "keep-going", "session", "server", "file", "out", "folder", *LIMITS, "python",
+       "environments", "preload", "json", "verbose", "help"]
+REPL = [name for name in RUN if name not in ("code", "shell", "keep-going", "json")]
 
 
 def shown(*args):
@@ -60,7 +61,7 @@ def test_of_run(args):
 
 
 def test_of_serve_and_keys():
-    for command, options in (("serve", SERVE), ("keys", KEYS)):
+    for command, options in (("serve", SERVE), ("keys", KEYS), ("repl", REPL)):
         text = shown(command, "--help")
         assert text.startswith(f"usage: retort {command}")
         assert re.findall(r"^  .{4}--([a-z-]+)", text, re.M) == options
@@ -70,7 +71,8 @@ def test_of_mcp():
     text = shown("mcp", "--help")
     assert text.startswith("usage: retort mcp")
     found = re.findall(r"^  .{4}--([a-z-]+)", text, re.M)
-    assert {*LIMITS, "state", "config", "pool", "python", "preload", "egress", "verbose", "help"} <= set(found)
+    assert {*LIMITS, "state", "config", "pool", "python", "preload", "egress", "folder", "verbose",
+            "help"} <= set(found)
     assert not {"listen", "tls-cert", "json", "log-level"} & set(found)
     assert "removed at the end" in " ".join(text.split())
 
@@ -96,7 +98,7 @@ def test_every_option_of_the_source_is_shown():
 
 def test_lines_fit_a_wide_terminal():
     for args in (("--help",), ("run", "--help"), ("doctor", "--help"), ("serve", "--help"),
-                 ("keys", "--help"), ("environment", "--help"), ("mcp", "--help")):
+                 ("keys", "--help"), ("environment", "--help"), ("mcp", "--help"), ("repl", "--help")):
         assert max(map(len, shown(*args).splitlines())) <= 120
 
 

@@ -103,6 +103,15 @@ static json_t *server_info(const struct call *c)
     return v;
 }
 
+/* What the tools are for, and what is there besides. Owned. */
+static json_t *instructions(const struct call *c)
+{
+    const char *folders = c->mcp->config.folders;
+
+    return json_sprintf("%s%s%s", c->tool_set->instructions, folders ? " " : "",
+                        folders ? folders : "");
+}
+
 static void handle_initialize(struct call *c)
 {
     struct client *known = &c->conversation->client;
@@ -117,16 +126,16 @@ static void handle_initialize(struct call *c)
     name.n = name.n < sizeof(known->name) ? name.n : sizeof(known->name) - 1;
     name.n -= utf8_torn(name);
     snprintf(known->name, sizeof(known->name), "%.*s", (int)name.n, name.p ? name.p : "");
-    call_result(c, json_pack("{s:s, s:o, s:o, s:s}", "protocolVersion", c->client.version->name,
+    call_result(c, json_pack("{s:s, s:o, s:o, s:o}", "protocolVersion", c->client.version->name,
                              "capabilities", capabilities(c), "serverInfo", server_info(c),
-                             "instructions", c->tool_set->instructions));
+                             "instructions", instructions(c)));
 }
 
 static void handle_discover(struct call *c)
 {
-    call_result(c, json_pack("{s:o, s:o, s:s, s:i, s:s}", "supportedVersions", versions_list(),
-                             "capabilities", capabilities(c), "instructions",
-                             c->tool_set->instructions, "ttlMs", 3600000, "cacheScope", "public"));
+    call_result(c, json_pack("{s:o, s:o, s:o, s:i, s:s}", "supportedVersions", versions_list(),
+                             "capabilities", capabilities(c), "instructions", instructions(c),
+                             "ttlMs", 3600000, "cacheScope", "public"));
 }
 
 static void handle_ping(struct call *c)

@@ -35,6 +35,8 @@ struct mcp_config {
     const struct tool *agent_tool;   /* beside the native tools: needs a model; or NULL; borrowed */
     void *agent_tool_ctx;            /* borrowed: what agent_tool works with */
     bool has_model;                  /* the server has one, so the client's is not needed */
+    const char
+        *folders; /* a sentence on folders of the user's that sessions see; or NULL; borrowed */
     const char *paths[2]; /* of tool_set, over HTTP; borrowed. The native tools are at /mcp */
 };
 
