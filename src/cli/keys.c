@@ -132,7 +132,7 @@ static int create(struct desk *d, struct err *e)
         printf("%s\n", secret);
     else
         printf("%s is a new key of tenant %s%s%s%s. Its secret is shown this once:\n\n  %s\n\n"
-               "Send it as \"Authorization: Bearer SECRET\". From now on no request goes without a "
+               "Send it as \"Authorization: Bearer SECRET\". From now on every request needs a "
                "key.\n",
                d->key.id, k->tenant, rights_of(&d->key), *scope_of(&d->key, scope) ? ", for " : "",
                scope, secret);
