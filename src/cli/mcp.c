@@ -106,7 +106,7 @@ static int make_state(struct local *lo, struct err *e)
     lo->state = lo->s->state;
     if (state_prepare(lo->state, &lo->user, e) < 0)
         return -1;
-    lo->lock = state_lock(lo->state, &lo->user, e);
+    lo->lock = state_lock(lo->state, e);
     return lo->lock < 0 ? -1 : 0;
 }
 

@@ -69,7 +69,7 @@ static int prepare(struct server *sv, struct err *e)
         server_user_find(s->user, &sv->user, e) < 0 || floor_check(sv->s, e) < 0 ||
         state_prepare(sv->s->state, &sv->user, e) < 0)
         return -1;
-    sv->lock = state_lock(sv->s->state, &sv->user, e);
+    sv->lock = state_lock(sv->s->state, e);
     if (sv->lock < 0 || listeners_open(&sv->listeners, sv->s, e) < 0 ||
         access_check(sv->s, &sv->listeners, e) < 0 || model_set_open(&sv->model_set, sv->s, e) < 0)
         return -1;

@@ -96,22 +96,18 @@ int state_prepare(const char *path, const struct server_user *u, struct err *e)
     return give_all(path, u, e);
 }
 
-int state_lock(const char *path, const struct server_user *u, struct err *e)
+int state_lock(const char *path, struct err *e)
 {
     AUTO_CLOSE int dir = open(path, O_DIRECTORY | O_CLOEXEC);
-    AUTO_CLOSE int fd = -1;
 
-    if (dir < 0 ||
-        (fd = openat(dir, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)) < 0 ||
-        (geteuid() == 0 && fchown(fd, u->uid, u->gid) < 0)) {
-        err_sys(e, "cannot use the state directory %s", path);
-        e->kind = ERR_CALLER;
-        return -1;
-    }
-    if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+    if (dir >= 0 && flock(dir, LOCK_EX | LOCK_NB) == 0)
+        return take_fd(&dir);
+    if (dir >= 0 && errno == EWOULDBLOCK)
         return err_set(e, ERR_CALLER,
                        "another server uses %s; stop it, or give this one another --state", path);
-    return take_fd(&fd);
+    err_sys(e, "cannot use the state directory %s", path);
+    e->kind = ERR_CALLER;
+    return -1;
 }
 
 int state_reach(const char *path, struct err *e)

@@ -12,8 +12,9 @@
 int state_find(const struct settings *s, char ret[STATE_PATH_MAX], struct err *e) MUST_CHECK;
 /* Makes it where it is missing, and makes it u's with everything in it. As root. */
 int state_prepare(const char *path, const struct server_user *u, struct err *e) MUST_CHECK;
-/* One server at a time: the lock, held for as long as the fd stays open. */
-int state_lock(const char *path, const struct server_user *u, struct err *e) MUST_CHECK;
+/* One server at a time: the lock, held for as long as the fd stays open. It is on the directory
+ * itself, as a file in it could be removed and made anew. */
+int state_lock(const char *path, struct err *e) MUST_CHECK;
 /* Random bytes that stay the same for as long as the directory is there, and that nobody else
  * reads: what we sign today we still know after a restart. Made when missing. */
 int state_secret(const char *path, uint8_t *ret, size_t n, struct err *e) MUST_CHECK;

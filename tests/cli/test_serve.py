@@ -60,6 +60,11 @@ def test_greets_with_commands_that_work(server):
 def test_one_server_per_state(server):
     error = refused("--state", server.state, "--listen", "127.0.0.1:0")
     assert "another server uses" in error and str(server.state) in error
+    for file in Path(server.state).glob("*lock*"):  # someone tidies up
+        file.unlink()
+    error = refused("--state", server.state, "--listen", "127.0.0.1:0")
+    assert "another server uses" in error and str(server.state) in error
+    assert server.run("6 * 7").json["result"] == "42"
 
 
 def test_address_in_use(server, place):
