@@ -535,11 +535,10 @@ static void test_wrong_options(void **state)
     static const struct {
         const char *json, *param;
     } rows[] = {
-        {"{\"stream\": 1}",                          "stream"  },
-        {"{\"stream\": \"xml\"}",                    "stream"  },
-        {"{\"stream\": true, \"background\": true}", "stream"  },
-        {"{\"env\": {\"a b\": \"\"}}",               "env.a b" },
-        {"{\"files\": [{}]}",                        "files[0]"},
+        {"{\"stream\": 1}",            "stream"  },
+        {"{\"stream\": \"xml\"}",      "stream"  },
+        {"{\"env\": {\"a b\": \"\"}}", "env.a b" },
+        {"{\"files\": [{}]}",          "files[0]"},
     };
 
     (void)state;
@@ -786,6 +785,20 @@ static void test_background(void **state)
     assert_int_equal(r.status, 202);
     assert_true(r.over);
     assert_true(job.left); /* it goes on by itself */
+    forget(&r);
+}
+
+static void test_background_that_is_read(void **state)
+{
+    struct request r;
+
+    (void)state;
+    ask(&r, "{\"code\": \"1\", \"stream\": true, \"background\": true}");
+    assert_true(job.spec.background);
+    job.w.on_queued(job.arg, &info);
+    assert_true(r.streaming && !job.left);
+    r.on_gone(r.gone_arg);
+    assert_true(job.left && r.dropped);
     forget(&r);
 }
 
@@ -1132,6 +1145,7 @@ int main(void)
         cmocka_unit_test(test_the_client_goes),
         cmocka_unit_test(test_the_client_goes_after_the_end),
         cmocka_unit_test(test_background),
+        cmocka_unit_test(test_background_that_is_read),
         cmocka_unit_test(test_background_that_cannot_run),
         cmocka_unit_test(test_output_by_range),
         cmocka_unit_test(test_output_of_nothing),
