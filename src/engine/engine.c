@@ -154,11 +154,33 @@ static void on_warden_lost(struct engine *en)
     log_error("the warden is gone, and every sandbox with it");
     err_set(&e, ERR_HOST, "the warden is gone");
     for (struct guest *g = en->guests; g; g = *guest_next(g))
-        guest_on_warden(g, MSG_GONE, (struct str){0});
+        guest_on_warden(g, MSG_GONE, (struct str){0}, NULL);
     for (struct pool *p = en->pools; p; p = *pool_next(p))
         pool_on_zygote(p, pool_zygote(p), &e);
     if (en->on_lost)
         loop_later(en->loop, en->on_lost, en->lost_arg);
+}
+
+static void take_message(struct engine *en, const struct wire_head *head, struct str body,
+                         int fds[METERS])
+{
+    struct str text = STR("no reason given");
+    uint64_t refused = 0;
+    struct guest *g;
+    struct err e;
+
+    if (head->type == MSG_POOL_UP)
+        return to_pool(en, head->id, NULL);
+    if (head->type == MSG_POOL_DOWN) {
+        wire_find(body, TAG_TEXT, &text);
+        wire_find_num(body, TAG_STATUS, &refused);
+        err_set(&e, refused ? ERR_CALLER : ERR_HOST, "%.*s", (int)(text.n < 500 ? text.n : 500),
+                text.p);
+        return to_pool(en, head->id, &e);
+    }
+    g = find_guest(en, head->id);
+    if (g)
+        guest_on_warden(g, head->type, body, fds);
 }
 
 static void on_warden(void *arg)
@@ -166,29 +188,17 @@ static void on_warden(void *arg)
     static char bytes[WIRE_BODY_MAX];
     struct engine *en = arg;
     struct wire_head head;
-    struct str text = STR("no reason given");
-    uint64_t refused = 0;
-    struct guest *g;
-    struct err e;
-    int rc = wire_recv(en->warden, &head, bytes, NULL, 0, NULL);
+    int fds[METERS] = {-1, -1};
+    size_t count;
+    int rc = wire_recv(en->warden, &head, bytes, fds, METERS, &count);
 
     if (rc < 0 && errno == EAGAIN)
         return;
     if (rc <= 0)
         return on_warden_lost(en);
-    struct str body = {bytes, head.len};
-    if (head.type == MSG_POOL_UP)
-        return to_pool(en, head.id, NULL);
-    if (head.type == MSG_POOL_DOWN) {
-        wire_find(body, TAG_TEXT, &text);
-        wire_find_num(body, TAG_STATUS, &refused);
-        err_set(&e, refused ? ERR_CALLER : ERR_HOST, "%.*s", (int)(text.n < 500 ? text.n : 500),
-                text.p);
-        return to_pool(en, head.id, &e);
-    }
-    g = find_guest(en, head.id);
-    if (g)
-        guest_on_warden(g, head.type, body);
+    take_message(en, &head, (struct str){bytes, head.len}, fds);
+    for (int i = 0; i < METERS; i++)
+        fd_closep(&fds[i]);
 }
 
 /* Seven descriptors a session: what the system gives by default is soon used up. */

@@ -139,10 +139,11 @@ struct outcome {
     char line[256];      /* one plain sentence; empty when there is nothing to add to "ok" */
     size_t state_at;     /* in line: what it says of variables and files; 0: nothing */
     uint64_t wall_us;
-    uint64_t cpu_us; /* of the sandbox during the execution, 0 where unknown */
-    uint64_t memory_peak_bytes;
-    uint64_t output_bytes;   /* printed */
-    uint64_t output_dropped; /* of these, not kept */
+    bool has_cpu, has_memory;   /* the next two are known: a cgroup counts them */
+    uint64_t cpu_us;            /* of the sandbox during the execution */
+    uint64_t memory_peak_bytes; /* of the sandbox since it began */
+    uint64_t output_bytes;      /* printed */
+    uint64_t output_dropped;    /* of these, not kept */
 };
 
 /* --- the calls --- */

@@ -75,14 +75,17 @@ void guest_signal(struct guest *g, uint64_t id, int number);
 bool guest_takes_cell(const struct guest *g);
 void guest_watch(struct guest *g, uint64_t cpu_us, uint64_t memory);
 void guest_ask_usage(struct guest *g);
+/* What its processes have used so far; false where no cgroup counts it. */
+bool guest_cpu_us(const struct guest *g, uint64_t *ret);
+bool guest_memory_peak(const struct guest *g, uint64_t *ret);
 void guest_throttle(struct guest *g, bool slow);
 void guest_hold(struct guest *g, bool hold);
 int guest_take_listener(struct guest *g);
 void guest_restart(struct guest *g); /* its interpreter; nothing when one is coming up anyway */
 bool guest_in_cgroup(const struct guest *g);
 
-/* From the warden, by box id. */
-void guest_on_warden(struct guest *g, uint16_t type, struct str body);
+/* From the warden, by box id. What it keeps of the descriptors is -1 afterwards. */
+void guest_on_warden(struct guest *g, uint16_t type, struct str body, int fds[METERS]);
 
 /* Parses a kernel message into ev; -1 when it is not one. For guest_messages.c and its fuzzer. */
 int event_parse(uint16_t type, struct str body, struct event *ret, int *ret_errno) MUST_CHECK;

@@ -8,7 +8,7 @@
 #include <signal.h>
 #include <stdlib.h>
 
-#define USAGE_FROM_US 100000 /* shorter executions are not worth a question to the warden */
+#define BLAME_FROM_US 100000 /* shorter executions are not worth a question to the warden */
 #define KILL_MS       5000   /* what SIGKILL has not ended by then is beyond init's reach */
 
 void exec_free(struct exec *x)
@@ -36,10 +36,29 @@ void exec_unlink(struct exec *x)
     *at = x->next;
 }
 
+static uint64_t ran_us(const struct exec *x)
+{
+    return x->started_us ? (uint64_t)(time_mono_us() - x->started_us) : 0;
+}
+
+/* As late as possible: what a process has used is counted when it gives up its processor, and the
+ * one that ran the code has only just said that it is through. */
+static void read_meters(struct exec *x)
+{
+    struct outcome *o = &x->outcome;
+    const struct guest *g = x->session->guest;
+    uint64_t now_us = 0;
+
+    o->has_cpu = x->counts_cpu && guest_cpu_us(g, &now_us);
+    o->cpu_us = o->has_cpu && now_us > x->cpu_before_us ? now_us - x->cpu_before_us : 0;
+    o->has_memory = guest_memory_peak(g, &o->memory_peak_bytes);
+}
+
 void exec_conclude(struct exec *x)
 {
     struct session *s = x->session;
 
+    read_meters(x);
     outcome_say(&x->outcome, &x->limits, x->status, "");
     x->outcome.state_lost |= x->fresh;
     exec_unlink(x);
@@ -48,24 +67,16 @@ void exec_conclude(struct exec *x)
     session_next_cell(s);
 }
 
-static uint64_t ran_us(const struct exec *x)
-{
-    return x->started_us ? (uint64_t)(time_mono_us() - x->started_us) : 0;
-}
-
 void exec_finish(struct exec *x, const struct box_usage *now)
 {
-    struct outcome *o = &x->outcome;
-
     exec_tell_tails(x);
     exec_judge(x, now);
-    o->wall_us = ran_us(x);
-    o->cpu_us = now->cpu_us > x->before.cpu_us ? now->cpu_us - x->before.cpu_us : 0;
-    o->memory_peak_bytes = now->memory_peak_bytes;
+    x->outcome.wall_us = ran_us(x);
     exec_scan(x);
 }
 
-/* Asks the warden what the box has used, where the answer matters; the rest is exec_finish(). */
+/* Asks the warden which limits the box ran into, where the answer matters; the rest is
+ * exec_finish(). */
 void exec_end(struct exec *x)
 {
     bool plain =
@@ -76,12 +87,8 @@ void exec_end(struct exec *x)
         return;
     x->ending = true;
     timer_clear(x->timer);
-    if (plain && time_mono_us() - x->started_us < USAGE_FROM_US) {
-        struct box_usage unknown = x->before;
-        unknown.memory_peak_bytes = 0;
-        exec_finish(x, &unknown);
-        return;
-    }
+    if (plain && time_mono_us() - x->started_us < BLAME_FROM_US)
+        return exec_finish(x, &x->before);
     guest_ask_usage(s->guest);
 }
 
@@ -94,6 +101,7 @@ void exec_tell_lost(struct exec *x, const char *why)
     x->outcome.status = OUTCOME_SESSION_LOST;
     x->outcome.state_lost = true;
     x->outcome.wall_us = ran_us(x);
+    read_meters(x);
     outcome_say(&x->outcome, &x->limits, 0, why);
     exec_tell_outcome(x);
 }

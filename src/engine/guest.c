@@ -191,6 +191,7 @@ struct guest *guest_new(struct pool *p, const struct guest_owner *owner, void *a
         .tmp = -1,
         .shm = -1,
         .listener = -1,
+        .meters = { -1,        -1},
     };
     engine_add_guest(en, g);
     g->boot = timer_new(en->loop, on_boot_timer, g);
@@ -221,6 +222,8 @@ static void free_later(void *arg)
     fd_closep(&g->tmp);
     fd_closep(&g->shm);
     fd_closep(&g->listener);
+    for (int i = 0; i < METERS; i++)
+        fd_closep(&g->meters[i]);
     free(g);
 }
 
@@ -371,6 +374,16 @@ void guest_watch(struct guest *g, uint64_t cpu_us, uint64_t memory)
 void guest_ask_usage(struct guest *g)
 {
     (void)!engine_tell(pool_engine(g->pool), MSG_USAGE, g->id, (struct str){0}, -1);
+}
+
+bool guest_cpu_us(const struct guest *g, uint64_t *ret)
+{
+    return meter_read_cpu(g->meters[METER_CPU], ret);
+}
+
+bool guest_memory_peak(const struct guest *g, uint64_t *ret)
+{
+    return meter_read_memory(g->meters[METER_MEMORY], ret);
 }
 
 void guest_throttle(struct guest *g, bool slow)

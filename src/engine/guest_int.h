@@ -24,6 +24,7 @@ struct guest {
     struct kernel_link kernel;
     int space, tmp, shm; /* owned: dirfds */
     int listener;        /* owned; -1: none, or taken */
+    int meters[METERS];  /* owned; -1: nobody counts that */
     uid_t uid;
     unsigned signals;   /* for the kernel, on their way to init */
     bool spawned;       /* the warden has told uid and in_cgroup */

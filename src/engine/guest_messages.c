@@ -301,7 +301,7 @@ void guest_on_init(void *arg)
 
 /* --- messages from the warden --- */
 
-static void on_spawned(struct guest *g, struct str body)
+static void on_spawned(struct guest *g, struct str body, int fds[METERS])
 {
     uint64_t uid = 0, in_cgroup = 0;
 
@@ -310,6 +310,8 @@ static void on_spawned(struct guest *g, struct str body)
         return;
     g->uid = (uid_t)uid;
     g->in_cgroup = in_cgroup;
+    for (int i = 0; fds && i < METERS; i++)
+        g->meters[i] = take_fd(&fds[i]);
     g->spawned = true;
     /* The box may have been faster than the warden's word on it. */
     if (g->state != GUEST_BOOTING)
@@ -318,13 +320,13 @@ static void on_spawned(struct guest *g, struct str body)
         g->owner->on_idle(g->arg);
 }
 
-void guest_on_warden(struct guest *g, uint16_t type, struct str body)
+void guest_on_warden(struct guest *g, uint16_t type, struct str body, int fds[METERS])
 {
     struct box_usage u = {0};
 
     switch (type) {
     case MSG_SPAWNED:
-        on_spawned(g, body);
+        on_spawned(g, body, fds);
         break;
     case MSG_SPAWN_FAIL:
         on_failed(g, NULL, body);
@@ -333,8 +335,6 @@ void guest_on_warden(struct guest *g, uint16_t type, struct str body)
         guest_end(g, "its processes are gone");
         break;
     case MSG_USED:
-        wire_find_num(body, TAG_MEMORY, &u.memory_peak_bytes);
-        wire_find_num(body, TAG_CPU_US, &u.cpu_us);
         wire_find_num(body, TAG_OOM_KILLS, &u.oom_kills);
         wire_find_num(body, TAG_PID_HITS, &u.pid_hits);
         if (g->state != GUEST_DEAD)

@@ -199,6 +199,7 @@ static void begin(struct exec *x)
 
     x->started_us = x->clock_us = time_mono_us();
     x->before = s->used;
+    x->counts_cpu = guest_cpu_us(s->guest, &x->cpu_before_us);
     timer_set(x->timer, x->limits.wall_ms);
     /* One watch at a time, and a cell's comes first. Memory only where no cgroup counts it. */
     if (x->kind == EXEC_COMMAND && running_cell(s))

@@ -37,6 +37,8 @@ struct exec {
     int64_t clock_us;  /* since when its time goes on ... */
     uint64_t spent_ms; /* ... and how much of it had gone before */
     struct box_usage before;
+    uint64_t cpu_before_us;
+    bool counts_cpu; /* cpu_before_us is known */
     struct outcome outcome;
     uint64_t told;     /* bytes of output handed on */
     uint64_t left_out; /* bytes of displays that were not, each with a note of its own */

@@ -159,8 +159,11 @@ json_t *record_outcome(const struct outcome *o)
     json_object_set_new(v, "exit_code", json_integer(o->exit_code));
     set_text(v, "message", str_of(o->line));
     json_object_set_new(v, "wall_ms", json_real((double)o->wall_us / 1000));
-    json_object_set_new(v, "cpu_ms", json_real((double)o->cpu_us / 1000));
-    set_num(v, "memory_peak_bytes", o->memory_peak_bytes);
+    json_object_set_new(v, "cpu_ms",
+                        o->has_cpu ? json_real((double)o->cpu_us / 1000) : json_null());
+    json_object_set_new(v, "memory_peak_bytes",
+                        o->has_memory ? json_integer((json_int_t)o->memory_peak_bytes)
+                                      : json_null());
     set_num(v, "output_bytes", o->output_bytes);
     set_num(v, "output_dropped", o->output_dropped);
     return v;

@@ -144,8 +144,6 @@ enum cgroup_mode { CGROUP_NONE, CGROUP_V1, CGROUP_V2 };
 
 struct cgroups;
 struct box_usage {
-    uint64_t memory_bytes, memory_peak_bytes;
-    uint64_t cpu_us;
     uint64_t oom_kills;
     uint64_t pid_hits;
 };
@@ -168,5 +166,12 @@ int cgroup_limit(struct cgroups *cg, uint64_t id, const struct box_plan *plan,
 int cgroup_doors(struct cgroups *cg, uint64_t id, int ret[CGROUP_DOORS_MAX],
                  struct err *e) MUST_CHECK;
 void cgroup_usage(struct cgroups *cg, uint64_t id, struct box_usage *ret);
+/* What its processes have used, as files that anybody can read who has them: owned fds, -1 where
+ * there is none. */
+enum { METER_CPU, METER_MEMORY, METERS };
+void cgroup_meters(struct cgroups *cg, uint64_t id, int ret[METERS]);
+/* Microseconds of CPU so far; the most bytes of memory at a time. False where that is not known. */
+bool meter_read_cpu(int fd, uint64_t *ret_us);
+bool meter_read_memory(int fd, uint64_t *ret_bytes);
 /* 0 when it is gone, -1 with EBUSY while processes of it are still dying. */
 int cgroup_remove(struct cgroups *cg, uint64_t id) MUST_CHECK;

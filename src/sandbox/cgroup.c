@@ -438,14 +438,6 @@ int cgroup_doors(struct cgroups *cg, uint64_t id, int ret[CGROUP_DOORS_MAX], str
     return n;
 }
 
-static uint64_t get_num(int dir, const char *box, const char *file)
-{
-    char path[96], text[64];
-
-    snprintf(path, sizeof(path), "%s/%s", box, file);
-    return fd_read_file_at(dir, path, text, sizeof(text)) < 0 ? 0 : strtoull(text, NULL, 10);
-}
-
 /* "key value" lines, as in memory.events. */
 static uint64_t get_key(int dir, const char *box, const char *file, const char *key)
 {
@@ -470,20 +462,71 @@ void cgroup_usage(struct cgroups *cg, uint64_t id, struct box_usage *ret)
     box_name(id, name);
     if (cg->mode == CGROUP_V2)
         *ret = (struct box_usage){
-            .memory_bytes = get_num(d[0], name, "memory.current"),
-            .memory_peak_bytes = get_num(d[0], name, "memory.peak"),
-            .cpu_us = get_key(d[0], name, "cpu.stat", "usage_usec"),
             .oom_kills = get_key(d[0], name, "memory.events", "oom_kill"),
             .pid_hits = get_key(d[0], name, "pids.events", "max"),
         };
     if (cg->mode == CGROUP_V1)
         *ret = (struct box_usage){
-            .memory_bytes = get_num(d[CTL_MEMORY], name, "memory.usage_in_bytes"),
-            .memory_peak_bytes = get_num(d[CTL_MEMORY], name, "memory.max_usage_in_bytes"),
-            .cpu_us = get_num(d[CTL_ACCT], name, "cpuacct.usage") / 1000,
             .oom_kills = get_key(d[CTL_MEMORY], name, "memory.oom_control", "oom_kill"),
             .pid_hits = get_key(d[CTL_PIDS], name, "pids.events", "max"),
         };
+}
+
+void cgroup_meters(struct cgroups *cg, uint64_t id, int ret[METERS])
+{
+    static const struct {
+        int dir;
+        const char *file;
+    } files[][METERS] = {
+        [CGROUP_V1] = {[METER_CPU] = {CTL_ACCT, "cpuacct.usage"},
+                       [METER_MEMORY] = {CTL_MEMORY, "memory.max_usage_in_bytes"}                    },
+        [CGROUP_V2] = {[METER_CPU] = {0, "cpu.stat"},             [METER_MEMORY] = {0, "memory.peak"}},
+    };
+    char name[24], path[96];
+
+    box_name(id, name);
+    for (int i = 0; i < METERS; i++) {
+        ret[i] = -1;
+        if (cg->mode == CGROUP_NONE)
+            continue;
+        snprintf(path, sizeof(path), "%s/%s", name, files[cg->mode][i].file);
+        ret[i] = openat(cg->dir[files[cg->mode][i].dir], path, O_RDONLY | O_CLOEXEC);
+    }
+}
+
+static bool read_meter(int fd, char *ret, size_t size)
+{
+    ssize_t n = fd < 0 ? -1 : pread(fd, ret, size - 1, 0);
+
+    if (n <= 0)
+        return false;
+    ret[n] = '\0';
+    return true;
+}
+
+/* Version 2 begins with the key and counts microseconds, version 1 counts nanoseconds. */
+bool meter_read_cpu(int fd, uint64_t *ret_us)
+{
+    static const char key[] = "usage_usec ";
+    char text[64];
+
+    if (!read_meter(fd, text, sizeof(text)))
+        return false;
+    if (strncmp(text, key, sizeof(key) - 1) == 0)
+        *ret_us = strtoull(text + sizeof(key) - 1, NULL, 10);
+    else
+        *ret_us = strtoull(text, NULL, 10) / 1000;
+    return true;
+}
+
+bool meter_read_memory(int fd, uint64_t *ret_bytes)
+{
+    char text[64];
+
+    if (!read_meter(fd, text, sizeof(text)))
+        return false;
+    *ret_bytes = strtoull(text, NULL, 10);
+    return true;
 }
 
 int cgroup_remove(struct cgroups *cg, uint64_t id)

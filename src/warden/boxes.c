@@ -189,10 +189,26 @@ struct box_entry *box_due(struct warden *w, struct zygote *z, uint64_t id)
     return b && b->zygote == z && b->pidfd < 0 ? b : NULL;
 }
 
+static void tell_spawned(struct warden *w, const struct box_entry *b)
+{
+    AUTO(buf_done) struct buf body = BUF(KiB);
+    int meters[METERS];
+    size_t there = 0;
+
+    cgroup_meters(w->cgroups, b->cgroup, meters);
+    while (there < METERS && meters[there] >= 0)
+        there++;
+    wire_put_num(&body, TAG_UID,
+                 w->uid_base ? w->uid_base + UID_SLOT * (b->slot + 1) + 1 : (uint64_t)geteuid());
+    wire_put_num(&body, TAG_FLAGS, cgroups_mode(w->cgroups) != CGROUP_NONE);
+    warden_tell_with(w, MSG_SPAWNED, b->id, buf_str(&body), meters, there);
+    for (size_t i = 0; i < METERS; i++)
+        fd_closep(&meters[i]);
+}
+
 void box_on_forked(struct warden *w, struct zygote *z, uint64_t id, int *pidfd)
 {
     struct box_entry *b = box_due(w, z, id);
-    AUTO(buf_done) struct buf body = BUF(KiB);
 
     if (!b || *pidfd < 0)
         return;
@@ -202,10 +218,7 @@ void box_on_forked(struct warden *w, struct zygote *z, uint64_t id, int *pidfd)
         syscall(SYS_pidfd_send_signal, b->pidfd, SIGKILL, NULL, 0);
         return box_on_gone(w, b);
     }
-    wire_put_num(&body, TAG_UID,
-                 w->uid_base ? w->uid_base + UID_SLOT * (b->slot + 1) + 1 : (uint64_t)geteuid());
-    wire_put_num(&body, TAG_FLAGS, cgroups_mode(w->cgroups) != CGROUP_NONE);
-    warden_tell(w, MSG_SPAWNED, id, buf_str(&body));
+    tell_spawned(w, b);
 }
 
 void box_tell_usage(struct warden *w, uint64_t id)
@@ -216,8 +229,6 @@ void box_tell_usage(struct warden *w, uint64_t id)
 
     if (b)
         cgroup_usage(w->cgroups, b->cgroup, &u);
-    wire_put_num(&body, TAG_MEMORY, u.memory_peak_bytes);
-    wire_put_num(&body, TAG_CPU_US, u.cpu_us);
     wire_put_num(&body, TAG_OOM_KILLS, u.oom_kills);
     wire_put_num(&body, TAG_PID_HITS, u.pid_hits);
     warden_tell(w, MSG_USED, id, buf_str(&body));

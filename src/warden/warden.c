@@ -35,10 +35,16 @@
 
 /* --- what it says --- */
 
+void warden_tell_with(struct warden *w, uint16_t type, uint64_t id, struct str body, const int *fds,
+                      size_t count)
+{
+    if (wire_send(w->server, type, id, body, fds, count) < 0)
+        log_debug("warden: the server is gone");
+}
+
 void warden_tell(struct warden *w, uint16_t type, uint64_t id, struct str body)
 {
-    if (wire_send(w->server, type, id, body, NULL, 0) < 0)
-        log_debug("warden: the server is gone");
+    warden_tell_with(w, type, id, body, NULL, 0);
 }
 
 void warden_tell_text(struct warden *w, uint16_t type, uint64_t id, const char *text)

@@ -95,6 +95,9 @@ struct warden {
 };
 
 void warden_tell(struct warden *w, uint16_t type, uint64_t id, struct str body);
+/* The same with descriptors, which stay the caller's. */
+void warden_tell_with(struct warden *w, uint16_t type, uint64_t id, struct str body, const int *fds,
+                      size_t count);
 void warden_tell_text(struct warden *w, uint16_t type, uint64_t id, const char *text);
 int warden_watch(struct warden *w, int fd, struct event_source *s);
 /* Ends one that has been told to stop, once it has no boxes. */

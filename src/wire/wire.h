@@ -61,9 +61,10 @@ enum wire_type {
     /* warden -> server */
     MSG_POOL_UP = 0x60,    /* head.id: zygote id */
     MSG_POOL_DOWN = 0x61,  /* head.id: zygote id; TEXT: why; STATUS 1: the Python itself refuses */
-    MSG_SPAWNED = 0x62,    /* head.id: box id; UID its files have here; FLAGS 1: in a cgroup */
+    MSG_SPAWNED = 0x62,    /* head.id: box id; UID its files have here; FLAGS 1: in a cgroup, and
+                              fds: its meters, as cgroup_meters() has them */
     MSG_SPAWN_FAIL = 0x63, /* head.id: box id; TEXT */
-    MSG_USED = 0x64,       /* head.id: box id; MEMORY (peak), CPU_US, OOM_KILLS, PID_HITS */
+    MSG_USED = 0x64,       /* head.id: box id; OOM_KILLS, PID_HITS */
     MSG_GONE = 0x65,       /* head.id: box id: no process of it is left */
     MSG_WARDEN_UP = 0x66,  /* once: what it acts on is open, what it does not need is dropped */
 

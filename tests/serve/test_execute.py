@@ -52,6 +52,28 @@ def test_other_types_are_base64(session, mime):
     assert event["data"] == {mime: base64.b64encode(b"<a/>").decode()}
 
 
+SPIN = "import time\nuntil = time.process_time() + 0.06\nwhile time.process_time() < until: pass"
+
+
+@pytest.mark.parametrize("kind", ["python", "shell"])
+def test_figures_are_of_this_execution_however_short(session, kind):
+    """A light one after a heavy one is light: neither carries what the other has used."""
+    heavy, light = (SPIN, "1") if kind == "python" else (f"python3 -c '{SPIN}'", "true")
+    for code in (heavy, light, light, heavy, light):
+        outcome = session.run(code, language=kind)["outcome"]
+        if not retort.has_groups():
+            assert (outcome["cpu_ms"], outcome["memory_peak_bytes"]) == (None, None)
+        elif code is heavy:
+            assert 60 <= outcome["cpu_ms"] < 600, outcome
+        else:
+            assert 0 <= outcome["cpu_ms"] < 50, outcome  # the last of it may be counted a moment later
+    if retort.has_groups():
+        before = session.run("1")["outcome"]["memory_peak_bytes"]
+        assert 1 << 20 < before < 1 << 30
+        after = session.run("x = b'x' * (32 << 20)")["outcome"]["memory_peak_bytes"]
+        assert after >= 32 << 20 and after > before
+
+
 def test_state_is_kept(session):
     session.run("def double(x): return 2 * x")
     assert session.run("double(21)")["result"] == "42"

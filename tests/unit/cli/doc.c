@@ -170,7 +170,7 @@ static void test_whole_document(void **state)
         "{\"version\":1,\"executions\":[{\"kind\":\"cell\",\"source\":\"-c\",\"events\":[],"
         "\"outcome\":{\"status\":\"timeout\",\"limits_hit\":[\"wall_time\",\"output\"],"
         "\"state_lost\":true,\"exit_code\":0,\"message\":\"Too slow.\",\"wall_ms\":1.234,"
-        "\"cpu_ms\":0.0,\"memory_peak_bytes\":5,\"output_bytes\":0,\"output_dropped\":0}}],"
+        "\"cpu_ms\":null,\"memory_peak_bytes\":5,\"output_bytes\":0,\"output_dropped\":0}}],"
         "\"exit\":124}";
     struct paper *p = *state;
     struct outcome o = {
@@ -179,6 +179,7 @@ static void test_whole_document(void **state)
         .state_lost = true,
         .line = "Too slow.",
         .wall_us = 1234,
+        .has_memory = true,
         .memory_peak_bytes = 5,
     };
     AUTO_FREE char *got = NULL;
