@@ -136,6 +136,13 @@ static void to_pool(struct engine *en, uint64_t zygote, const struct err *down)
             return pool_on_zygote(p, zygote, down);
 }
 
+static void on_pong(struct engine *en, uint64_t zygote)
+{
+    for (struct pool *p = en->pools; p; p = *pool_next(p))
+        if (pool_zygote(p) == zygote)
+            return pool_on_pong(p);
+}
+
 static void close_warden(struct engine *en)
 {
     drop_letters(en);
@@ -171,6 +178,8 @@ static void take_message(struct engine *en, const struct wire_head *head, struct
 
     if (head->type == MSG_POOL_UP)
         return to_pool(en, head->id, NULL);
+    if (head->type == MSG_PONG)
+        return on_pong(en, head->id);
     if (head->type == MSG_POOL_DOWN) {
         wire_find(body, TAG_TEXT, &text);
         wire_find_num(body, TAG_STATUS, &refused);

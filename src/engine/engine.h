@@ -171,6 +171,7 @@ struct engine_config {
     const struct engine_environment *environments; /* borrowed for the call */
     size_t environment_count;
     const struct server_user *ask_as; /* who runs the interpreters that are asked; NULL: we do */
+    bool one_user;                    /* an ordinary user's subordinate ids are not used */
 };
 #define HELD_DEFAULT (256 * MiB)
 
@@ -180,6 +181,9 @@ struct engine_config {
 struct engine *engine_new(struct loop *l, const struct engine_config *config, struct err *e);
 void engine_free(
     struct engine *en); /* ends every session and the warden; returns when they are gone */
+
+/* Why all sandboxes and this process are one user to the kernel; NULL: each is one of its own. */
+const char *engine_shared_user(const struct engine *en);
 
 /* fn once, from the loop, when the warden has died: no sandbox is left, and none can be made. */
 void engine_on_lost(struct engine *en, void (*fn)(void *arg), void *arg);
@@ -209,8 +213,9 @@ void pool_retire(struct pool *p);
 void pool_stop(struct pool *p);
 unsigned pool_parked(const struct pool *p);
 const char *pool_python_version(const struct pool *p); /* "" when it could not be asked */
-/* Whether it can fork now; *ret_why tells what is the matter when it cannot. */
-bool pool_is_up(const struct pool *p, const char **ret_why);
+/* Whether it can fork now; *ret_why tells what is the matter when it cannot. Has the warden and the
+ * zygote asked whether they are there, so who calls it now and then knows within seconds. */
+bool pool_is_up(struct pool *p, const char **ret_why);
 /* Its Python could not be made ready, and will not be: a package is missing, a module of preload
  * cannot be imported. pool_is_up() has the sentence. */
 bool pool_is_refused(const struct pool *p);

@@ -126,6 +126,7 @@ const struct limits *pool_limits(struct pool *p);
 bool pool_has_proxy(const struct pool *p);
 uint64_t pool_zygote(struct pool *p); /* the one that forks now */
 void pool_on_zygote(struct pool *p, uint64_t zygote, const struct err *down);
+void pool_on_pong(struct pool *p); /* the warden and the zygote are there */
 bool pool_has_zygote(struct pool *p, uint64_t zygote);
 struct pool **pool_next(struct pool *p);
 void pool_free(struct pool *p);

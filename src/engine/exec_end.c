@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #define BLAME_FROM_US 100000 /* shorter executions are not worth a question to the warden */
+#define ANSWER_MS     2000   /* a warden that does not answer by then is stopped or stuck */
 #define KILL_MS       5000   /* what SIGKILL has not ended by then is beyond init's reach */
 
 void exec_free(struct exec *x)
@@ -90,6 +91,7 @@ void exec_end(struct exec *x)
     if (plain && time_mono_us() - x->started_us < BLAME_FROM_US)
         return exec_finish(x, &x->before);
     guest_ask_usage(s->guest);
+    timer_set(x->timer, ANSWER_MS);
 }
 
 void exec_tell_lost(struct exec *x, const char *why)
@@ -169,9 +171,11 @@ void exec_on_timer(void *arg)
 {
     struct exec *x = arg;
 
-    if (x->over)
+    if (x->over || x->scan)
         return;
-    if (!x->started_us)
+    if (x->ending)
+        exec_finish(x, &x->before);
+    else if (!x->started_us)
         cancel(x);
     else if (x->stop == STOP_NONE)
         exec_stop(x, STOP_WALL);

@@ -14,6 +14,8 @@
 #define START_MS   120000 /* an interpreter that is not up by then hangs */
 #define AGAIN_MS   250    /* between tries while no sandbox can be made: at first, */
 #define AGAIN_MAX  8000   /* and at most */
+#define PING_MS    1000   /* between two questions whether warden and zygote are there */
+#define DEAF_MS    5000   /* without an answer for so long, one of them is stopped or stuck */
 
 struct parked {
     struct parked *next;
@@ -54,6 +56,9 @@ struct pool {
     bool was_up;             /* so what it is made of is good, and another try is worth it */
     struct err down;         /* why there is no zygote; ERR_NONE while there is, or one is coming */
     struct err barren;       /* why the last sandbox could not be made; ERR_NONE when it could */
+    int64_t pinged_us;       /* when that was asked and not answered yet; 0: it is answered */
+    int64_t pong_us;         /* the last answer */
+    struct err deaf;         /* ERR_NONE: there was an answer in time */
     struct opening *waiting; /* owned: oldest first, for a zygote that is coming up */
 };
 
@@ -170,6 +175,7 @@ void pool_on_zygote(struct pool *p, uint64_t zygote, const struct err *down)
         p->was_up = true;
         p->tried_again = false;
         p->down = p->barren = (struct err){0};
+        pool_on_pong(p);
         if (old)
             retire(p, old);
         answer_ready(p, NULL);
@@ -434,6 +440,32 @@ static void on_again(void *arg)
     refill(p);
 }
 
+/* --- are they there? --- */
+
+/* Asked when somebody wants to know, so a server that nobody asks sleeps. */
+static bool is_deaf(struct pool *p)
+{
+    int64_t now = time_mono_us();
+
+    if (!p->pinged_us && now - p->pong_us > PING_MS * 1000 &&
+        engine_tell(p->engine, MSG_PING, p->zygote, (struct str){0}, -1) == 0)
+        p->pinged_us = now;
+    if (p->pinged_us && now - p->pinged_us > DEAF_MS * 1000)
+        err_set(&p->deaf, ERR_HOST,
+                "no sandbox can be made: the warden (retort-warden) or the interpreter that "
+                "sandboxes are forked from (zygote.py) has not answered for %d s; perhaps it is "
+                "stopped: look at its state with ps, and continue it with kill -CONT",
+                (int)((now - p->pinged_us) / 1000000));
+    return p->deaf.kind != ERR_NONE;
+}
+
+void pool_on_pong(struct pool *p)
+{
+    p->pinged_us = 0;
+    p->pong_us = time_mono_us();
+    p->deaf = (struct err){0};
+}
+
 bool pool_is_refused(const struct pool *p)
 {
     return !p->zygote && !p->coming && !p->was_up && p->down.kind == ERR_CALLER;
@@ -446,8 +478,11 @@ static void fail_opening(struct pool *p, struct opening *o)
     struct err e;
 
     /* A Python that refuses does so the next time, too: to try again helps nobody. */
-    err_set(&e, pool_is_refused(p) ? ERR_SETUP : ERR_HOST, "no interpreter: %s",
-            p->down.kind ? p->down.text : "it is still starting");
+    if (p->zygote)
+        e = p->deaf;
+    else
+        err_set(&e, pool_is_refused(p) ? ERR_SETUP : ERR_HOST, "no interpreter: %s",
+                p->down.kind ? p->down.text : "it is still starting");
     o->on_open(o->arg, NULL, &e);
     free(o);
 }
@@ -486,6 +521,9 @@ static void open_later(void *arg)
     struct opening *o = arg, **at = &o->pool->waiting;
     struct pool *p = o->pool;
 
+    /* One that does not read would have the warden wait, and all other pools with it. */
+    if (p->zygote && !p->parked && is_deaf(p))
+        return fail_opening(p, o);
     if (p->zygote)
         return open_one(p, o);
     if (p->coming == 0 && !p->restarting)
@@ -515,10 +553,15 @@ const char *pool_python_version(const struct pool *p)
     return p->environment < 0 ? "" : p->engine->environments[p->environment].info.version;
 }
 
-bool pool_is_up(const struct pool *p, const char **ret_why)
+bool pool_is_up(struct pool *p, const char **ret_why)
 {
-    *ret_why = p->zygote ? p->barren.text : p->down.kind ? p->down.text : "it is still starting";
-    return p->zygote != 0 && !p->barren.kind;
+    bool deaf = p->zygote && is_deaf(p);
+
+    *ret_why = deaf           ? p->deaf.text
+               : p->zygote    ? p->barren.text
+               : p->down.kind ? p->down.text
+                              : "it is still starting";
+    return p->zygote != 0 && !p->barren.kind && !deaf;
 }
 
 bool pool_has_proxy(const struct pool *p)

@@ -216,6 +216,9 @@ void zygote_run(int sock)
             if (rc < 0 || (rc == 1 && take_filters(&z, &in) < 0))
                 _exit(1);
         }
+        if (head.type == MSG_ZYGOTE_PING &&
+            wire_send(sock, MSG_ZYGOTE_PONG, 0, (struct str){0}, NULL, 0) < 0)
+            _exit(0);
         if (head.type == MSG_FORK && !fresh && net_prepare(&e) < 0) {
             answer_no(sock, head.id, e.text); /* the next may find what this one lacked */
         } else if (head.type == MSG_FORK) {

@@ -65,6 +65,7 @@ static const struct request_rule {
      {{TAG_ZYGOTE, read_number, offsetof(struct request, zygote)}, {TAG_BLOB, read_plan, 0}}},
     {MSG_USAGE,      {{0}}                                                                  },
     {MSG_KILL,       {{0}}                                                                  },
+    {MSG_PING,       {{0}}                                                                  },
 };
 
 static int read_fields(const struct request_rule *rule, struct str body, struct request *r)

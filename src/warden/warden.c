@@ -183,6 +183,14 @@ static void on_pool_stop(struct warden *w, uint64_t id)
     zygote_release(z);
 }
 
+static void on_ping(struct warden *w, uint64_t id)
+{
+    struct zygote *z = zygote_find(w, id);
+
+    if (z && z->up && wire_send(z->sock, MSG_ZYGOTE_PING, 0, (struct str){0}, NULL, 0) < 0)
+        log_debug("warden: zygote %" PRIu64 " is gone", id);
+}
+
 static int send_filters(struct warden *w, struct zygote *z)
 {
     AUTO(buf_done) struct buf body = BUF(MiB);
@@ -218,6 +226,9 @@ static void on_zygote(struct warden *w, struct zygote *z)
             break;
         z->up = true;
         warden_tell(w, MSG_POOL_UP, z->id, (struct str){0});
+        break;
+    case MSG_ZYGOTE_PONG:
+        warden_tell(w, MSG_PONG, z->id, (struct str){0});
         break;
     case MSG_ZYGOTE_FAIL:
         z->refused = true;
@@ -260,6 +271,9 @@ static void on_request(struct warden *w, const struct request *r, int fd)
         break;
     case MSG_KILL:
         box_kill(w, r->id);
+        break;
+    case MSG_PING:
+        on_ping(w, r->id);
         break;
     }
 }

@@ -57,6 +57,7 @@ enum wire_type {
     MSG_SPAWN = 0x52,     /* head.id: box id; ZYGOTE; BLOB: box_plan; fd: init's socket */
     MSG_USAGE = 0x53,     /* head.id: box id: what has it used? */
     MSG_KILL = 0x54,      /* head.id: box id: end it now */
+    MSG_PING = 0x55,      /* head.id: zygote id: is it there? The warden asks the zygote, too */
 
     /* warden -> server */
     MSG_POOL_UP = 0x60,    /* head.id: zygote id */
@@ -66,6 +67,7 @@ enum wire_type {
     MSG_SPAWN_FAIL = 0x63, /* head.id: box id; TEXT */
     MSG_USED = 0x64,       /* head.id: box id; OOM_KILLS, PID_HITS */
     MSG_GONE = 0x65,       /* head.id: box id: no process of it is left */
+    MSG_PONG = 0x67,       /* head.id: zygote id: it is, and so is the warden */
     MSG_WARDEN_UP = 0x66,  /* once: what it acts on is open, what it does not need is dropped */
 
     /* warden -> zygote, and back */
@@ -74,6 +76,8 @@ enum wire_type {
     MSG_FORK_FAIL = 0x72, /* head.id; TEXT */
     MSG_ZYGOTE_UP = 0x73, /* warmed up; now wants MSG_FILTERS */
     MSG_ZYGOTE_FAIL = 0x74, /* TEXT */
+    MSG_ZYGOTE_PING = 0x76, /* answered by */
+    MSG_ZYGOTE_PONG = 0x77,
     MSG_FILTERS = 0x75,     /* BLOB, BLOB: seccomp programs for the box and for its user */
 };
 

@@ -1,7 +1,9 @@
 """GET /ready while no sandbox can be made: it says so, with the reason, and takes it back by itself."""
 
+import os
 import re
 import resource
+import signal
 from pathlib import Path
 
 import pytest
@@ -24,6 +26,36 @@ def zygotes(server):
         if any(word.endswith(b"/zygote.py") for word in words) and b"zygote.py" not in above:
             found.append(pid)
     return found
+
+
+def wardens(server):
+    return [p for p in retort.pids() if retort.field(p, "PPid") == [str(server.pid)]]
+
+
+@pytest.mark.parametrize("who", [wardens, zygotes])
+def test_ready_tells_who_stands_still(who):
+    """One that is stopped makes no sandbox, and says nothing of it either."""
+    with Server("--ready", "0") as server, server.client() as client, client.session() as old:
+        stopped = who(server)
+        try:
+            for pid in stopped:
+                os.kill(pid, signal.SIGSTOP)
+            retort.wait_until(lambda: client.get("/ready").status == 503, "the bad news", retort.SECONDS)
+            why = client.get("/ready").json["why"]
+            assert "has not answered" in why and "kill -CONT" in why, why
+            made = client.post("/v1/sessions", {})
+            made.refused(429)
+            assert int(made.headers["retry-after"]) >= 1
+            assert old.run("print(6 * 7)")["stdout"] == "42\n"
+            # Long enough, or failed, that the warden would be asked about it.
+            assert old.run("import time; time.sleep(0.2); print('late')")["stdout"] == "late\n"
+            assert old.run("1 / 0")["status"] == "raised"
+        finally:
+            for pid in stopped:
+                os.kill(pid, signal.SIGCONT)
+        retort.wait_until(lambda: client.get("/ready").status == 200, "the good news", retort.SECONDS)
+        with client.session() as new:
+            assert new.run("print(6 * 7)")["stdout"] == "42\n"
 
 
 def few_descriptors(pid, soft):

@@ -38,6 +38,7 @@ static const struct constant {
     VALUE(MSG_SPAWN),
     VALUE(MSG_USAGE),
     VALUE(MSG_KILL),
+    VALUE(MSG_PING),
     VALUE(MSG_POOL_UP),
     VALUE(MSG_POOL_DOWN),
     VALUE(MSG_SPAWNED),

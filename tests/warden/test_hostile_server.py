@@ -79,6 +79,7 @@ NONSENSE = {
     "a file for a body": lambda w: packet(w.MSG_POOL_START, flags=2),
     "unknown flags": lambda w: packet(w.MSG_USAGE, flags=0x8000),
     "kill with a body": lambda w: packet(w.MSG_KILL, body=field(w.TAG_NUMBER, 9)),
+    "ping with a body": lambda w: packet(w.MSG_PING, body=field(w.TAG_TEXT, b"../../x")),
     "usage with a body": lambda w: packet(w.MSG_USAGE, body=field(w.TAG_TEXT, b"../../x")),
     "stop with a body": lambda w: packet(w.MSG_POOL_STOP, body=field(w.TAG_NUMBER, 1)),
     "start with nothing": lambda w: packet(w.MSG_POOL_START),
