@@ -34,7 +34,7 @@ static void on_forget(void *arg)
     struct agent *a = arg;
     int64_t *before = mem_zalloc(sizeof(*before));
 
-    *before = time_now_ms() - (int64_t)a->config.record_ms;
+    *before = time_sure_ms() - (int64_t)a->config.record_ms;
     store_run(a->config.store, forget, on_forgotten, before);
     timer_set(a->forget, FORGET_MS);
 }

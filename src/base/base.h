@@ -179,7 +179,21 @@ int base64_group(const char *quad, char ret[3]);
 enum json_size { JSON_FITS, JSON_TOO_DEEP, JSON_TOO_MANY };
 enum json_size json_measure(struct str text, unsigned depth_max, size_t values_max);
 
-/* --- time --- */
+/* --- clock --- */
 
 int64_t time_mono_us(void);
 int64_t time_now_ms(void); /* since 1970 */
+/* The same, for deciding what is old enough to be deleted: a clock that was set forward is not
+ * believed for a day. From any thread. */
+int64_t time_sure_ms(void);
+/* At start: the time was last known to be this; 0: nothing is known. The first call counts. */
+void time_sure_begin(int64_t last_ms);
+
+/* What these two keep, for their tests. boot_ms is of a clock that nobody sets. */
+struct sure_clock {
+    int64_t sure_ms, boot_ms; /* when the time of day was last believed; 0: not yet */
+    bool is_ahead;            /* it is not, ... */
+    int64_t ahead_ms;         /* ... since then */
+};
+int64_t sure_clock_read(struct sure_clock *c, int64_t now_ms, int64_t boot_ms);
+void sure_clock_begin(struct sure_clock *c, int64_t last_ms, int64_t now_ms, int64_t boot_ms);

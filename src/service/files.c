@@ -118,7 +118,7 @@ static int check_quota(struct file_op *op, struct db *db, struct err *e)
 
     if (!max)
         return 0;
-    if (db_file_bytes(db, op->tenant, time_now_ms(), &sum, e) < 0)
+    if (db_file_bytes(db, op->tenant, time_sure_ms(), &sum, e) < 0)
         return -1;
     if (sum <= max && op->row.size <= max - sum)
         return 0;
@@ -271,7 +271,7 @@ int file_find(struct db *db, const char *tenant, const char *pools, const char *
 
     if (rc == 0)
         return err_set(e, ERR_MISSING, "there is no file '%s'", id);
-    if (rc < 0 || !ret->expires_ms || ret->expires_ms > time_now_ms())
+    if (rc < 0 || !ret->expires_ms || ret->expires_ms > time_sure_ms())
         return rc < 0 ? -1 : 0;
     file_row_done(ret);
     err_set(e, ERR_MISSING, "the file '%s' has expired", id);
@@ -321,7 +321,7 @@ static int read_list(struct task *t, struct db *db, struct err *e)
 
     page.limit++;
     page.pools = op->pools;
-    return db_file_list(db, op->tenant, time_now_ms(), page, &op->rows, &op->count, e);
+    return db_file_list(db, op->tenant, time_sure_ms(), page, &op->rows, &op->count, e);
 }
 
 void service_file_list(struct service *sv, const struct caller *c, struct page page, files_fn *fn,

@@ -35,7 +35,7 @@ static int sweep(struct task *t, struct db *db, struct err *e)
 {
     struct sweeping *w = OWNER(t, struct sweeping, task);
     const struct service_config *c = &t->sv->config;
-    int64_t now = time_now_ms();
+    int64_t now = time_sure_ms();
     int files, items, records = 0, blobs;
 
     if (db_session_expired(db, now, SWEEP_ENDS, &w->rows, &w->count, e) < 0)
@@ -84,6 +84,7 @@ static void on_swept(struct task *t, const struct err *failed)
         log_warn("cleaning up: %s", failed->text);
     else
         sv->counts.approvals[APPROVAL_EXPIRED] += (uint64_t)w->expired;
+    sv->counts.sweeps += !failed;
     for (size_t i = 0; i < w->count; i++) {
         if (!failed && !sv->closing)
             gone += forget(sv, &w->rows[i]);
@@ -259,6 +260,13 @@ static void close_all(struct service *sv)
         loaded_sleep(all[i], SLEEP_CLOSING);
         loaded_drop(all[i]);
     }
+}
+
+void service_end_all(struct service *sv)
+{
+    assert(sv->draining);
+    sv->closing = true;
+    close_all(sv);
 }
 
 static void stop(void *arg)

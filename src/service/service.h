@@ -77,6 +77,8 @@ struct service *service_new(struct loop *l, struct engine *en, struct store *st,
                             const struct service_config *config, struct err *e);
 /* No new sessions or executions (ERR_BUSY); on_empty when the last foreground execution ended. */
 void service_drain(struct service *sv, loop_fn *on_empty, void *arg);
+/* After that: ends what still runs, with an outcome that says so. */
+void service_end_all(struct service *sv);
 /* Saves and closes what is live, and answers what is under way. Turns the loop for that, so not
  * from one of its callbacks. */
 void service_free(struct service *sv);
@@ -606,6 +608,7 @@ struct service_counts {
     uint64_t executions[OUTCOME_SESSION_LOST + 1]; /* by outcome */
     uint64_t limits_hit[LIMIT__COUNT];
     uint64_t refused_busy, refused_auth;
+    uint64_t sweeps; /* looks for what is kept for some time, and has been */
     uint64_t approvals[APPROVAL__STATES]; /* that came into this state */
     struct histogram create, cell;
 };

@@ -394,7 +394,7 @@ static bool is_old(const struct store *s, int dir, const char *name)
     struct stat st;
 
     return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
-           st.st_mtim.tv_sec < time(NULL) - (s->db->checks_blobs ? LOW_S : SPARE_S);
+           st.st_mtim.tv_sec < time_sure_ms() / 1000 - (s->db->checks_blobs ? LOW_S : SPARE_S);
 }
 
 static void doom(struct store *s, const char *hash)

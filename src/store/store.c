@@ -330,6 +330,20 @@ static int lock_alone(struct store *s, struct err *e)
     return err_sys(e, "lock retort.lock");
 }
 
+/* A server writes now and then for as long as it runs, so this is when the time was last known. */
+static void begin_clock(const struct store *s)
+{
+    static const char *const written[] = {"retort.db", "retort.db-wal"};
+    int64_t last_s = 0;
+
+    for (size_t i = 0; i < COUNT(written); i++) {
+        struct stat st;
+        if (fstatat(s->dir, written[i], &st, 0) == 0 && st.st_mtim.tv_sec > last_s)
+            last_s = st.st_mtim.tv_sec;
+    }
+    time_sure_begin(last_s * 1000);
+}
+
 static int open_parts(struct store *s, const char *dir, struct err *e)
 {
     char path[4096];
@@ -343,6 +357,7 @@ static int open_parts(struct store *s, const char *dir, struct err *e)
         return err_sys(e, "open");
     if (s->loop && lock_alone(s, e) < 0)
         return -1;
+    begin_clock(s);
     if (blobs_open(s, s->loop != NULL, e) < 0)
         return -1;
     s->db = sqlite_open(path, e);

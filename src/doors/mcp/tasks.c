@@ -69,7 +69,7 @@ static struct sum held(const struct tasks *ts, const char *tenant)
 
 static void drop_expired(struct tasks *ts)
 {
-    int64_t now = time_now_ms();
+    int64_t now = time_sure_ms();
 
     for (struct mcp_task **at = &ts->first; *at;)
         if ((*at)->end != TASK_OPEN && (*at)->created_ms + TASK_TTL_MS <= now)

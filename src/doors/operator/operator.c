@@ -176,6 +176,9 @@ static void put_store(struct buf *b, struct service *sv)
 {
     struct store_counts c = service_store_counts(sv);
 
+    one(b, "retort_sweeps_total", "counter",
+        "Looks for sessions, files and records that were kept for their time.",
+        (double)service_counts(sv)->sweeps);
     one(b, "retort_store_flushes_total", "counter", "Groups of writes that reached the disk.",
         (double)c.flushes);
     one(b, "retort_store_flush_failures_total", "counter", "Groups of writes that did not.",

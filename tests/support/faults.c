@@ -1,0 +1,98 @@
+/*
+ * A program's clock and disk, as a test wants them: for LD_PRELOAD. The file that
+ * RETORT_TEST_FAULTS names is mapped, so that a change of it counts at once, whoever the program
+ * has become by then.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+struct faults {
+    int64_t clock_s; /* by how much the clock is ahead */
+    int64_t device;  /* of the file system that fails */
+    int64_t number;  /* with this errno; 0: it does not */
+};
+
+static const struct faults none;
+static const struct faults *volatile wanted = &none;
+
+/* What the program starts is left alone. */
+__attribute__((constructor)) static void begin(void)
+{
+    const char *path = getenv("RETORT_TEST_FAULTS");
+    int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    void *map = fd < 0 ? MAP_FAILED : mmap(NULL, sizeof(none), PROT_READ, MAP_SHARED, fd, 0);
+
+    if (fd >= 0)
+        close(fd);
+    if (map != MAP_FAILED)
+        wanted = map;
+    unsetenv("LD_PRELOAD");
+}
+
+#define REAL(name) ((__typeof__(&(name)))dlsym(RTLD_NEXT, #name))
+
+/* --- the clock --- */
+
+int clock_gettime(clockid_t id, struct timespec *ret)
+{
+    int rc = REAL(clock_gettime)(id, ret);
+
+    if (rc == 0 && id == CLOCK_REALTIME)
+        ret->tv_sec += wanted->clock_s;
+    return rc;
+}
+
+time_t time(time_t *ret)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_REALTIME, &t);
+    if (ret)
+        *ret = t.tv_sec;
+    return t.tv_sec;
+}
+
+/* --- the disk --- */
+
+static int fails(int fd)
+{
+    struct stat st;
+
+    if (!wanted->number || fstat(fd, &st) < 0 || (int64_t)st.st_dev != wanted->device)
+        return 0;
+    errno = (int)wanted->number;
+    return 1;
+}
+
+ssize_t write(int fd, const void *bytes, size_t n)
+{
+    return fails(fd) ? -1 : REAL(write)(fd, bytes, n);
+}
+
+ssize_t pwrite(int fd, const void *bytes, size_t n, off_t at)
+{
+    return fails(fd) ? -1 : REAL(pwrite)(fd, bytes, n, at);
+}
+
+int fsync(int fd)
+{
+    return fails(fd) ? -1 : REAL(fsync)(fd);
+}
+
+int fdatasync(int fd)
+{
+    return fails(fd) ? -1 : REAL(fdatasync)(fd);
+}
+
+int mkdirat(int dir, const char *path, mode_t mode)
+{
+    return fails(dir) ? -1 : REAL(mkdirat)(dir, path, mode);
+}

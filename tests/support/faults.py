@@ -1,0 +1,31 @@
+"""A server whose clock is set and whose disk fails, by faults.c: Server(..., env=faults.env)."""
+
+import os
+import struct
+from pathlib import Path
+
+from support import retort
+
+
+class Faults:
+    def __init__(self, place):
+        self.file = Path(place) / "faults"
+        self.file.write_bytes(bytes(24))
+        self.file.chmod(0o644)
+        self.env = {"LD_PRELOAD": str(Path(retort.PROGRAM).parent / "retort-faults.so"),
+                    "RETORT_TEST_FAULTS": str(self.file)}
+
+    def _put(self, at, *numbers):
+        fd = os.open(self.file, os.O_WRONLY)
+        os.pwrite(fd, struct.pack(f"={len(numbers)}q", *numbers), at)
+        os.close(fd)
+
+    def set_clock(self, seconds_ahead):
+        self._put(0, seconds_ahead)
+
+    def break_disk(self, path, number):
+        """Nothing can be written to the file system of this path: every try fails with this errno."""
+        self._put(8, os.stat(path).st_dev, number)
+
+    def mend_disk(self):
+        self._put(8, 0, 0)
