@@ -64,6 +64,7 @@ enum err_kind {
     ERR_BUSY,     /* a limit is reached: later it may work */
     ERR_DENIED,   /* this caller may not, or not before somebody has agreed */
     ERR_FULL,     /* the disk takes nothing more: an operator can help */
+    ERR_DAMAGED,  /* what was stored has changed on the disk: to store it again helps */
     ERR_SETUP,    /* what an operator has set up does not work: the text says what to change */
     ERR_HOST,     /* the kernel, the disk, or our own bug */
 };

@@ -114,7 +114,10 @@ static json_t *read_events(struct service *sv, const struct exec_row *r, size_t 
         return NULL;
     fd = blob_open(sv->store, r->events_hash, &lost);
     text = fd < 0 ? NULL : read_whole(fd, ret_bytes);
-    return text ? json_loadb(text, *ret_bytes, JSON_ALLOW_NUL, NULL) : NULL;
+    if (text)
+        return json_loadb(text, *ret_bytes, JSON_ALLOW_NUL, NULL);
+    return json_pack("[{s:s,s:s+}]", "type", "status", "text", "what it has said cannot be read: ",
+                     lost.kind ? lost.text : "the disk has an error");
 }
 
 static int parse(struct task *t, struct err *e)

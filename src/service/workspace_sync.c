@@ -185,6 +185,7 @@ struct restoring {
     struct space roots[HOME_ROOTS]; /* owned */
     struct look *look;              /* owned */
     size_t home_missing;
+    char why[512]; /* the first of those that are missing, and why */
     done_fn *fn;
     void *arg;
 };
@@ -218,13 +219,16 @@ static int put_back(struct task *t, struct err *e)
     (void)e;
     for (size_t i = 0; i < r->count; i++) {
         const struct space_row *row = &r->rows[i];
+        char shown[NAME_SHOWN];
         struct err lost = {0};
         work_yield();
         AUTO_CLOSE int fd = blob_open(t->sv->store, row->hash, &lost);
         if (fd >= 0 && space_put(&r->roots[HOME_WORKSPACE], str_of(row->path), fd, row->mode,
                                  row->mtime_ms, &lost) >= 0)
             continue;
-        r->missing++;
+        if (r->missing++ == 0)
+            snprintf(r->why, sizeof(r->why), "%s: %.300s", name_show(shown, str_of(row->path)),
+                     lost.text);
         log_warn("session %s: a file is not put back: %s", t->loaded->row.id, lost.text);
     }
     r->home_missing = home_put_back(t, r->roots);
@@ -243,14 +247,14 @@ static void on_put_back(struct task *t, const struct err *failed)
 {
     struct restoring *r = OWNER(t, struct restoring, task);
     struct loaded *l = t->loaded;
-    char note[256];
+    char note[sizeof(r->why) + 256];
     int n = 0;
 
     if (!failed && l->session && r->look) /* no code has run: all of it is ours */
         workspace_tell(l->session, take_ptr(&r->look), ignore, NULL);
     if (r->missing)
-        n = snprintf(note, sizeof(note), "%zu of %zu files could not be put back", r->missing,
-                     r->count);
+        n = snprintf(note, sizeof(note), "%zu of %zu files could not be put back; %s", r->missing,
+                     r->count, r->why);
     if (r->home_missing)
         snprintf(
             note + n, sizeof(note) - (size_t)n,

@@ -88,6 +88,7 @@ void blobs_close(struct store *s)
 {
     fd_closep(&s->blobs);
     free(s->doomed);
+    free(s->known);
     pthread_mutex_destroy(&s->naming);
 }
 
@@ -236,16 +237,11 @@ int blob_write_fd(struct blob *b, int fd, struct err *e)
 
 static void finish_hash(struct blob *b, char ret[HASH_HEX])
 {
-    static const char digits[] = "0123456789abcdef";
     uint8_t hash[32];
 
     gnutls_hash_deinit(b->hash, hash);
     b->hash = NULL;
-    for (size_t i = 0; i < sizeof(hash); i++) {
-        ret[2 * i] = digits[hash[i] >> 4];
-        ret[2 * i + 1] = digits[hash[i] & 15];
-    }
-    ret[HASH_HEX - 1] = '\0';
+    hash_show(hash, ret);
 }
 
 /* Under a name in tmp/ as long as it has none. */
@@ -313,6 +309,7 @@ static int keep(struct blob *b, bool durable, const char *hash, struct err *e)
     pthread_mutex_unlock(&b->store->naming);
     if (rc < 0)
         return fail(b, err_sys(e, "name a blob"), e);
+    blob_note_good(b->store, hash, b->fd);
     flush_blob(b->store, take_fd(&b->fd), (unsigned)strtoul(top, NULL, 16));
     return 0;
 }
@@ -357,7 +354,7 @@ static int open_and_touch(struct store *s, const char *path)
 int blob_open(struct store *s, const char *hash, struct err *e)
 {
     char path[HASH_HEX + 1];
-    int fd;
+    AUTO_CLOSE int fd = -1;
 
     if (!is_hash(hash))
         return err_set(e, ERR_CALLER, "not the hash of a blob");
@@ -367,7 +364,9 @@ int blob_open(struct store *s, const char *hash, struct err *e)
     pthread_mutex_unlock(&s->naming);
     if (fd < 0 && errno == ENOENT)
         return err_set(e, ERR_MISSING, "the blob is not there");
-    return fd < 0 ? err_sys(e, "open a blob") : fd;
+    if (fd < 0)
+        return err_sys(e, "open a blob");
+    return blob_check(s, hash, fd, e) < 0 ? -1 : take_fd(&fd);
 }
 
 int names_blob(struct db *db, const char *hash, struct err *e)

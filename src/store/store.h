@@ -451,7 +451,8 @@ int blob_write_fd(struct blob *b, int fd, struct err *e) MUST_CHECK;
 int blob_keep(struct blob *b, bool durable, char ret_hash[HASH_HEX], uint64_t *ret_size,
               struct err *e) MUST_CHECK;
 void blob_free(struct blob *b);
-/* An owned fd for reading, or -1. ERR_MISSING when it is not there. */
+/* An owned fd for reading, or -1. ERR_MISSING when it is not there; ERR_DAMAGED when its bytes are
+ * not those that were put. Reads all of it, unless that was done a while ago. */
 int blob_open(struct store *s, const char *hash, struct err *e) MUST_CHECK;
 /* Removes blobs that no row names and that nobody has put or opened for an hour, or for some
  * seconds while the disk is nearly full, when the job that calls it is committed. Returns how many.

@@ -105,6 +105,7 @@ struct store {
     uint64_t reserve;         /* bytes of the disk that they leave alone */
     bool temp_names;          /* the file system has no O_TMPFILE */
     pthread_mutex_t naming;   /* a blob gets or loses its name, or is found to have one */
+    struct blob_known *known; /* owned, or NULL: large blobs that were good a while ago */
     unsigned shard;           /* where the next sweep begins */
     char (*doomed)[HASH_HEX]; /* owned: what the sweep found in this transaction */
     size_t doomed_count;
@@ -116,6 +117,14 @@ int blobs_open(struct store *s, bool alone, struct err *e) MUST_CHECK;
 void blobs_close(struct store *s);
 /* The transaction with the sweep in it is committed, or it is not. */
 void blobs_swept(struct store *s, bool committed);
+
+/* --- blob_check.c --- */
+
+/* Whether fd has the bytes of this name; ERR_DAMAGED. */
+int blob_check(struct store *s, const char *hash, int fd, struct err *e) MUST_CHECK;
+/* It has: they were hashed on their way in. */
+void blob_note_good(struct store *s, const char *hash, int fd);
+void hash_show(const uint8_t hash[32], char ret[HASH_HEX]);
 
 /* --- flush.c: what was written reaches the disk --- */
 

@@ -19,6 +19,7 @@ static const struct {
     {"range_not_satisfiable",  "InvalidRange"         },
     {"busy",                   "TooManyRequests"      },
     {"insufficient_storage",   "InsufficientStorage"  },
+    {"damaged",                "FileDamaged"          },
     {"internal",               "InternalServerError"  },
 };
 

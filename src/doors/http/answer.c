@@ -183,8 +183,9 @@ static const struct {
       [ERR_BUSY] = {429, "busy"                },
     [ERR_DENIED] = {403, "forbidden"           },
       [ERR_FULL] = {507, "insufficient_storage"},
-    [ERR_SETUP] = {503, "unavailable"         },
-      [ERR_HOST] = {500, "internal"            },
+    [ERR_DAMAGED] = {500, "damaged"             },
+      [ERR_SETUP] = {503, "unavailable"         },
+    [ERR_HOST] = {500, "internal"            },
 };
 
 int http_status_of(const struct err *e)

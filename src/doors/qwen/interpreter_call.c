@@ -78,11 +78,12 @@ static void answer(struct interpreter_call *c, int status, bool is_error, struct
 static void fail(struct interpreter_call *c, const struct err *why)
 {
     static const char *const types[] = {
-        [ERR_NONE] = "RuntimeError",      [ERR_CALLER] = "ValueError",
-        [ERR_LIMIT] = "ValueError",       [ERR_MISSING] = "LookupError",
-        [ERR_CONFLICT] = "RuntimeError",  [ERR_BUSY] = "ToolServiceError",
-        [ERR_DENIED] = "PermissionError", [ERR_FULL] = "ToolServiceError",
-        [ERR_SETUP] = "ToolServiceError", [ERR_HOST] = "ToolServiceError",
+        [ERR_NONE] = "RuntimeError",        [ERR_CALLER] = "ValueError",
+        [ERR_LIMIT] = "ValueError",         [ERR_MISSING] = "LookupError",
+        [ERR_CONFLICT] = "RuntimeError",    [ERR_BUSY] = "ToolServiceError",
+        [ERR_DENIED] = "PermissionError",   [ERR_FULL] = "ToolServiceError",
+        [ERR_DAMAGED] = "ToolServiceError", [ERR_SETUP] = "ToolServiceError",
+        [ERR_HOST] = "ToolServiceError",
     };
     char text[1024];
 
