@@ -246,8 +246,11 @@ static void on_recorded(struct task *t, const struct err *failed)
 
     if (failed)
         log_error("execution %s is not on record: %s", j->row.id, failed->text);
-    if (failed && j->failed.kind == ERR_NONE)
+    if (failed && j->failed.kind == ERR_NONE) {
         j->failed = *failed;
+        if (j->ran) /* or somebody would run it once more */
+            err_wrap(&j->failed, "the code has run, but what came of it could not be kept");
+    }
     if (j->unsaved.kind)
         log_error("execution %s: its files are not saved: %s", j->row.id, j->unsaved.text);
     if (failed || j->unsaved.kind)

@@ -199,6 +199,8 @@ static void flush_group(struct store *s)
     f->groups++;
     f->failures += rc < 0;
     pthread_mutex_unlock(&f->mutex);
+    (void)!disk_blame(&e);
+    disk_failed(s, &e);
     if (rc < 0)
         log_error("what was written is not safe from a power cut: %s", e.text);
     if (jobs)

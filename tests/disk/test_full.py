@@ -2,6 +2,7 @@
 what to do; what is there can be read; and when there is room again nobody has to ask or restart."""
 
 import contextlib
+import errno
 import json
 import os
 
@@ -9,6 +10,7 @@ import pytest
 
 from disk import Disk, make_image
 from support import retort
+from support.faults import Faults
 from support.mcp import Legacy
 from support.server import folder
 
@@ -31,20 +33,35 @@ def fill_inodes(server):
             (server.state / "many" / str(i)).touch()
 
 
+def fail_with(number):
+    """What is written fails, and nothing shows beforehand: the first upload finds out."""
+    def fail(server):
+        server.faults.break_disk(server.state, number)
+        with server.client() as client:
+            assert client.form("/v1/files", ("file", "f", b"bytes")).status == 507
+    return fail
+
+
 def make_room(server):
     (server.state / "of-another-program").unlink(missing_ok=True)
     for path in (server.state / "many").glob("*"):
         path.unlink()
+    server.faults.mend_disk()
 
 
-KINDS = {"space": ("size=24m", fill_space), "inodes": ("size=64m,nr_inodes=400", fill_inodes)}
+KINDS = {"space": ("size=24m", fill_space, "deleted"),
+         "inodes": ("size=64m,nr_inodes=400", fill_inodes, "deleted"),
+         "quota": ("size=64m", fail_with(errno.EDQUOT), "quota"),
+         "error": ("size=64m", fail_with(errno.EIO), "mended")}
 
 
 @pytest.fixture(scope="module", params=KINDS)
 def full(request):
     """A server with a session and its file, whose disk is full now."""
-    options, fill = KINDS[request.param]
-    with Disk(*FLAGS, options=options) as server, server.client() as client:
+    options, fill, remedy = KINDS[request.param]
+    faults = Faults(folder())
+    with Disk(*FLAGS, options=options, env=faults.env) as server, server.client() as client:
+        server.faults, server.remedy = faults, remedy
         server.fill = lambda: fill(server)
         server.session = client.session()
         server.session.run(COUNT)
@@ -61,9 +78,9 @@ def client(full):
         yield one
 
 
-def refused(answer):
+def refused(answer, remedy="deleted"):
     error = answer.refused(507)
-    assert "disk" in error["message"] and "delete" in error["message"]
+    assert "disk" in error["message"] and remedy in error["message"]
     return error
 
 
@@ -74,15 +91,13 @@ def test_ready_says_why(full, client):
 
 def test_code_does_not_run(full, client):
     path = full.session.path
-    refused(client.post(path + "/execute", {"code": COUNT}))
-    refused(client.post(path + "/execute", {"code": COUNT, "background": True}))
-    refused(client.post("/v1/execute", {"code": COUNT}))
-    refused(client.post(path + "/execute", {"code": COUNT, "stream": True}))
+    for where, how in ((path, {}), (path, {"background": True}), ("/v1", {}), (path, {"stream": True})):
+        refused(client.post(where + "/execute", {"code": COUNT, **how}), full.remedy)
 
 
 def test_uploads_are_refused(full, client):
-    refused(client.form("/v1/files", ("file", "f", bytes(1000))))
-    refused(client.put(full.session.file("new.txt"), bytes(1000)))
+    refused(client.form("/v1/files", ("file", "f", bytes(1000))), full.remedy)
+    refused(client.put(full.session.file("new.txt"), bytes(1000)), full.remedy)
 
 
 def test_what_is_there_can_be_read(full, client):
@@ -165,3 +180,18 @@ def test_a_disk_that_turns_read_only():
         assert answer.status == 507 and "read-only" in answer.json["error"]["message"], answer
         assert client.get(session.file("saved.txt")).expect(200).body == b"bytes"
         server.kill()  # it cannot put away what is live
+
+
+@pytest.mark.parametrize("number", [errno.EIO, errno.EDQUOT, errno.ENOSPC], ids=errno.errorcode.get)
+def test_what_ran_just_before_says_that_it_has_run(number):
+    """A disk that breaks while code runs: its client hears that it has run, so that nobody runs it twice."""
+    faults = Faults(folder())
+    with Disk(*FLAGS, env=faults.env) as server, server.client() as client:
+        session = client.session()
+        faults.break_disk(server.state, number)
+        answer = client.post(session.path + "/execute", {"code": COUNT})
+        assert answer.status == 507 and "has run" in answer.json["error"]["message"], answer
+        assert client.get("/ready").status == 503
+        faults.mend_disk()
+        retort.wait_until(lambda: client.get("/ready").status == 200, "it is ready", retort.SECONDS)
+        assert session.run(TOLD)["stdout"] == "1\n"
