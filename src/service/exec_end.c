@@ -144,7 +144,8 @@ static int write_end(struct task *t, struct db *db, struct err *e)
     if (!j->orphan && !j->unsaved.kind &&
         (changes_write(&j->changes, t, db, j->row.session, e) < 0 || t->again))
         return t->again ? 0 : -1;
-    if (db_exec_put(db, &j->row, e) < 0)
+    if (db_exec_put(db, &j->row, e) < 0 ||
+        (j->journal.on && db_exec_output_drop(db, j->row.id, e) < 0))
         return -1;
     return j->orphan ? 0 : db_session_put(db, &j->session, e);
 }
@@ -261,6 +262,18 @@ static void on_recorded(struct task *t, const struct err *failed)
 
 void job_end(struct execution *j)
 {
+    j->state = JOB_ENDING;
+    if (job_is_fresh(j))
+        j->begun_over = true;
+    j->row.ended_ms = time_now_ms();
+    free(j->row.status);
+    j->row.status = mem_strdup(outcome_status_name(j->outcome.status));
+    if (!journal_ends_later(j))
+        job_record_end(j);
+}
+
+void job_record_end(struct execution *j)
+{
     static const struct step plain[] = {
         {.loop = close_record}, {.loop = look_at_session}, {.store = write_end}, {0}};
     static const struct step saving[] = {{.loop = take_space},   {.work = save_files},
@@ -268,12 +281,6 @@ void job_end(struct execution *j)
                                          {.store = write_end},   {0}};
     bool has_files = changes_has_files(&j->changes);
 
-    j->state = JOB_ENDING;
-    if (job_is_fresh(j))
-        j->begun_over = true;
-    j->row.ended_ms = time_now_ms();
-    free(j->row.status);
-    j->row.status = mem_strdup(outcome_status_name(j->outcome.status));
     task_start(&j->ended, j->sv, has_files ? j->loaded : NULL, has_files ? saving : plain,
                on_recorded);
 }

@@ -77,6 +77,7 @@ void job_free(struct execution *j)
     inputs_free(j);
     space_close(&j->space);
     changes_done(&j->changes);
+    journal_done(&j->journal);
     transcript_done(&j->transcript);
     json_decref(j->vars);
     json_decref(j->outcome_json);
@@ -102,6 +103,22 @@ static void tell_watcher(struct execution *j, const struct event *ev)
         j->watcher.on_event(j->arg, ev);
 }
 
+void job_put_event(struct execution *j, const struct event *ev, bool kept)
+{
+    if (kept)
+        transcript_event(&j->transcript, ev);
+    tell_watcher(j, ev);
+    job_wake(j, false);
+}
+
+static void put(struct execution *j, const struct event *ev, bool kept)
+{
+    if (j->journal.on)
+        journal_event(j, ev, kept);
+    else
+        job_put_event(j, ev, kept);
+}
+
 /* Told whether there is room on record or not. */
 static void tell_note_of_cut(struct execution *j)
 {
@@ -110,18 +127,14 @@ static void tell_note_of_cut(struct execution *j)
     struct event ev = {.kind = EVENT_STATUS, .text = str_of(text)};
 
     j->cut = true;
-    transcript_event(&j->transcript, &ev);
-    tell_watcher(j, &ev);
+    put(j, &ev, true);
 }
 
 static void tell(struct execution *j, const struct event *ev)
 {
     if (!j->cut && !job_takes_output(j, transcript_cost(&j->transcript, ev)))
         tell_note_of_cut(j);
-    if (!j->cut)
-        transcript_event(&j->transcript, ev);
-    tell_watcher(j, ev);
-    job_wake(j, false);
+    put(j, ev, !j->cut);
     job_throttle(j);
 }
 
@@ -415,6 +428,7 @@ void execution_leave(struct execution *j)
 void execution_detach(struct execution *j)
 {
     assert(j->told_queued);
+    journal_begin(j);
     j->background = true;
     j->sv->foreground -= j->counted;
     j->counted = false;
@@ -425,7 +439,7 @@ void execution_detach(struct execution *j)
 void job_hold(struct execution *j)
 {
     if (j->exec)
-        exec_hold(j->exec, j->held || j->throttled);
+        exec_hold(j->exec, j->held || j->throttled || j->journal.full);
 }
 
 void execution_hold(struct execution *j, bool hold)
@@ -499,6 +513,12 @@ bool job_is_fresh(struct execution *j)
     return true;
 }
 
+void job_put_on_record(struct execution *j)
+{
+    if (job_is_fresh(j))
+        record_begin(j);
+}
+
 void on_fresh_due(void *arg)
 {
     struct service *sv = arg;
@@ -517,8 +537,10 @@ static void begin(struct execution *j)
 
     j->first = j->row;
     j->first.status = queued;
-    if (j->recorded_first)
+    if (j->recorded_first) {
+        journal_begin(j);
         return record_begin(j);
+    }
     if (!sv->fresh)
         timer_set(sv->fresh_due, FRESH_MS);
     j->fresh_next = sv->fresh;

@@ -168,13 +168,43 @@ static void on_one(struct task *t, const struct err *failed)
     op_free(op);
 }
 
+static int nothing(struct task *t, struct db *db, struct err *e)
+{
+    (void)t;
+    (void)db;
+    (void)e;
+    return 0;
+}
+
+static void get_now(struct exec_op *op);
+
+static void on_journal(struct task *t, const struct err *failed)
+{
+    (void)failed;
+    get_now(OWNER(t, struct exec_op, task));
+}
+
+/* Of one in hand, what it has said is shown when it is in the store; so is what is asked for next.
+ */
 static void get(void *arg)
 {
-    static const struct step steps[] = {{.store = read_one}, {.work = parse}, {0}};
+    static const struct step after_others[] = {{.store = nothing}, {0}};
     struct exec_op *op = arg;
     struct execution *j = job_find(op->sv, op->tenant, op->id);
 
     op->sv->pending--;
+    if (!j || !pools_have(op->pools, j->row.pool) || j->journal.on || j->state != JOB_STARTED)
+        return get_now(op);
+    job_put_on_record(j);
+    journal_begin(j);
+    task_start(&op->task, op->sv, NULL, after_others, on_journal);
+}
+
+static void get_now(struct exec_op *op)
+{
+    static const struct step steps[] = {{.store = read_one}, {.work = parse}, {0}};
+    struct execution *j = job_find(op->sv, op->tenant, op->id);
+
     if (!j || !pools_have(op->pools, j->row.pool))
         return task_start_read(&op->task, op->sv, steps, on_one);
     if (op->interrupt)

@@ -137,10 +137,18 @@ struct starting {
 /* A process before this one may have died in the middle of anything. */
 static int take_over(struct db *db, void *arg, struct err *e)
 {
+    const struct outcome lost = {.status = OUTCOME_SESSION_LOST,
+                                 .state_lost = true,
+                                 .line =
+                                     "the server ended before this execution did; variables are "
+                                     "lost, and so is what it said after these events"};
     struct starting *s = arg;
+    json_t *outcome = record_outcome(&lost);
+    AUTO_FREE char *text = record_dump(outcome, false, NULL);
 
+    json_decref(outcome);
     if (db_session_all_asleep(db, SESSION_IDLE, SESSION_ASLEEP, e) < 0 ||
-        db_exec_all_lost(db, time_now_ms(), e) < 0 || db_session_count(db, &s->asleep, e) < 0)
+        db_exec_all_lost(db, time_now_ms(), text, e) < 0 || db_session_count(db, &s->asleep, e) < 0)
         return -1;
     if (db_pool_list(db, &s->pools, &s->pool_count, e) < 0)
         return -1;
@@ -260,13 +268,6 @@ static void close_all(struct service *sv)
         loaded_sleep(all[i], SLEEP_CLOSING);
         loaded_drop(all[i]);
     }
-}
-
-void service_end_all(struct service *sv)
-{
-    assert(sv->draining);
-    sv->closing = true;
-    close_all(sv);
 }
 
 static void stop(void *arg)

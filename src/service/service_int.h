@@ -490,6 +490,21 @@ struct exec_input {
     int64_t mtime_ms;
 };
 
+/* journal.c: what it has said and nobody has heard yet, on its way into the store. */
+struct journal {
+    bool on;
+    bool writing;                         /* a group is being written */
+    bool end_waits;                       /* for that: then job_record_end() */
+    bool full;                            /* the next group is long: the code waits */
+    size_t bytes;                         /* of the next group */
+    int64_t number;                       /* of the group */
+    struct heard *waiting, **waiting_end; /* owned: the next group */
+    struct heard *group;                  /* owned: told when it is written */
+    char *text;                           /* owned, or NULL: the group as JSON */
+    struct transcript transcript;         /* makes the JSON */
+    struct task task;
+};
+
 struct execution {
     struct execution *next;                     /* in its session */
     struct exec_watch *watches;                 /* who waits for it to say something */
@@ -542,6 +557,7 @@ struct execution {
     struct session_row session; /* as written with its end; strings borrowed */
     bool orphan;                /* its session was deleted */
     struct transcript transcript;
+    struct journal journal;
     struct outcome outcome;
     json_t *outcome_json; /* owned, once it has ended */
     struct changes changes;
@@ -566,6 +582,7 @@ struct execution *job_new(struct service *sv, const struct caller *c, const stru
 void job_queue(struct execution *j, struct loaded *l);
 loop_fn on_fresh_due;                                      /* arg: the service */
 bool job_is_fresh(struct execution *j);                    /* and is not any more */
+void job_put_on_record(struct execution *j);               /* if it is: somebody looks at it */
 void job_wake(struct execution *j, bool over);             /* watch.c: it has said something */
 void job_pump(struct loaded *l);                           /* starts what can be started */
 void job_fail(struct execution *j, const struct err *why); /* nothing was executed */
@@ -585,7 +602,15 @@ bool job_takes(struct execution *j, uint64_t n) MUST_CHECK;
 const char *job_status(const struct execution *j);
 /* exec_end.c */
 void job_end(struct execution *j);
-void job_settle(struct execution *j); /* another thing about it is over: perhaps it has gone */
+void job_settle(struct execution *j);     /* another thing about it is over: perhaps it has gone */
+void job_record_end(struct execution *j); /* nothing that it has said is on its way any more */
+/* Into its record, unless kept is false, and to its watcher. */
+void job_put_event(struct execution *j, const struct event *ev, bool kept);
+/* journal.c */
+void journal_begin(struct execution *j); /* from now on it tells what is in the store alone */
+void journal_event(struct execution *j, const struct event *ev, bool kept);
+bool journal_ends_later(struct execution *j) MUST_CHECK; /* true: it calls job_record_end() */
+void journal_done(struct journal *n);
 /* records.c: as it is now, with events that are the caller's to drop */
 struct exec_info job_info(struct execution *j);
 /* inputs.c */

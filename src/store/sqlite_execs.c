@@ -82,12 +82,30 @@ int db_exec_list(struct db *db, const struct exec_filter *f, struct page page, b
     return *ret ? 0 : -1;
 }
 
-int db_exec_all_lost(struct db *db, int64_t now_ms, struct err *e)
+int db_exec_output_put(struct db *db, const char *exec, int64_t group, const char *events,
+                       struct err *e)
 {
-    return sql_run(db,
-                   "UPDATE execs SET status = 'session_lost', ended_ms = ?1"
-                   " WHERE status IN ('queued', 'running')",
-                   ARGS(NUMBER(now_ms)), e);
+    return sql_run(db, "INSERT INTO exec_output (exec, number, events) VALUES (?1, ?2, ?3)",
+                   ARGS(TEXT(exec), NUMBER(group), TEXT(events)), e);
+}
+
+int db_exec_output_drop(struct db *db, const char *exec, struct err *e)
+{
+    return sql_run(db, "DELETE FROM exec_output WHERE exec = ?1", ARGS(TEXT(exec)), e);
+}
+
+int db_exec_all_lost(struct db *db, int64_t now_ms, const char *outcome, struct err *e)
+{
+    int lost = sql_run(db,
+                       "UPDATE execs SET status = 'session_lost', ended_ms = ?1, outcome = ?2,"
+                       " events = (SELECT '[' || group_concat(events) || ']' FROM exec_output"
+                       "  WHERE exec = execs.id)" /* in the order of its primary key */
+                       " WHERE status IN ('queued', 'running')",
+                       ARGS(NUMBER(now_ms), TEXT(outcome)), e);
+
+    if (lost < 0 || sql_run(db, "DELETE FROM exec_output", NULL, 0, e) < 0)
+        return -1;
+    return lost;
 }
 
 int db_exec_forget(struct db *db, int64_t before_ms, size_t limit, struct err *e)

@@ -130,6 +130,12 @@ static const char scopes[] = "ALTER TABLE keys ADD COLUMN pools TEXT;"
 static const char homes[] = "ALTER TABLE sessions ADD COLUMN home TEXT NOT NULL DEFAULT '';"
                             "CREATE INDEX sessions_by_home ON sessions (home) WHERE home <> '';";
 
+/* What executions have said that still run. */
+static const char output[] = "CREATE TABLE exec_output ("
+                             "  exec TEXT NOT NULL, number INTEGER NOT NULL, events TEXT NOT NULL,"
+                             "  PRIMARY KEY (exec, number)"
+                             ") STRICT, WITHOUT ROWID;";
+
 /* For a while two kinds of version 4 were made: one with the loops, one with the items. A database
  * that has the items already takes the loops as its fifth step. */
 static const struct schema_step steps[] = {
@@ -140,6 +146,7 @@ static const struct schema_step steps[] = {
     {items,  "items", fourth},
     {scopes, NULL,    NULL  },
     {homes,  NULL,    NULL  },
+    {output, NULL,    NULL  },
 };
 
 static int on_number(void *arg, int count, char **values, char **names)

@@ -242,8 +242,13 @@ struct exec_filter {
 /* Without events and code unless whole. Newest first unless the filter says otherwise. */
 int db_exec_list(struct db *db, const struct exec_filter *f, struct page page, bool whole,
                  struct exec_row **ret, size_t *ret_count, struct err *e) MUST_CHECK;
-/* At start: what a dead process left running has the status "session_lost". Returns how many. */
-int db_exec_all_lost(struct db *db, int64_t now_ms, struct err *e) MUST_CHECK;
+/* What one that still runs has said, group by group: JSON objects with commas between them. */
+int db_exec_output_put(struct db *db, const char *exec, int64_t group, const char *events,
+                       struct err *e) MUST_CHECK;
+int db_exec_output_drop(struct db *db, const char *exec, struct err *e) MUST_CHECK;
+/* At start: what a dead process left running has the status "session_lost", this outcome, and the
+ * events that were put as its output. Returns how many. */
+int db_exec_all_lost(struct db *db, int64_t now_ms, const char *outcome, struct err *e) MUST_CHECK;
 /* Older than this: gone. Returns how many. */
 int db_exec_forget(struct db *db, int64_t before_ms, size_t limit, struct err *e) MUST_CHECK;
 

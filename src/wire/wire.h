@@ -78,7 +78,7 @@ enum wire_type {
     MSG_ZYGOTE_FAIL = 0x74, /* TEXT */
     MSG_ZYGOTE_PING = 0x76, /* answered by */
     MSG_ZYGOTE_PONG = 0x77,
-    MSG_FILTERS = 0x75,     /* BLOB, BLOB: seccomp programs for the box and for its user */
+    MSG_FILTERS = 0x75, /* BLOB, BLOB: seccomp programs for the box and for its user */
 };
 
 enum wire_tag {

@@ -1,9 +1,11 @@
 """kill -9 a hundred times, under load, at any moment: what was acknowledged is there afterwards,
 and nothing else is left."""
 
+import contextlib
 import json
 import os
 import random
+import threading
 import time
 
 import pytest
@@ -53,6 +55,57 @@ def test_a_hundred_kills():
             log = client.get("/v1/executions?format=jsonl").expect(200).text
             assert len({json.loads(line)["id"] for line in log.splitlines()}) == len(log.splitlines())
         server.stop()  # and no process, cgroup or mount of any of them is left
+
+
+def test_what_was_told_can_be_read_again():
+    """What a stream has said, or somebody has seen who looked, is on record after kill -9."""
+    code = "import time\nfor i in range(100): print(i, 'grüße')\nprint('the last', flush=True)\n" \
+           "display({'text/plain': 'shown'}, raw=True)\ntime.sleep(60)"
+    with Server() as server, server.client() as client:
+        session = client.session()
+
+        def stream():
+            events = session.stream(code)
+            head = next(events)
+            heard = []
+            while not any(e.get("type") == "display" for e in heard):
+                heard.append(next(events))
+            return head["id"], "".join(e["text"] for e in heard if e["type"] == "stdout")
+
+        def look(id_):
+            found = {"stdout": ""}
+            while "the last" not in found["stdout"]:
+                found = client.get("/v1/executions/" + id_).expect(200).json
+            return id_, found["stdout"]
+
+        def background():
+            return look(session.background(code)["id"])
+
+        def watched():
+            """Nobody told its client; another has looked."""
+            threading.Thread(target=lambda: quietly(session.run, code), daemon=True).start()
+            retort.wait_until(lambda: client.get("/v1/executions?limit=1").json["data"][0]["status"] == "running"
+                              and not client.get("/v1/executions?limit=1").json["data"][0]["id"] in told,
+                              "it runs", retort.SECONDS)
+            return look(client.get("/v1/executions?limit=1").json["data"][0]["id"])
+
+        told = {}
+        for way in (stream, background, watched):
+            id_, text = way()
+            assert text.endswith("the last\n") and text.startswith("0 grüße\n")
+            told[id_] = text
+            server.kill()
+            server.start()
+            client.close()
+            found = client.get("/v1/executions/" + id_).expect(200).json
+            assert (found["status"], found["stdout"]) == ("session_lost", text), way.__name__
+            assert "the server ended" in found["outcome"]["message"]
+        assert [e["type"] for e in client.get("/v1/executions/" + next(iter(told))).json["events"]][-1] == "display"
+
+
+def quietly(do, *args):
+    with contextlib.suppress(Exception):
+        do(*args)
 
 
 def test_what_a_stream_has_told_of_is_on_record():

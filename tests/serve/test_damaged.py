@@ -51,11 +51,6 @@ def refused(answer, content):
     assert "upload the file again" in message and f"blobs/{name[:2]}/{name[2:]}" in message
 
 
-def wake_cold(session, client):
-    """A session with a file, asleep; on the next execution the file is put back."""
-    client.post(session.path + "/sleep")
-
-
 def fresh(content):
     return content + os.urandom(8)
 
