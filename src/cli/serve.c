@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #define TICK_MS     20
+#define ANSWERS_MS  3000 /* for the answers of what was ended */
 #define CHECK_MAX   (256 * KiB)
 #define CHANGES_MAX (4 * KiB)
 
@@ -54,7 +55,8 @@ struct server {
     struct timer *limit; /* of the draining */
     char why[256];       /* why no pool is up, as last told */
     bool ending;
-    bool empty; /* the service has nothing left to do */
+    bool ends_all; /* the time for what runs is over */
+    bool empty;    /* the service has nothing left to do */
     int status;
 };
 
@@ -284,8 +286,12 @@ static void on_limit(void *arg)
 {
     struct server *sv = arg;
 
+    if (sv->ends_all) /* who does not read its answer by now gets none */
+        return loop_stop(sv->loop);
+    sv->ends_all = true;
     log_warn("what still runs after %.1f seconds is ended", (double)sv->s->serve.drain_ms / 1000);
-    loop_stop(sv->loop);
+    service_end_all(sv->service);
+    timer_set(sv->limit, ANSWERS_MS);
 }
 
 /* Nothing can be run any more, and only root can start another warden: our parent restarts us. */

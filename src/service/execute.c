@@ -217,8 +217,13 @@ static void on_outcome(void *arg, const struct outcome *o)
     }
     j->changes = l->changes;
     l->changes = (struct changes){0};
-    if (o->status == OUTCOME_SESSION_LOST)
+    if (o->status == OUTCOME_SESSION_LOST) {
         l->gone = true;
+        if (j->sv->closing)
+            snprintf(j->outcome.line, sizeof(j->outcome.line),
+                     "the server is stopping, and ended this before it was over; variables are "
+                     "lost, files are kept");
+    }
     loaded_hold(l);
     job_end(j);
     job_pump(l);

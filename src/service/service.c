@@ -270,6 +270,13 @@ static void close_all(struct service *sv)
     }
 }
 
+void service_end_all(struct service *sv)
+{
+    assert(sv->draining);
+    sv->closing = true;
+    close_all(sv);
+}
+
 static void stop(void *arg)
 {
     loop_stop(arg);

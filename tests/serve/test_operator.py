@@ -1,5 +1,6 @@
 """What an operator sees and does: health, metrics, logs, SIGTERM, SIGHUP, settings."""
 
+import concurrent.futures
 import json
 import signal
 import threading
@@ -153,6 +154,40 @@ def test_drain_has_an_end():
         with server.client() as again:
             record = again.get("/v1/executions/" + begun["id"]).expect(200).json
             assert record["status"] == "session_lost" and record["stdout"] == "up\n"
+
+
+WAYS = {
+    "answer": ("/v1/execute", {"code": "CODE"}),
+    "stream": ("/v1/execute", {"code": "CODE", "stream": True}),
+    "azure": ("/azure/pools/default/executions?api-version=2025-10-02-preview&identifier=drained",
+              {"codeInputType": "inline", "executionType": "synchronous", "code": "CODE"}),
+    "qwen": ("/qwen/code_interpreter", {"code": "CODE"}),
+}
+
+
+def test_at_the_end_of_the_drain_each_gets_an_answer():
+    """Whoever waits for code that does not end hears that the server is stopping; nobody is cut off."""
+    code = "import time\nopen('up', 'w').close()\nwhile True:\n try: time.sleep(600)\n except BaseException: pass"
+    with Server("--drain", "1", "--max-sessions", "20") as server, server.client() as c:
+        def ask(path, body):
+            with server.client() as one:
+                return one.post(path, json.loads(json.dumps(body).replace('"CODE"', json.dumps(code))))
+
+        with concurrent.futures.ThreadPoolExecutor(len(WAYS)) as pool:
+            asked = {name: pool.submit(ask, *way) for name, way in WAYS.items()}
+
+            def running():
+                return sum(e["status"] == "running" for e in c.get("/v1/executions").json["data"])
+
+            retort.wait_until(lambda: running() == len(WAYS), "all of them run", retort.SECONDS)
+            c.close()
+            server.remember()
+            server.process.send_signal(signal.SIGTERM)
+            for name, answer in asked.items():
+                assert "the server is stopping" in answer.result().text, (name, answer.result())
+        assert server.process.wait(retort.SECONDS) == 0
+        server.process = None
+        server.check_clean()
 
 
 def test_sigint_ends_it_too():
