@@ -428,7 +428,7 @@ static int start(struct bench *b, char **argv, struct err *e)
 
     limits_default(&pool.limits);
     b->ready = (unsigned)strtoul(argv[5], NULL, 10);
-    b->loop = loop_new();
+    b->loop = loop_new(&(struct err){0});
     b->engine = engine_new(b->loop, &engine, e);
     if (!b->engine)
         return -1;

@@ -590,7 +590,7 @@ static void set_up(const uint8_t *data, size_t size)
     EXPECT(setsockopt(pair[0], SOL_SOCKET, SO_SNDBUF, &small, sizeof(small)) == 0);
     warden_end = pair[0];
     run.warden = pair[1];
-    run.loop = loop_new();
+    run.loop = loop_new(&(struct err){0});
     run.engine = engine_new(run.loop, &(struct engine_config){"/guest", "/tmp"}, &e);
     EXPECT(run.engine);
     limits_default(&config.limits);

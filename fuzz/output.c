@@ -112,7 +112,7 @@ static void bring_up(void)
     struct err e;
     int fds[3];
 
-    run.loop = loop_new();
+    run.loop = loop_new(&(struct err){0});
     run.engine = engine_new(run.loop, &(struct engine_config){"/guest", "/tmp"}, &e);
     EXPECT(run.engine && dir >= 0);
     limits_default(&config.limits);

@@ -33,7 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct feed script = {data, size < 64 ? size / 2 : 32};
     struct str text = {(const char *)data + script.n, size - script.n};
     struct ends e = {.want = text, .whole = str_utf8_len(text) == text.n};
-    struct loop *l = loop_new();
+    struct loop *l = loop_new(&(struct err){0});
     struct stream *s;
     size_t put = 0;
     int p[2];

@@ -225,8 +225,10 @@ static void take_down(struct local *lo)
     service_free(lo->service);
     if (lo->store)
         store_close(lo->store);
-    loop_later(lo->loop, stop, lo->loop);
-    loop_run(lo->loop);
+    if (lo->loop) {
+        loop_later(lo->loop, stop, lo->loop);
+        loop_run(lo->loop);
+    }
     doors_free(&lo->doors); /* what their calls began has ended */
     models_free(lo->models);
     model_set_done(&lo->model_set);
@@ -332,12 +334,12 @@ int mcp_main(const struct settings *s)
     lo.told_folders = folders_tell(&lo.folders);
     memory_give_back();
     signal(SIGPIPE, SIG_IGN);
-    lo.loop = loop_new();
-    if (build_models(&lo, &e) == 0 && build_doors(&lo, &e) == 0) {
+    lo.loop = loop_new(&e);
+    if (lo.loop && build_models(&lo, &e) == 0 && build_doors(&lo, &e) == 0) {
         live(&lo, parent);
     } else {
         fprintf(stderr, "retort: %s\n", e.text);
-        lo.status = EXIT_USAGE;
+        lo.status = e.kind == ERR_HOST ? EXIT_OURS : EXIT_USAGE;
     }
     take_down(&lo);
     return lo.status;

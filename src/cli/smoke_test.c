@@ -190,7 +190,9 @@ static int start(struct course *c, struct err *e)
     struct pool_config pool = {.name = "doctor", .environment = environment};
 
     limits_default(&pool.limits);
-    c->loop = loop_new();
+    c->loop = loop_new(e);
+    if (!c->loop)
+        return -1;
     c->engine = engine_new(c->loop, &engine, e);
     if (!c->engine)
         return -1;

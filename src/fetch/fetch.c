@@ -329,6 +329,8 @@ static int open_curl(struct fetcher *r, struct err *e)
 
     if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK || !(r->multi = curl_multi_init()))
         return err_set(e, ERR_HOST, "libcurl does not start");
+    if (curl_multi_wakeup(r->multi) != CURLM_OK) /* or it would sleep through our end */
+        return err_set(e, ERR_HOST, "libcurl has no descriptors left to be woken by");
     if (!(v->features & CURL_VERSION_ASYNCHDNS))
         return err_set(e, ERR_HOST, "this libcurl cannot look up names without blocking");
     return 0;

@@ -9,10 +9,12 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 #include <uv.h>
 
 #define BATCH       64 /* events taken from the kernel at a time */
+#define ROOM        12 /* descriptors and watches of an event loop, and some more */
 #define SLOW_MS     20 /* between two looks at watches that have no place in the set */
 #define LAST_ROUNDS 8  /* of later calls that ask for later calls, when the loop is freed */
 
@@ -35,6 +37,7 @@ struct loop {
     struct workers *workers; /* owned */
     int epoll;               /* owned */
     uv_poll_t ready;
+    uv_signal_t signals;   /* never started: libuv watches its pipe from the first one on */
     uv_timer_t slow;       /* active while a watch is slow */
     struct watch *watches; /* owned */
     struct epoll_event batch[BATCH];
@@ -69,7 +72,7 @@ struct catcher {
 static_assert(offsetof(struct timer, uv) == 0 && offsetof(struct catcher, uv) == 0,
               "on_closed() frees the handle's own address");
 
-/* libuv fails here only for want of memory or fds at start, or for a handle that is not ours. */
+/* libuv fails here only for want of memory, or for a handle that is not ours. */
 static void must(int status)
 {
     if (status < 0) {
@@ -123,10 +126,40 @@ static void on_posted(uv_async_t *async)
 
 static void on_ready(uv_poll_t *h, int status, int events);
 
-struct loop *loop_new(void)
+/* What libuv itself will open and have watched, tried before it does: it ends the process when the
+ * kernel refuses either. */
+static int check_room(struct err *e)
 {
-    struct loop *l = mem_zalloc(sizeof(*l));
+    int fds[ROOM];
+    int set = epoll_create1(EPOLL_CLOEXEC);
+    int n = 0, rc = 0;
+    struct epoll_event ev = {.events = EPOLLIN};
 
+    while (set >= 0 && rc == 0 && n < ROOM) {
+        fds[n] = eventfd(0, EFD_CLOEXEC);
+        rc = fds[n] < 0 ? -1 : epoll_ctl(set, EPOLL_CTL_ADD, fds[n++], &ev);
+    }
+    if (set < 0)
+        rc = -1;
+    if (rc < 0)
+        err_sys(e,
+                errno == ENOSPC
+                    ? "this user's epoll watches are used up (fs.epoll.max_user_watches): end the "
+                      "processes that hold them, or raise the limit"
+                    : "no event loop can be made");
+    while (n > 0)
+        close(fds[--n]);
+    fd_closep(&set);
+    return rc;
+}
+
+struct loop *loop_new(struct err *e)
+{
+    struct loop *l;
+
+    if (check_room(e) < 0)
+        return NULL;
+    l = mem_zalloc(sizeof(*l));
     must(uv_loop_init(&l->uv));
     l->epoll = epoll_create1(EPOLL_CLOEXEC);
     must(l->epoll < 0 ? -errno : uv_poll_init(&l->uv, &l->ready, l->epoll));
@@ -135,10 +168,12 @@ struct loop *loop_new(void)
     must(uv_poll_start(&l->ready, UV_READABLE, on_ready));
     must(uv_idle_init(&l->uv, &l->idle));
     must(uv_async_init(&l->uv, &l->async, on_posted));
+    must(uv_signal_init(&l->uv, &l->signals));
     must(uv_mutex_init(&l->lock));
     l->idle.data = l->async.data = l;
     l->later_end = &l->later;
     l->posted_end = &l->posted;
+    uv_run(&l->uv, UV_RUN_NOWAIT); /* libuv's watches are in the kernel now, and stay there */
     l->workers = workers_new(l);
     return l;
 }

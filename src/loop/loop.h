@@ -19,7 +19,8 @@ struct timer;
 typedef void loop_fn(void *arg);
 typedef void loop_signal_fn(void *arg, int signum);
 
-struct loop *loop_new(void);
+/* NULL where the system has no descriptors left for it, or the user no epoll watches. */
+struct loop *loop_new(struct err *e);
 void loop_free(struct loop *l); /* runs what was asked for later, then closes everything */
 void loop_run(struct loop *l);
 void loop_stop(struct loop *l);

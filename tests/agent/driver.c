@@ -516,7 +516,7 @@ static void up(const char *guest, const char *data, const json_t *set)
         pool.approval_by = APPROVAL_BY_EITHER;
     if (str_is(text_in(set, "by"), "approver"))
         pool.approval_by = APPROVAL_BY_APPROVER;
-    loop = loop_new();
+    loop = loop_new(&(struct err){0});
     if (!(engine = engine_new(loop, &ec, &e)))
         die("engine", &e);
     if (!(store = store_open(loop, &sc, &e)))

@@ -45,7 +45,7 @@ static int open_listener(void)
 
 int main(int argc, char **argv)
 {
-    struct loop *l = loop_new();
+    struct loop *l = loop_new(&(struct err){0});
     struct egress_policy *p;
     struct egress *g;
     struct watch *w;

@@ -677,7 +677,7 @@ int main(int argc, char **argv)
     config.environment_count = 1;
     config.guest_dir = argv[2];
     config.held_max = scene->held_max;
-    loop = loop_new();
+    loop = loop_new(&(struct err){0});
     engine = engine_new(loop, &config, &e);
     CHECK(engine);
     struct pool_config pc = {.name = "test",

@@ -137,7 +137,7 @@ int main(int argc, char **argv)
     int at = read_options(argc, argv, &d, &c);
 
     d.left = argc - at;
-    d.loop = loop_new();
+    d.loop = loop_new(&(struct err){0});
     d.fetcher = fetcher_new(d.loop, &c, &e);
     if (!d.fetcher) {
         printf("refused %s\n", e.text);

@@ -237,7 +237,7 @@ int main(void)
     json_t *doc = json_loadf(stdin, 0, NULL);
     struct model_config models[MODELS];
     struct models_config config = {.models = models};
-    struct driver d = {.loop = loop_new(), .doc = doc};
+    struct driver d = {.loop = loop_new(&(struct err){0}), .doc = doc};
     json_t *names = json_array();
     struct models *ms;
     struct err e = {0};

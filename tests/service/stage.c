@@ -104,7 +104,7 @@ void stage_up(const struct setting *s)
     pool.limits.wall_ms = 20000;
     if (s->disk_bytes)
         pool.limits.disk_bytes = s->disk_bytes;
-    loop = loop_new();
+    loop = loop_new(&(struct err){0});
     engine = engine_new(loop, &ec, &e);
     CHECK(engine);
     store = store_open(loop, &sc, &e);

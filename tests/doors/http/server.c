@@ -591,7 +591,7 @@ int main(int argc, char **argv)
             abort();
         }
     }
-    self.loop = loop_new();
+    self.loop = loop_new(&(struct err){0});
     self.http = http_new(self.loop, &config, &e);
     if (!self.http) {
         fprintf(stderr, "%s\n", e.text);

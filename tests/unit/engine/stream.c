@@ -36,7 +36,7 @@ static int open_tap(void **state)
     static struct tap t;
     int p[2];
 
-    t = (struct tap){.loop = loop_new()};
+    t = (struct tap){.loop = loop_new(&(struct err){0})};
     buf_init(&t.got, 4 * MiB);
     if (pipe2(p, O_CLOEXEC | O_NONBLOCK) < 0)
         return -1;

@@ -21,7 +21,7 @@ static int open_loop(void **state)
 {
     struct seen *s = mem_zalloc(sizeof(*s));
 
-    s->loop = loop_new();
+    s->loop = loop_new(&(struct err){0});
     *state = s;
     return pipe2(s->pipe, O_CLOEXEC);
 }

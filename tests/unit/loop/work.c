@@ -23,7 +23,7 @@ static int open_scene(void **state)
 {
     struct scene *s = mem_zalloc(sizeof(*s));
 
-    s->loop = loop_new();
+    s->loop = loop_new(&(struct err){0});
     *state = s;
     return 0;
 }
@@ -239,7 +239,7 @@ static void test_free_waits(void **state)
     loop_work(s->loop, work_short, on_last, s);
     loop_free(s->loop);
     assert_true(atomic_load(&s->over));
-    s->loop = loop_new();
+    s->loop = loop_new(&(struct err){0});
 }
 
 #define IN_SCENE(t) cmocka_unit_test_setup_teardown(t, open_scene, close_scene)

@@ -47,7 +47,7 @@ static int open_stage(void **state)
     static struct stage s;
     struct err e;
 
-    s = (struct stage){.loop = loop_new()};
+    s = (struct stage){.loop = loop_new(&(struct err){0})};
     s.model = scripted_new(s.loop, NULL, &e);
     *state = &s;
     return s.model ? 0 : -1;

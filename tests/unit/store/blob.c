@@ -293,7 +293,7 @@ static void test_a_crash_leaves_nothing(void **state)
     assert_true(WIFSIGNALED(status));
     shop_reopen(s); /* not the server: this might be a server's that is at work */
     assert_int_equal(count_in(s, "blobs/tmp"), named);
-    l = loop_new();
+    l = loop_new(&(struct err){0});
     server = store_open(l, &config, &s->e);
     assert_non_null(server);
     assert_int_equal(count_in(s, "blobs/tmp"), 0);

@@ -46,7 +46,8 @@ static int child_wait(const struct child *c)
 static int serve_too(const char *dir)
 {
     struct err e = {0};
-    struct store *second = store_open(loop_new(), &(struct store_config){.dir = dir}, &e);
+    struct store *second =
+        store_open(loop_new(&(struct err){0}), &(struct store_config){.dir = dir}, &e);
 
     return second ? 1 : strstr(e.text, "another retort serves") ? 0 : 2;
 }
@@ -81,7 +82,7 @@ static void test_one_server_many_commands(void **state)
 {
     struct shop *s = *state;
     struct store_config config = {.dir = s->dir.path};
-    struct loop *l = loop_new();
+    struct loop *l = loop_new(&(struct err){0});
     struct child server, command, reader;
 
     store_close(s->store); /* or the children would have SQLite's memory of it */
@@ -112,7 +113,7 @@ static void test_one_server_many_commands(void **state)
 /* Says each number once it is acknowledged, for as long as it lives. */
 static _Noreturn void put_for_ever(struct shop *s, int out, int first)
 {
-    struct loop *l = loop_new();
+    struct loop *l = loop_new(&(struct err){0});
     struct store *mine = store_open(l, &(struct store_config){.dir = s->dir.path}, &s->e);
 
     for (int i = first; mine; i++) {

@@ -36,7 +36,7 @@ static int open_server(void **state)
     if (scratch_open(&s.dir) < 0 || pipe2(s.gate, O_CLOEXEC) < 0 || pipe2(s.at_gate, O_CLOEXEC) < 0)
         return -1;
     config.dir = s.dir.path;
-    s.loop = loop_new();
+    s.loop = loop_new(&(struct err){0});
     s.store = store_open(s.loop, &config, &s.e);
     return s.store ? 0 : -1;
 }

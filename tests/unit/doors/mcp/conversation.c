@@ -12,7 +12,7 @@ struct scene {
 static int begin(void **state)
 {
     static struct scene s;
-    struct mcp_config config = {.loop = s.loop = loop_new()};
+    struct mcp_config config = {.loop = s.loop = loop_new(&(struct err){0})};
 
     s.mcp = mcp_new(&config);
     *state = &s;

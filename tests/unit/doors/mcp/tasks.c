@@ -47,7 +47,7 @@ static int set_up(void **state)
     struct scene *s = mem_zalloc(sizeof(*s));
     struct mcp_config config = {0};
 
-    s->loop = config.loop = loop_new();
+    s->loop = config.loop = loop_new(&(struct err){0});
     s->mcp = mcp_new(&config);
     strcpy(s->ann.tenant, "ann");
     strcpy(s->ann.key, "key_1");
