@@ -39,8 +39,5 @@ int view_open(struct err *e) MUST_CHECK;
 /* seccomp(2) with a compiled program; -1 and errno. */
 int filter_install(struct filter f) MUST_CHECK;
 
-/* rlimit.c: what the kernel counts by user and lets a user namespace have less of; to be called
- * while /proc is writable. */
-int counts_limit(struct err *e) MUST_CHECK;
 /* rlimit.c: open files of what init starts. */
 int rlimit_of_user(const struct box_plan *p) MUST_CHECK;

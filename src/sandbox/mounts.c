@@ -44,8 +44,6 @@ static int mount_proc(const struct box_plan *p, struct err *e)
 
     if (mount("proc", "/proc", "proc", MOUNT_TIGHT | MS_NOEXEC, NULL) < 0)
         return err_sys(e, "mount proc");
-    if (counts_limit(e) < 0)
-        return -1;
     view = (int)syscall(SYS_open_tree, AT_FDCWD, "/proc", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
     oom = openat(view, "self/oom_score_adj", O_WRONLY | O_CLOEXEC);
     fd_closep(&view); /* its number may be the one wanted next */

@@ -50,33 +50,6 @@ static size_t rows_of(const struct box_plan *p, struct rlimit_row *ret)
     return COUNT(rows);
 }
 
-/* Counted for the user of the host, whoever of the user's sandboxes has taken them; a user
- * namespace can be given fewer. The host's default is 128 instances for everything a user runs. */
-static const struct count_row {
-    const char *file;
-    uint64_t most;
-} counts[] = {
-    {"/proc/sys/user/max_inotify_instances", 16  },
-    {"/proc/sys/user/max_inotify_watches",   4096},
-};
-
-int counts_limit(struct err *e)
-{
-    for (size_t i = 0; i < COUNT(counts); i++) {
-        char text[24];
-        snprintf(text, sizeof(text), "%llu", (unsigned long long)counts[i].most);
-        if (fd_write_file_at(AT_FDCWD, counts[i].file, str_of(text)) < 0) {
-            if (errno == ENOENT) /* a kernel that does not count it */
-                continue;
-            return err_sys(e, "write %s", counts[i].file);
-        }
-        if (fd_read_file_at(AT_FDCWD, counts[i].file, text, sizeof(text)) < 0 ||
-            strtoull(text, NULL, 10) > counts[i].most)
-            return err_set(e, ERR_HOST, "%s did not hold", counts[i].file);
-    }
-    return 0;
-}
-
 int rlimit_enter(struct box *b, struct err *e)
 {
     struct rlimit_row rows[ROWS_MAX];

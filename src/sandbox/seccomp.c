@@ -6,6 +6,7 @@
  */
 #include "sandbox/box.h"
 
+#include <fcntl.h>
 #include <linux/sched.h>
 #include <seccomp.h>
 #include <sys/ioctl.h>
@@ -52,10 +53,6 @@ static const char *const allowed[] = {
     "getdents",
     "getdents64",
     "getxattr",
-    "inotify_add_watch",
-    "inotify_init",
-    "inotify_init1",
-    "inotify_rm_watch",
     "lchown",
     "lgetxattr",
     "link",
@@ -313,6 +310,10 @@ static const struct refusal refused[] = {
     {"open_by_handle_at", EPERM,  "handles open files past the mounts (shocker)"                     },
     {"fanotify_init",     EPERM,  "sees other processes' files"                                      },
     {"fanotify_mark",     EPERM,  "sees other processes' files"                                      },
+    {"inotify_init",      ENOSYS, "sees when others open files that sandboxes share"                 },
+    {"inotify_init1",     ENOSYS, "sees when others open files that sandboxes share"                 },
+    {"inotify_add_watch", ENOSYS, "sees when others open files that sandboxes share"                 },
+    {"inotify_rm_watch",  ENOSYS, "sees when others open files that sandboxes share"                 },
     {"kexec_load",        EPERM,  "administration"                                                   },
     {"kexec_file_load",   EPERM,  "administration"                                                   },
     {"init_module",       EPERM,  "administration"                                                   },
@@ -488,11 +489,24 @@ static int add_buffer_sizes(scmp_filter_ctx ctx)
     return rc;
 }
 
+/* A file that is to be on the disk: those of a box never are, and one of the system's would have
+ * the host's disk write out what it holds, 2 ms each time, for every sandbox to wait for. */
+static int add_no_flush(scmp_filter_ctx ctx)
+{
+    static const char *const names[] = {"fsync", "fdatasync", "sync_file_range"};
+    int rc = 0;
+
+    for (size_t i = 0; i < COUNT(names) && rc == 0; i++)
+        rc = add(ctx, SCMP_ACT_ERRNO(0), names[i], 0, NULL);
+    return rc;
+}
+
 /* On top of the list, for the code's own processes: what only init may do. */
 static int add_user(scmp_filter_ctx ctx)
 {
     static const unsigned long terminal[] = {TIOCSTI, TIOCLINUX, TIOCSETD, TIOCCONS};
     struct scmp_arg_cmp other = SCMP_A0(SCMP_CMP_NE, 0);
+    struct scmp_arg_cmp notify = SCMP_A1(SCMP_CMP_MASKED_EQ, LOW_WORD, F_NOTIFY);
     int rc = 0;
 
     for (size_t i = 0; i < COUNT(refused_to_user) && rc == 0; i++)
@@ -504,6 +518,10 @@ static int add_user(scmp_filter_ctx ctx)
         rc = add_init_guard(ctx);
     if (rc == 0)
         rc = add_buffer_sizes(ctx);
+    if (rc == 0)
+        rc = add_no_flush(ctx);
+    if (rc == 0) /* as inotify, and older */
+        rc = add(ctx, SCMP_ACT_ERRNO(EINVAL), "fcntl", 1, &notify);
     for (size_t i = 0; i < COUNT(terminal) && rc == 0; i++) {
         struct scmp_arg_cmp is = SCMP_A1(SCMP_CMP_MASKED_EQ, LOW_WORD, terminal[i]);
         rc = add(ctx, SCMP_ACT_ERRNO(EPERM), "ioctl", 1, &is);

@@ -1,4 +1,4 @@
-"""Takes what the kernel counts by user: inotify watches, timers, queued signals, pipes, epoll sets.
+"""Takes what the kernel counts by user: timers, queued signals, pipes, epoll sets.
 
 Limits of the user namespace or of the process; the host's user has as many as before.
 """
@@ -27,7 +27,6 @@ def timer():
 report(
     timers=until_refused(timer),
     pipes=until_refused(os.pipe),
-    instances=until_refused(lambda: raw("inotify_init1", 0)[0] >= 0),
 )
 """
 

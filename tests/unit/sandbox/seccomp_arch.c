@@ -83,7 +83,6 @@ static const struct {
     {"futimesat",    "utimensat"    },
     {"getdents",     "getdents64"   },
     {"getpgrp",      "getpgid"      },
-    {"inotify_init", "inotify_init1"},
     {"lchown",       "fchownat"     },
     {"link",         "linkat"       },
     {"lstat",        "newfstatat"   },
