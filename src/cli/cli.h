@@ -167,6 +167,7 @@ struct settings {
     bool json;
     bool keep_going;
     bool verbose;
+    enum { USERS_OWN, USERS_ONE } sandbox_users;
     enum { TOOLS_NATIVE, TOOLS_QWEN, TOOLS_PRISME, TOOLS_AZURE, TOOLS_UBIK } tools; /* of mcp */
     bool help;
     unsigned char from[OPTIONS_MAX]; /* an enum source_kind for each row of options.c */

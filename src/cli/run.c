@@ -302,18 +302,23 @@ static int prepare(struct run *r, struct err *e)
 static int start(struct run *r, struct err *e)
 {
     const struct engine_environment environment = {r->s->pool.python, r->s->pool.preload};
-    const struct engine_config engine = {.guest_dir = r->guest_dir,
-                                         .folders = r->folders.item,
-                                         .folder_count = r->folders.count,
-                                         .environments = &environment,
-                                         .environment_count = 1};
+    const struct engine_config engine = {
+        .guest_dir = r->guest_dir,
+        .folders = r->folders.item,
+        .folder_count = r->folders.count,
+        .environments = &environment,
+        .environment_count = 1,
+        .one_user = r->s->sandbox_users == USERS_ONE,
+    };
     const struct pool_config pool = {
         .name = "run",
         .environment = environment,
         .limits = r->s->pool.limits,
     };
 
-    r->loop = loop_new();
+    r->loop = loop_new(e);
+    if (!r->loop)
+        return -1;
     r->engine = engine_new(r->loop, &engine, e);
     if (!r->engine)
         return -1;

@@ -93,7 +93,9 @@ static int prepare(struct server *sv, struct err *e)
 /* The last moment with one thread: the warden stays who we are, and we become somebody else. */
 static int settle(struct server *sv, struct err *e)
 {
-    sv->loop = loop_new();
+    sv->loop = loop_new(e);
+    if (!sv->loop)
+        return -1;
     sv->engine = engine_of(sv->loop, &sv->pools, sv->guest_dir, NULL, &sv->user, e);
     if (!sv->engine || server_user_enter(&sv->user, e) < 0 || state_reach(sv->s->state, e) < 0)
         return -1;
@@ -193,6 +195,8 @@ static void greet(struct server *sv)
     notify_say(sv->notify, "READY=1");
     log_info("ready: %zu %s, state in %s", sv->s->pool_count,
              sv->s->pool_count == 1 ? "pool" : "pools", sv->s->state);
+    if (engine_shared_user(sv->engine))
+        log_info("sandboxes and the server are one user: %s", engine_shared_user(sv->engine));
     hello_say(sv->s, &sv->listeners, sv->keys);
 }
 

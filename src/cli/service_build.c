@@ -81,12 +81,15 @@ struct engine *engine_of(struct loop *l, const struct pool_set *set, const char 
     for (size_t i = 0; i < set->s->environment_count; i++)
         envs[n++] =
             (struct engine_environment){set->environments[i].python, set->environments[i].preload};
-    const struct engine_config config = {.guest_dir = guest_dir,
-                                         .folders = folders ? folders->item : NULL,
-                                         .folder_count = folders ? folders->count : 0,
-                                         .environments = envs,
-                                         .environment_count = n,
-                                         .ask_as = as};
+    const struct engine_config config = {
+        .guest_dir = guest_dir,
+        .folders = folders ? folders->item : NULL,
+        .folder_count = folders ? folders->count : 0,
+        .environments = envs,
+        .environment_count = n,
+        .ask_as = as,
+        .one_user = set->s->sandbox_users == USERS_ONE,
+    };
     en = engine_new(l, &config, e);
     free(envs);
     return en;

@@ -120,6 +120,11 @@ void engine_on_lost(struct engine *en, void (*fn)(void *arg), void *arg)
     en->lost_arg = arg;
 }
 
+const char *engine_shared_user(const struct engine *en)
+{
+    return en->shared_user.kind ? en->shared_user.text : NULL;
+}
+
 static struct guest *find_guest(struct engine *en, uint64_t id)
 {
     struct guest *g = en->guests;
@@ -229,6 +234,7 @@ struct engine *engine_new(struct loop *l, const struct engine_config *config, st
     en->next_id = 1;
     en->held_max = config->held_max ? config->held_max : HELD_DEFAULT;
     en->warden_pidfd = -1;
+    en->uid_lock = -1;
     raise_open_files();
     environments_learn(en, config);
     en->warden_out = -1;
@@ -241,6 +247,7 @@ struct engine *engine_new(struct loop *l, const struct engine_config *config, st
     if (en->warden_out < 0) {
         fd_closep(&en->warden);
         fd_closep(&en->warden_pidfd);
+        fd_closep(&en->uid_lock);
         environments_forget(en);
         free(en);
         return NULL;
@@ -271,6 +278,7 @@ void engine_free(struct engine *en)
     if (en->warden_pidfd >= 0 && poll(&gone, 1, WARDEN_END_MS) != 1)
         log_warn("the warden takes long to end");
     fd_closep(&en->warden_pidfd);
+    fd_closep(&en->uid_lock);
     /* Sessions closed from inside a callback may still be on their way out. */
     loop_later(en->loop, free_later, en);
 }

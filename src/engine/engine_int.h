@@ -107,6 +107,8 @@ struct engine {
     void *lost_arg;
     struct known_environment *environments; /* owned: by the number the warden has for them */
     size_t environment_count;
+    int uid_lock;           /* owned, or -1: holds our block of subordinate ids */
+    struct err shared_user; /* why sandboxes have no users of their own, or ERR_NONE */
 };
 
 int engine_tell(struct engine *en, uint16_t type, uint64_t id, struct str body, int fd);

@@ -4,6 +4,7 @@
  */
 #include "engine/engine_int.h"
 
+#include "sandbox/server.h"
 #include "warden/warden.h"
 
 #include <limits.h>
@@ -133,6 +134,48 @@ static void tell(const struct known_environment *k, struct warden_environment *r
     };
 }
 
+/* --- whose sandboxes are --- */
+
+/* What the sandboxes' own users could not read, the caller alone can: its sandboxes stay its own.
+ */
+static int check_public(const char *path, struct err *e)
+{
+    struct stat st;
+
+    if (stat(path, &st) == 0 && (st.st_mode & (S_IROTH | S_IXOTH)) != (S_IROTH | S_IXOTH))
+        return err_set(e, ERR_HOST, "others may not read '%s'", path);
+    return 0;
+}
+
+static int check_all_public(const struct engine *en, const char *guest_dir, struct err *e)
+{
+    for (size_t i = 0; i < en->environment_count; i++) {
+        const struct known_environment *k = &en->environments[i];
+        for (size_t d = 0; !k->failed.kind && d < k->info.dir_count; d++)
+            if (check_public(k->info.dirs[d], e) < 0)
+                return -1;
+        if (!k->failed.kind && check_public(k->info.executable, e) < 0)
+            return -1;
+    }
+    return check_public(guest_dir, e);
+}
+
+/* Root's sandboxes get theirs from the warden; an ordinary user's from its subordinate ids. */
+static struct uids find_users(struct engine *en, const struct engine_config *config)
+{
+    struct uids uids = {0};
+    struct err *why = &en->shared_user;
+
+    if (uids_are_mapped())
+        return uids;
+    if (config->one_user)
+        err_set(why, ERR_HOST, "the setting sandbox-users is 'one'");
+    else if (check_all_public(en, config->guest_dir, why) == 0 &&
+             subids_enter(&uids, &en->uid_lock, why) == 0)
+        *why = (struct err){0};
+    return uids;
+}
+
 int environments_hand_over(struct engine *en, const struct engine_config *config, struct err *e)
 {
     size_t n = en->environment_count;
@@ -156,8 +199,11 @@ int environments_hand_over(struct engine *en, const struct engine_config *config
         .cache_dir = *cache ? cache : NULL,
         .environments = envs,
         .environment_count = n,
+        .uids = find_users(en, config),
     };
     sock = warden_start(&warden, &en->warden_pidfd, e);
+    if (sock >= 0 && warden.uids.subordinate && server_rights_drop(e) < 0)
+        fd_closep(&sock);
     free(envs);
     free(dirs);
     return sock;

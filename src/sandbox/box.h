@@ -124,11 +124,17 @@ int box_become_user(const struct box *b) MUST_CHECK;
 #define UID_COUNT  0x10000u /* of one block */
 #define UID_BLOCKS 256u
 
+struct uids {
+    uint32_t base; /* the first, as this namespace numbers them; 0: none, every box is the caller */
+    uint32_t count;
+    bool subordinate; /* an ordinary user's, who stays the zygote's: server.h, subids_enter() */
+};
+
 /* Whether the range is ours to give: we are root of a namespace that has it. */
 bool uids_are_mapped(void);
-/* Claims a block for as long as *ret_lock stays open. The first uid of it, or 0 where there is no
- * range or no block is free. */
-uint32_t uids_claim(int *ret_lock);
+/* Claims a block for as long as *ret_lock stays open. The base is 0 where there is no range or no
+ * block is free. */
+struct uids uids_claim(int *ret_lock);
 
 /* --- seccomp programs (host side: needs libseccomp) --- */
 

@@ -5,12 +5,14 @@
  */
 #include "sandbox/box_int.h"
 #include "sandbox/probe_int.h"
+#include "sandbox/server.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/mount.h>
 #include <net/if.h>
+#include <pwd.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -442,15 +444,36 @@ static int try_range(struct err *e)
     return given < 0 ? -1 : probe_wait(pid, 1000, e);
 }
 
+/* Those of an ordinary user. This process is a trial's own, and may stay in the namespace. */
+static int probe_subordinate(struct layer_found *ret, struct err *e)
+{
+    const struct passwd *pw = getpwuid(geteuid());
+    AUTO_CLOSE int lock = -1;
+    struct uids uids;
+
+    if (subids_enter(&uids, &lock, e) == 0) {
+        probe_say(ret, "each sandbox has two of its own, from %u on (/etc/subuid)", uids.base);
+        return 0;
+    }
+    ret->state = LAYER_WEAKER;
+    probe_say(ret, "one for all, the caller's: %u (%s)", (unsigned)geteuid(), e->text);
+    snprintf(ret->remedy, sizeof(ret->remedy),
+             "Install newuidmap (Debian: apt install uidmap); as root: usermod --add-subuids "
+             "100000-165535 --add-subgids 100000-165535 %.64s; or start retort as root.",
+             pw ? pw->pw_name : "NAME");
+    return 0;
+}
+
 int probe_uids(struct layer_found *ret, struct err *e)
 {
+    if (geteuid() != 0)
+        return probe_subordinate(ret, e);
     if (!uids_are_mapped()) {
         ret->state = LAYER_WEAKER;
-        probe_say(ret, "one for all, the caller's: %u", (unsigned)geteuid());
-        if (geteuid() == 0)
-            snprintf(ret->remedy, sizeof(ret->remedy),
-                     "Map user ids %u to %u into the namespace that retort is started in.",
-                     UID_BASE, UID_BASE + UID_COUNT - 1);
+        probe_say(ret, "one for all, the caller's: 0");
+        snprintf(ret->remedy, sizeof(ret->remedy),
+                 "Map user ids %u to %u into the namespace that retort is started in.", UID_BASE,
+                 UID_BASE + UID_COUNT - 1);
         return 0;
     }
     if (need_user_space(ret, e) < 0)

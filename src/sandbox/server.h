@@ -11,6 +11,8 @@
 
 #include "base/base.h"
 
+struct uids;
+
 /* Where there is no user "retort". Below the sandboxes' range, above everybody else's. */
 #define SERVER_UID 0x6fffffffu
 
@@ -28,3 +30,11 @@ int server_user_become(const struct server_user *u, struct err *e) MUST_CHECK;
 /* Becomes that user in a user namespace that has one more thing in it: the ids of sandboxes.
  * Inside, the server's own id is 0, which is a name and gives it nothing. */
 int server_user_enter(const struct server_user *u, struct err *e) MUST_CHECK;
+
+/* For an ordinary user: moves into a user namespace in which the caller is who it was, and a block
+ * of its subordinate ids is there for sandboxes as long as *ret_lock stays open. The caller then
+ * has every capability in that namespace: fork what needs them, then server_rights_drop(). To be
+ * called while there is one thread. -1: nothing has changed, and *e says what is missing. */
+int subids_enter(struct uids *ret, int *ret_lock, struct err *e) MUST_CHECK;
+/* Keeps what it takes to open a sandbox's files as its user, and tries whether the rest is gone. */
+int server_rights_drop(struct err *e) MUST_CHECK;

@@ -168,10 +168,12 @@ static int verify(struct err *e)
         probe_refused(caps_set(SERVER_CAPS | 1u << CAP_SYS_ADMIN), EPERM, "a dropped capability",
                       e) < 0)
         return -1;
-    /* In a container we may be process 1 ourselves. */
-    if (getpid() != 1 && probe_refused(kill(1, 0), EPERM, "a signal to process 1", e) < 0)
-        return -1;
     return 0;
+}
+
+int server_rights_drop(struct err *e)
+{
+    return drop_rights(e) < 0 || verify(e) < 0 ? -1 : 0;
 }
 
 int server_user_become(const struct server_user *u, struct err *e)
@@ -195,7 +197,10 @@ int server_user_enter(const struct server_user *u, struct err *e)
                            "--user root");
     if (setgroups(0, NULL) < 0 || setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0)
         return err_sys(e, "become user %u", (unsigned)u->uid);
-    if (drop_rights(e) < 0 || verify(e) < 0)
+    if (server_rights_drop(e) < 0)
+        return err_wrap(e, "the server cannot give up root");
+    /* In a container we may be process 1 ourselves. */
+    if (getpid() != 1 && probe_refused(kill(1, 0), EPERM, "a signal to process 1", e) < 0)
         return err_wrap(e, "the server cannot give up root");
     return 0;
 }

@@ -29,11 +29,11 @@ bool uids_are_mapped(void)
 }
 
 /* A lock goes with its holder, however that one ends, so a block is never lost and never stale. */
-uint32_t uids_claim(int *ret_lock)
+struct uids uids_claim(int *ret_lock)
 {
     *ret_lock = -1;
     if (!uids_are_mapped() || (mkdir(LOCK_DIR, 0700) < 0 && errno != EEXIST))
-        return 0;
+        return (struct uids){0};
     for (uint32_t block = 0; block < UID_BLOCKS; block++) {
         AUTO_CLOSE int fd = -1;
         char path[64];
@@ -41,8 +41,8 @@ uint32_t uids_claim(int *ret_lock)
         fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
         if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0) {
             *ret_lock = take_fd(&fd);
-            return UID_BASE + block * UID_COUNT;
+            return (struct uids){UID_BASE + block * UID_COUNT, UID_COUNT, false};
         }
     }
-    return 0;
+    return (struct uids){0};
 }

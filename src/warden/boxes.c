@@ -24,8 +24,10 @@ static struct box_entry *box_find(struct warden *w, uint64_t id)
 
 static int slot_take(struct warden *w, unsigned *ret)
 {
-    for (unsigned n = 0; n < SLOTS; n++) {
-        unsigned i = (w->slot_hint + n) % SLOTS;
+    unsigned slots = w->uids.base ? w->uids.count / UID_SLOT - 1 : SLOTS;
+
+    for (unsigned n = 0; n < slots; n++) {
+        unsigned i = (w->slot_hint + n) % slots;
         if (!w->slot_used[i]) {
             w->slot_used[i] = 1;
             w->slot_hint =
@@ -54,10 +56,19 @@ static void uid_map_text(struct warden *w, unsigned slot, char ret[UID_MAP_TEXT]
 {
     unsigned first = UID_SLOT * (slot + 1);
 
-    if (w->uid_base)
+    if (w->uids.base)
         snprintf(ret, UID_MAP_TEXT, "0 %u 1\n%d %u 1\n", first, BOX_USER, first + 1);
     else
         snprintf(ret, UID_MAP_TEXT, "%d 0 1\n", BOX_USER);
+}
+
+/* Who the code of a box is to the server. */
+static uint64_t uid_of(const struct warden *w, unsigned slot)
+{
+    if (!w->uids.base)
+        return geteuid();
+    /* The zygote's uid 0 is the first of the range, or the caller, and the range begins at 1. */
+    return w->uids.base + UID_SLOT * (slot + 1) + 1 - w->uids.subordinate;
 }
 
 int cgroup_spare_make(struct warden *w, struct err *e)
@@ -160,7 +171,7 @@ void box_spawn(struct warden *w, const struct request *r, int ctl)
     if (slot_take(w, &slot) < 0)
         return warden_tell_text(w, MSG_SPAWN_FAIL, r->id, "every user id is in use");
 
-    plan.init_uid = w->uid_base ? 0 : BOX_USER;
+    plan.init_uid = w->uids.base ? 0 : BOX_USER;
     plan.in_cgroup = (uint32_t)cgroups_mode(w->cgroups);
     b = mem_zalloc(sizeof(*b));
     *b = (struct box_entry){.next = w->boxes, .id = r->id, .zygote = z, .pidfd = -1, .slot = slot};
@@ -198,8 +209,7 @@ static void tell_spawned(struct warden *w, const struct box_entry *b)
     cgroup_meters(w->cgroups, b->cgroup, meters);
     while (there < METERS && meters[there] >= 0)
         there++;
-    wire_put_num(&body, TAG_UID,
-                 w->uid_base ? w->uid_base + UID_SLOT * (b->slot + 1) + 1 : (uint64_t)geteuid());
+    wire_put_num(&body, TAG_UID, uid_of(w, b->slot));
     wire_put_num(&body, TAG_FLAGS, cgroups_mode(w->cgroups) != CGROUP_NONE);
     warden_tell_with(w, MSG_SPAWNED, b->id, buf_str(&body), meters, there);
     for (size_t i = 0; i < METERS; i++)

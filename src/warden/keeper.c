@@ -5,13 +5,15 @@
  *
  * Rights: as root it builds the root with the warden's own, then steps into a user
  * namespace that maps a range of otherwise unused uids and has none outside. As an
- * ordinary user it is in a user namespace with one uid from its first instruction.
+ * ordinary user it is in a user namespace from its first instruction, with one uid, or
+ * with that and its subordinate ones for the sandboxes.
  */
 #include "warden/warden_int.h"
 
 #include "sandbox/box.h"
 
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <linux/sched.h>
 #include <poll.h>
 #include <sched.h>
@@ -31,9 +33,10 @@
 struct keeper {
     const struct environment *env;
     const struct root_plan *root;
-    uint32_t uid_base; /* of a range of UID_COUNT; 0: there is one uid, the caller's */
-    int sock;          /* the zygote's end */
-    int sync;          /* one byte each way while id maps are written */
+    const struct uids *uids;
+    bool by_root; /* it has the host's rights until the root is built */
+    int sock;     /* the zygote's end */
+    int sync;     /* one byte each way while id maps are written */
     int log;
 };
 
@@ -52,22 +55,39 @@ static int get_mapped(const struct keeper *k, struct err *e)
         return err_set(e, ERR_HOST, "the warden wrote no id maps");
     if (syscall(SYS_setresgid, 0, 0, 0) < 0 || syscall(SYS_setresuid, 0, 0, 0) < 0)
         return err_sys(e, "take the mapped id");
-    if (k->uid_base && syscall(SYS_setgroups, 0, NULL) < 0)
-        return err_sys(e, "drop groups");
     return 0;
+}
+
+/* What the kernel counts in a user namespace (queued signals, timers, namespaces) it counts for its
+ * owner, too: whoever makes it. That must not be root, whose daemons would find nothing left. */
+static int be_owner(uint32_t uid, struct err *e)
+{
+    struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct data[2];
+
+    if (syscall(SYS_setresuid, -1, uid, -1) < 0 || syscall(SYS_capget, &head, data) < 0)
+        return err_sys(e, "become the owner of a namespace");
+    for (size_t i = 0; i < COUNT(data); i++) /* gone with the uid: where only root may make one */
+        data[i].effective = data[i].permitted;
+    return syscall(SYS_capset, &head, data) < 0 ? err_sys(e, "keep the rights of root") : 0;
 }
 
 static int enter_root(const struct keeper *k, struct err *e)
 {
-    if (!k->uid_base && get_mapped(k, e) < 0)
+    if (!k->by_root && get_mapped(k, e) < 0)
         return -1;
     if (root_build(k->root, e) < 0)
         return -1;
     /* As root: only now, for an unmapped root may not walk other people's directories. */
-    if (k->uid_base && unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
-        return err_sys(e, "new user namespace");
-    if (k->uid_base && get_mapped(k, e) < 0)
+    if (k->by_root && be_owner(k->uids->base, e) < 0)
         return -1;
+    if (k->by_root && unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
+        return err_sys(e, "new user namespace");
+    if (k->by_root && get_mapped(k, e) < 0)
+        return -1;
+    /* With one uid it is denied for good. */
+    if (k->uids->base && syscall(SYS_setgroups, 0, NULL) < 0)
+        return err_sys(e, "drop groups");
     return 0;
 }
 
@@ -144,20 +164,28 @@ static _Noreturn void keeper_main(const struct keeper *k)
     _exit(WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
 }
 
-static int write_maps(pid_t pid, uint32_t uid_base, struct err *e)
+static void map_text(const struct uids *uids, unsigned own, char ret[UID_MAP_TEXT])
 {
-    char dir[32], uid_map[64], gid_map[64];
+    if (uids->subordinate)
+        snprintf(ret, UID_MAP_TEXT, "0 %u 1\n1 %u %u\n", own, uids->base, uids->count);
+    else if (uids->base)
+        snprintf(ret, UID_MAP_TEXT, "0 %u %u\n", uids->base, uids->count);
+    else
+        snprintf(ret, UID_MAP_TEXT, "0 %u 1\n", own);
+}
+
+static int write_maps(pid_t pid, const struct uids *uids, struct err *e)
+{
+    char dir[32], uid_map[UID_MAP_TEXT], gid_map[UID_MAP_TEXT];
     AUTO_CLOSE int proc = -1;
 
     snprintf(dir, sizeof(dir), "/proc/%d", (int)pid);
     proc = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (proc < 0)
         return err_sys(e, "open %s", dir);
-    snprintf(uid_map, sizeof(uid_map), "0 %u %u", uid_base ? uid_base : (unsigned)geteuid(),
-             uid_base ? UID_COUNT : 1);
-    snprintf(gid_map, sizeof(gid_map), "0 %u %u", uid_base ? uid_base : (unsigned)getegid(),
-             uid_base ? UID_COUNT : 1);
-    if (!uid_base && fd_write_file_at(proc, "setgroups", STR("deny")) < 0)
+    map_text(uids, geteuid(), uid_map);
+    map_text(uids, getegid(), gid_map);
+    if (!uids->base && fd_write_file_at(proc, "setgroups", STR("deny")) < 0)
         return err_sys(e, "deny setgroups");
     if (fd_write_file_at(proc, "uid_map", str_of(uid_map)) < 0 ||
         fd_write_file_at(proc, "gid_map", str_of(gid_map)) < 0)
@@ -166,13 +194,13 @@ static int write_maps(pid_t pid, uint32_t uid_base, struct err *e)
 }
 
 /* The other half of get_mapped(). A keeper that dies instead has said why in its log. */
-static int map_keeper(pid_t pid, int sync, uint32_t uid_base, struct err *e)
+static int map_keeper(pid_t pid, int sync, const struct uids *uids, struct err *e)
 {
     char byte;
 
     if (read(sync, &byte, 1) != 1)
         return 0;
-    if (write_maps(pid, uid_base, e) < 0)
+    if (write_maps(pid, uids, e) < 0)
         return -1;
     return write(sync, &byte, 1) == 1 ? 0 : err_sys(e, "tell the keeper");
 }
@@ -193,7 +221,7 @@ static pid_t clone_keeper(const struct keeper *k, int ours, int sync_ours, int *
 {
     struct clone_args args = {
         .flags = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS |
-                 CLONE_PIDFD | (k->uid_base ? 0 : CLONE_NEWUSER),
+                 CLONE_PIDFD | (k->by_root ? 0 : CLONE_NEWUSER),
         .pidfd = (uint64_t)(uintptr_t)ret_pidfd,
         .exit_signal = SIGCHLD,
     };
@@ -207,8 +235,8 @@ static pid_t clone_keeper(const struct keeper *k, int ours, int sync_ours, int *
     return pid;
 }
 
-int keeper_start(const struct environment *env, uint32_t uid_base, int *ret_sock, int *ret_log,
-                 struct err *e)
+int keeper_start(const struct environment *env, const struct uids *uids, int *ret_sock,
+                 int *ret_log, struct err *e)
 {
     AUTO_CLOSE int ours = -1;
     AUTO_CLOSE int theirs = -1;
@@ -233,7 +261,8 @@ int keeper_start(const struct environment *env, uint32_t uid_base, int *ret_sock
 
     bool taken = take_dirs(env, dirs, e) == 0;
     if (taken) {
-        struct keeper k = {env, &root, uid_base, theirs, sync_theirs, log};
+        struct keeper k = {env,    &root,       uids, uids->base && !uids->subordinate,
+                           theirs, sync_theirs, log};
         pid = clone_keeper(&k, ours, sync_ours, &pidfd);
         if (pid < 0)
             err_sys(e, "start a keeper in new namespaces");
@@ -244,7 +273,7 @@ int keeper_start(const struct environment *env, uint32_t uid_base, int *ret_sock
     if (pid < 0)
         return -1;
     fd_closep(&sync_theirs);
-    if (map_keeper(pid, sync_ours, uid_base, e) < 0) {
+    if (map_keeper(pid, sync_ours, uids, e) < 0) {
         kill(pid, SIGKILL);
         waitpid(pid, NULL, 0);
         fd_closep(&pidfd);

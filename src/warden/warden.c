@@ -9,7 +9,8 @@
  *   CAP_SETUID, CAP_SETGID         id maps of keepers
  *   CAP_KILL                       ending what is left
  *   CAP_SETFCAP                    root with one uid: without it uid 0 may not be mapped
- * Started by an ordinary user it has none and needs none.
+ * Started by an ordinary user it has none and needs none; with subordinate ids, the second and the
+ * third row over these and over the user itself.
  */
 #include "warden/warden_int.h"
 
@@ -157,7 +158,7 @@ static void on_pool_start(struct warden *w, const struct request *r)
 
     if (no)
         return warden_tell_text(w, MSG_POOL_DOWN, r->id, no);
-    pidfd = keeper_start(&w->environments[r->environment], w->uid_base, &sock, &log, &e);
+    pidfd = keeper_start(&w->environments[r->environment], &w->uids, &sock, &log, &e);
     if (pidfd < 0)
         return warden_tell_text(w, MSG_POOL_DOWN, r->id, e.text);
     z = mem_zalloc(sizeof(*z));
@@ -354,17 +355,18 @@ static void shut_down(struct warden *w)
     cgroups_close(w->cgroups);
 }
 
-static void drop_rights(bool has_range)
+static void drop_rights(const struct uids *uids)
 {
-    static const int kept[] = {CAP_SYS_ADMIN, CAP_SETUID, CAP_SETGID, CAP_KILL};
+    static const int kept[] = {CAP_SETUID, CAP_SETGID, CAP_KILL, CAP_SYS_ADMIN};
+    size_t n = uids->subordinate ? COUNT(kept) - 1 : COUNT(kept);
     struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct data[2] = {0};
 
-    if (geteuid() != 0)
+    if (geteuid() != 0 && !uids->subordinate)
         return;
-    for (size_t i = 0; i < COUNT(kept); i++)
+    for (size_t i = 0; i < n; i++)
         data[kept[i] / 32].permitted |= 1u << (kept[i] % 32);
-    if (!has_range)
+    if (uids->base == 0)
         data[0].permitted |= 1u << CAP_SETFCAP;
     data[0].effective = data[0].permitted;
     data[1].effective = data[1].permitted;
@@ -398,16 +400,16 @@ static _Noreturn void warden_main(const struct warden_config *config, int server
     signal(SIGHUP, SIG_IGN);
     signal(SIGPIPE, SIG_IGN);
     setsid();
-    w.uid_base = uids_claim(&w.uid_lock);
-    if (w.uid_base == 0 && uids_are_mapped()) { /* never as root itself for want of another */
+    w.uids = config->uids.base ? config->uids : uids_claim(&w.uid_lock);
+    if (w.uids.base == 0 && uids_are_mapped()) { /* never as root itself for want of another */
         log_error("no user ids for sandboxes: no lock could be had in /run/retort: %s",
                   strerror(errno));
         _exit(1);
     }
     w.cgroups = cgroups_open();
-    w.environments = environments_open(config, w.uid_base);
+    w.environments = environments_open(config, w.uids.subordinate ? 0 : w.uids.base);
     w.environment_count = config->environment_count;
-    drop_rights(w.uid_base != 0);
+    drop_rights(&w.uids);
     warden_tell(&w, MSG_WARDEN_UP, 0, (struct str){0});
     buf_init(&w.base, 256 * KiB);
     buf_init(&w.user, 64 * KiB);

@@ -17,6 +17,7 @@
 #pragma once
 
 #include "base/base.h"
+#include "sandbox/box.h"
 
 /* An interpreter and what it imports before the first fork. */
 struct warden_environment {
@@ -38,6 +39,7 @@ struct warden_config {
     const char *cache_dir; /* where caches of interpreters may be made; NULL: nowhere */
     const struct warden_environment *environments;
     size_t environment_count;
+    struct uids uids; /* subordinate ones; base 0: root finds its own, others have none */
 };
 
 /* Forks the warden. Returns the server's end of its socket; *ret_pidfd is owned by the caller. */

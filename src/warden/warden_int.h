@@ -6,8 +6,8 @@
 #include "sandbox/box.h"
 #include "wire/wire.h"
 
-#define UID_SLOT     2u /* uids per box */
-#define SLOTS        ((UID_COUNT / UID_SLOT) - 1)
+#define UID_SLOT     2u                           /* uids per box */
+#define SLOTS        ((UID_COUNT / UID_SLOT) - 1) /* of the largest range */
 #define DIRS_MAX     24
 #define UID_MAP_TEXT 96
 #define SPARES       8
@@ -22,14 +22,14 @@ struct environment {
     struct err failed;                  /* why it cannot be started, or ERR_NONE */
 };
 
-/* Opens every directory, and makes and gives away the caches. uid_base 0: there is one uid, the
- * caller's, and no privilege: then directories stay names. */
+/* Opens every directory, and makes and gives away the caches. uid_base 0: zygotes are the caller,
+ * and there is no privilege: then directories stay names. */
 struct environment *environments_open(const struct warden_config *config, uint32_t uid_base);
 
 /* Starts a keeper and, below it, the zygote, which speaks on the other end of *ret_sock and whose
  * output goes to the file *ret_log. Returns the keeper's pidfd. */
-int keeper_start(const struct environment *env, uint32_t uid_base, int *ret_sock, int *ret_log,
-                 struct err *e) MUST_CHECK;
+int keeper_start(const struct environment *env, const struct uids *uids, int *ret_sock,
+                 int *ret_log, struct err *e) MUST_CHECK;
 
 /* --- request.c: what the server may say --- */
 
@@ -76,8 +76,8 @@ struct box_entry {
 
 struct warden {
     int server, epoll;
-    uint32_t uid_base; /* 0: there is one uid */
-    int uid_lock;      /* owned: holds our block of uids */
+    struct uids uids; /* of boxes; base 0: there is one uid, the caller's */
+    int uid_lock;     /* owned: holds our block of uids */
     struct cgroups *cgroups;
     struct buf base, user;            /* seccomp programs */
     struct environment *environments; /* owned: as the configuration numbers them */

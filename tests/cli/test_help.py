@@ -9,12 +9,12 @@ from support import retort
 
 LIMITS = ["timeout", "cpu-time", "cpus", "memory", "pids", "disk", "tmp", "open-files", "output",
           "artifacts", "artifact-size", "grace"]
-SERVE = ["listen", "socket-mode", "config", "check-config", "state", "user", "isolation-floor",
+SERVE = ["listen", "socket-mode", "config", "check-config", "state", "user", "sandbox-users", "isolation-floor",
          "drain", "log-level", "log-format", "tls-cert", "tls-key",
          "tls-client-ca", "plain-http", "hosts", "origins", "public-url", "oauth-servers",
          "max-connections", "max-per-address", "header-timeout", "durability", "tenant-sessions",
          "output-memory", "retention",
-         "records", "home-size", "file-size", "tenant-files", "fetch-size", "fetch-timeout", "fetch-private",
+         "records", "file-size", "tenant-files", "fetch-size", "fetch-timeout", "fetch-private",
          "fetch-allow", "mcp-answer", "description", "ready", "max-sessions", "idle-timeout",
          "lifetime", "recycle", "egress", "egress-hosts", "approval", "approval-by",
          "approval-when", "approval-timeout", "approval-wait", "python", "environments", "preload", "images",
@@ -33,7 +33,7 @@ SERVE = ["listen", "socket-mode", "config", "check-config", "state", "user", "is
 KEYS = ["tenant", "name", "admin", "approver", "pool", "door", "read-only", "expires", "quiet", "config", "state", "json", "verbose", "help"]
 ENVIRONMENT = ["packages", "wheels", "offline", "system-packages", "base", "config", "environments", "json", "help"]
 RUN = ["code", "shell", "keep-going", "session", "server", "file", "out", "folder", *LIMITS, "python",
-       "environments", "preload", "json", "verbose", "help"]
+       "environments", "preload", "sandbox-users", "json", "verbose", "help"]
 REPL = [name for name in RUN if name not in ("code", "shell", "keep-going", "json")]
 
 
@@ -93,7 +93,7 @@ def test_every_option_of_the_source_is_shown():
     source = (retort.REPO / "src/cli/options.c").read_text()
     table = source[source.index("options[] = {"):source.index("options_count")]
     assert set(re.findall(r'^    \{"([a-z-]+)"', table, re.M)) == {
-        *RUN, *SERVE, *KEYS, *ENVIRONMENT, "pool", "tools", "model-key"}
+        *RUN, *SERVE, *KEYS, *ENVIRONMENT, "pool", "tools", "model-key", "key"}
 
 
 def test_lines_fit_a_wide_terminal():

@@ -21,7 +21,7 @@ import time
 from pathlib import Path
 
 from guest import PRELUDE
-from support.retort import SECONDS, SOON
+from support.retort import SECONDS, SOON, sandbox_users
 from support.server import Server
 
 REPO = Path(__file__).resolve().parents[2]
@@ -45,7 +45,9 @@ def holds(condition, text):
 
 
 def modes():
-    return ["root", "rootless"] if os.geteuid() == 0 else ["rootless"]
+    """As root; as an ordinary user, with and without subordinate ids."""
+    users = {"own": "subordinate", "one": "rootless"}
+    return ["root"] * (os.geteuid() == 0) + [users[kind] for kind in sandbox_users(test_user())]
 
 
 def cell(code, **given):
@@ -181,6 +183,7 @@ class Box:
     def __init__(self, mode, house=None):
         self.mode, self.house = mode, house
         self.is_root = mode == "root"
+        self.has_own_users = mode != "rootless"
         self.stack = contextlib.ExitStack()
 
     def __enter__(self):
@@ -240,8 +243,11 @@ class Box:
             "--",
         ]
 
+    def users(self):
+        return ["--sandbox-users", "own" if self.has_own_users else "one"]
+
     def command(self, steps, flags, json_mode, prefix=()):
-        argv = [*prefix, *self.become(), str(PROGRAM), "run", "--preload", ""]
+        argv = [*prefix, *self.become(), str(PROGRAM), "run", "--preload", "", *self.users()]
         argv += ["--json"] if json_mode else []
         return argv + [str(f) for f in flags] + [word for step in steps for word in step]
 
@@ -426,9 +432,9 @@ def test_user():
 
 
 def expected(value, mode):
-    """A tuple is a pair: as root, as an ordinary user."""
+    """A tuple is a pair: where sandboxes have users of their own, where there is one for all."""
     if isinstance(value, tuple):
-        return value[0] if mode == "root" else value[1]
+        return value[1] if mode == "rootless" else value[0]
     if isinstance(value, dict):
         return {k: expected(v, mode) for k, v in value.items()}
     if isinstance(value, list):
@@ -440,8 +446,8 @@ class House(Server):
     """The server that guests share; it runs as the user of its mode."""
 
     def __init__(self, mode):
-        super().__init__("--preload", "", "--ready", "2", small=False)
         self.box = Box(mode)
+        super().__init__("--preload", "", "--ready", "2", *self.box.users(), small=False)
 
     def __enter__(self):
         self.box.__enter__()

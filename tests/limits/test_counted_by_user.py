@@ -1,10 +1,20 @@
 """A guest takes everything that the kernel counts by user, for as long as it can.
 
-As an ordinary user the server, its sandboxes and the guest are one user to the kernel. While the guest
-holds what it has taken, a neighbour computes, a new session is made, and the server is ready.
+As an ordinary user without subordinate ids the server, its sandboxes and the guest are one user to the
+kernel. While the guest holds what it has taken, a neighbour computes, a new session is made, and the
+server is ready.
 """
 
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+
 import pytest
+
+from support import retort
+from support.server import Server, folder
 
 HELP = """
 import ctypes, errno, os, signal, socket
@@ -30,14 +40,7 @@ def call(name, *arguments):
 TAKERS = {
     "inotify instances": ("""
 print(until_refused(lambda: call("inotify_init1", 0), 5000), len(held))
-""", {"EMFILE 16"}),
-    "inotify watches": ("""
-at = call("inotify_init1", 0)
-def watch():
-    os.mkdir(f"/tmp/{len(held)}")
-    return call("inotify_add_watch", at, f"/tmp/{len(held)}".encode(), 2)
-print(until_refused(watch, 20000), len(held))
-""", {"ENOSPC 4096"}),
+""", {"ENOSYS 0"}),
     "epoll watches": ("""
 import select
 pipes = [os.pipe() for _ in range(100)]
@@ -115,6 +118,12 @@ print(until_refused(segment, 10000))
 }
 
 
+@pytest.fixture(scope="module", params=retort.sandbox_users())
+def server(request):
+    with Server("--sandbox-users", request.param) as one:
+        yield one
+
+
 @pytest.fixture(scope="module")
 def neighbour(server):
     with server.client() as client, client.session() as made:
@@ -134,3 +143,61 @@ def test_others_go_on(server, neighbour, what):
             assert other.shell("echo new | cat")["stdout"] == "new\n"
         assert client.get("/ready").expect(200)
     server.check_alive()
+
+
+MANY = """import ctypes
+while ctypes.CDLL(None).timer_create(1, None, ctypes.byref(ctypes.c_void_p())) == 0:
+    pass
+"""
+TIMER = """import ctypes, resource
+resource.setrlimit(resource.RLIMIT_SIGPENDING, (4000, 4000))
+print(ctypes.CDLL(None).timer_create(1, None, ctypes.byref(ctypes.c_void_p())))
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user's namespaces are that user's own")
+def test_many_sandboxes_take_nothing_of_roots(server):
+    """The timers of five guests are more than this process of root's may have, and it still gets one."""
+    with server.client() as client, contextlib.ExitStack() as stack:
+        for _ in range(5):
+            stack.enter_context(client.session()).run(MANY)
+        done = subprocess.run([sys.executable, "-c", TIMER], capture_output=True, text=True)
+        assert done.stdout == "0\n", done
+
+
+# --- a server that is started when everything is used up ---
+
+def refused_in_a_sentence(argv):
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=retort.SECONDS, stdin=subprocess.DEVNULL)
+    said = [line for line in done.stderr.splitlines() if line.startswith("retort: ")]
+    assert done.returncode == 3 and len(said) == 1, done
+    return said[0]
+
+
+STARTS = {"run": ["run", "-c", "1"], "mcp": ["mcp"], "serve": ["serve", "--listen", "127.0.0.1:0", "--state"]}
+
+
+def start(command, state):
+    return [retort.PROGRAM, *STARTS[command], *([str(state)] if command == "serve" else [])]
+
+
+@pytest.fixture
+def place():
+    made = folder()
+    yield made
+    shutil.rmtree(made, ignore_errors=True)
+
+
+@pytest.mark.parametrize("command", STARTS)
+def test_a_start_without_epoll_watches(command, place):
+    """libuv ends the process when it is refused one."""
+    without = retort.REPO / "tests/doctor/without.py"
+    argv = [sys.executable, without, "epoll_ctl=ENOSPC", "--", *start(command, place / "state")]
+    assert "epoll watches are used up" in refused_in_a_sentence(argv)
+
+
+@pytest.mark.parametrize("command, most", [("run", 40), ("serve", 27)])
+def test_a_start_with_few_descriptors(command, most, place):
+    for n in range(16, most, 3):
+        argv = start(command, place / str(n))
+        refused_in_a_sentence(["bash", "-c", f'ulimit -n {n}; exec "$@"', "bash", *argv])

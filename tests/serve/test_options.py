@@ -48,6 +48,7 @@ SHOWN = {
     "check-config": "serve/test_operator.py::test_check_config",
     "state": "cli/test_keys.py::test_life_of_a_key",
     "user": "cli/test_rights.py::test_user_can_be_chosen",
+    "sandbox-users": "limits/test_counted_by_user.py::server",
     "drain": "cli/test_serve.py::test_end_is_bounded_and_the_second_signal_at_once",
     "log-level": "serve/test_operator.py::test_reload",
     "log-format": "serve/test_operator.py::test_log_has_the_id_of_the_request",

@@ -7,6 +7,7 @@ Session many cells in one such run, Live one that is still going.
 import contextlib
 import json
 import os
+import pwd
 import shutil
 import signal
 import subprocess
@@ -340,3 +341,15 @@ def has_groups():
 def groups():
     """The cgroups of every instance, dead or alive."""
     return [path for path, _, _ in os.walk("/sys/fs/cgroup") if "/retort/" in path]
+
+
+def sandbox_users(user=None):
+    """What `sandbox-users` can be for this user, or whoever runs the tests: with and without ids of its own
+    for each sandbox, which root always has. ./dev installs what it takes."""
+    user = user or pwd.getpwuid(os.geteuid())
+    if user.pw_uid == 0:
+        return ["own"]
+    names = (user.pw_name, str(user.pw_uid))
+    given = all(any(line.split(":")[0] in names for line in Path(file).read_text().splitlines())
+                for file in ("/etc/subuid", "/etc/subgid") if os.path.exists(file))
+    return ["own", "one"] if given and os.path.exists("/usr/bin/newuidmap") else ["one"]
