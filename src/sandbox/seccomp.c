@@ -7,6 +7,8 @@
 #include "sandbox/box.h"
 
 #include <fcntl.h>
+#include <linux/fiemap.h>
+#include <linux/fs.h>
 #include <linux/sched.h>
 #include <seccomp.h>
 #include <sys/ioctl.h>
@@ -371,6 +373,11 @@ static const struct socket_row families[] = {
     {AF_INET6, SOCK_DGRAM,  17},
 };
 
+/* Newer than the headers of some systems. */
+#define SET_MEMORY_MERGE  67u
+#define GET_FS_UUID       0x80111500ul
+#define GET_FS_SYSFS_PATH 0x80811501ul
+
 #define NEW_NAMESPACES                                                                             \
     (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID |  \
      CLONE_NEWNET)
@@ -501,6 +508,25 @@ static int add_no_flush(scmp_filter_ctx ctx)
     return rc;
 }
 
+/* What tells of the disk below the system's files: its name, its number, where on it a file is. And
+ * pages that the kernel merges with equal ones of others, which a write then tells by its time. */
+static int add_no_telling(scmp_filter_ctx ctx)
+{
+    static const unsigned long of_disk[] = {FS_IOC_FIEMAP, FS_IOC_GETFSLABEL, GET_FS_UUID,
+                                            GET_FS_SYSFS_PATH};
+    struct scmp_arg_cmp mergeable = SCMP_A2(SCMP_CMP_MASKED_EQ, LOW_WORD, MADV_MERGEABLE);
+    struct scmp_arg_cmp merge_all = SCMP_A0(SCMP_CMP_MASKED_EQ, LOW_WORD, SET_MEMORY_MERGE);
+    int rc = add(ctx, SCMP_ACT_ERRNO(EINVAL), "madvise", 1, &mergeable);
+
+    if (rc == 0)
+        rc = add(ctx, SCMP_ACT_ERRNO(EINVAL), "prctl", 1, &merge_all);
+    for (size_t i = 0; i < COUNT(of_disk) && rc == 0; i++) {
+        struct scmp_arg_cmp is = SCMP_A1(SCMP_CMP_MASKED_EQ, LOW_WORD, of_disk[i]);
+        rc = add(ctx, SCMP_ACT_ERRNO(ENOTTY), "ioctl", 1, &is);
+    }
+    return rc;
+}
+
 /* On top of the list, for the code's own processes: what only init may do. */
 static int add_user(scmp_filter_ctx ctx)
 {
@@ -520,6 +546,8 @@ static int add_user(scmp_filter_ctx ctx)
         rc = add_buffer_sizes(ctx);
     if (rc == 0)
         rc = add_no_flush(ctx);
+    if (rc == 0)
+        rc = add_no_telling(ctx);
     if (rc == 0) /* as inotify, and older */
         rc = add(ctx, SCMP_ACT_ERRNO(EINVAL), "fcntl", 1, &notify);
     for (size_t i = 0; i < COUNT(terminal) && rc == 0; i++) {
