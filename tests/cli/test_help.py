@@ -14,7 +14,7 @@ SERVE = ["listen", "socket-mode", "config", "check-config", "state", "user", "sa
          "tls-client-ca", "plain-http", "hosts", "origins", "public-url", "oauth-servers",
          "max-connections", "max-per-address", "header-timeout", "durability", "tenant-sessions",
          "output-memory", "retention",
-         "records", "file-size", "tenant-files", "fetch-size", "fetch-timeout", "fetch-private",
+         "records", "home-size", "file-size", "tenant-files", "fetch-size", "fetch-timeout", "fetch-private",
          "fetch-allow", "mcp-answer", "description", "ready", "max-sessions", "idle-timeout",
          "lifetime", "recycle", "egress", "egress-hosts", "approval", "approval-by",
          "approval-when", "approval-timeout", "approval-wait", "python", "environments", "preload", "images",
@@ -93,7 +93,7 @@ def test_every_option_of_the_source_is_shown():
     source = (retort.REPO / "src/cli/options.c").read_text()
     table = source[source.index("options[] = {"):source.index("options_count")]
     assert set(re.findall(r'^    \{"([a-z-]+)"', table, re.M)) == {
-        *RUN, *SERVE, *KEYS, *ENVIRONMENT, "pool", "tools", "model-key", "key"}
+        *RUN, *SERVE, *KEYS, *ENVIRONMENT, "pool", "tools", "model-key"}
 
 
 def test_lines_fit_a_wide_terminal():

@@ -78,7 +78,8 @@ static void on_done(void *arg, const struct fetch_result *r, const struct err *f
     static const char *const kinds[] = {
         [ERR_NONE] = "none",       [ERR_CALLER] = "caller",     [ERR_LIMIT] = "limit",
         [ERR_MISSING] = "missing", [ERR_CONFLICT] = "conflict", [ERR_BUSY] = "busy",
-        [ERR_DENIED] = "denied",   [ERR_FULL] = "full",         [ERR_HOST] = "host"};
+        [ERR_DENIED] = "denied",   [ERR_FULL] = "full",         [ERR_DAMAGED] = "damaged",
+        [ERR_SETUP] = "setup",     [ERR_HOST] = "host"};
     struct one *o = arg;
     struct driver *d = o->driver;
 

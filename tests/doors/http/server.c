@@ -411,7 +411,8 @@ static void handle_error(struct request *r)
     static const char *const names[] = {
         [ERR_NONE] = "none",       [ERR_CALLER] = "caller",     [ERR_LIMIT] = "limit",
         [ERR_MISSING] = "missing", [ERR_CONFLICT] = "conflict", [ERR_BUSY] = "busy",
-        [ERR_DENIED] = "denied",   [ERR_FULL] = "full",         [ERR_HOST] = "host"};
+        [ERR_DENIED] = "denied",   [ERR_FULL] = "full",         [ERR_DAMAGED] = "damaged",
+        [ERR_SETUP] = "setup",     [ERR_HOST] = "host"};
     struct err e = {0};
 
     for (size_t i = 0; i < COUNT(names); i++)
