@@ -93,7 +93,7 @@ def test_every_option_of_the_source_is_shown():
     source = (retort.REPO / "src/cli/options.c").read_text()
     table = source[source.index("options[] = {"):source.index("options_count")]
     assert set(re.findall(r'^    \{"([a-z-]+)"', table, re.M)) == {
-        *RUN, *SERVE, *KEYS, *ENVIRONMENT, "pool", "tools", "model-key"}
+        *RUN, *SERVE, *KEYS, *ENVIRONMENT, "pool", "tools", "images-dir", "model-key"}
 
 
 def test_lines_fit_a_wide_terminal():

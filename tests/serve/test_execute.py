@@ -10,7 +10,7 @@ from support import retort
 from support.server import TIME
 
 MEMBERS = {"id", "object", "session", "pool", "kind", "code", "status", "created_at", "started_at",
-           "ended_at", "events", "outcome", "stdout", "stderr", "result", "files"}
+           "ended_at", "events", "outcome", "key", "door", "stdout", "stderr", "result", "files"}
 OUTCOME = {"status", "limits_hit", "state_lost", "exit_code", "message", "wall_ms", "cpu_ms",
            "memory_peak_bytes", "output_bytes", "output_dropped"}
 

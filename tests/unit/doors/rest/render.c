@@ -75,7 +75,8 @@ static void test_session(void **state)
            "\"state\":\"asleep\",\"created_at\":\"1970-01-01T00:00:01.000Z\","
            "\"last_used_at\":\"1970-01-01T00:00:02.000Z\",\"sleeps_at\":null,"
            "\"expires_at\":\"1970-01-01T00:00:03.000Z\",\"idle_timeout\":600,\"lifetime\":1.5,"
-           "\"executions\":7,\"queued\":2,\"metadata\":{\"user\":\"ada\"},\"note\":null}");
+           "\"executions\":7,\"queued\":2,\"metadata\":{\"user\":\"ada\"},\"memory_bytes\":null,"
+           "\"note\":null}");
 }
 
 static struct exec_row exec_row(void)
@@ -133,7 +134,7 @@ static void test_execution(void **state)
            "{\"id\":\"exec_1\",\"object\":\"execution\",\"session\":\"sess_1\","
            "\"pool\":\"default\",\"kind\":\"cell\",\"status\":\"ok\","
            "\"created_at\":\"1970-01-01T00:00:01.000Z\",\"started_at\":null,\"ended_at\":null,"
-           "\"outcome\":{\"status\":\"ok\"}}");
+           "\"outcome\":{\"status\":\"ok\"},\"key\":null,\"door\":\"rest\"}");
     json_decref(events);
     json_decref(outcome);
 }
@@ -148,8 +149,8 @@ static void test_audit_tells_who_asked(void **state)
            "{\"id\":\"exec_1\",\"object\":\"execution\",\"session\":\"sess_1\","
            "\"pool\":\"default\",\"kind\":\"cell\",\"status\":\"ok\","
            "\"created_at\":\"1970-01-01T00:00:01.000Z\",\"started_at\":null,\"ended_at\":null,"
-           "\"outcome\":null,\"code\":\"6*7\",\"files\":[],\"events\":[],\"tenant\":\"acme\","
-           "\"key\":null,\"request_id\":\"req_1\",\"door\":\"rest\",\"approval\":null}");
+           "\"outcome\":null,\"key\":null,\"door\":\"rest\",\"code\":\"6*7\",\"files\":[],"
+           "\"events\":[],\"tenant\":\"acme\",\"request_id\":\"req_1\",\"approval\":null}");
 }
 
 static void test_output_is_joined(void **state)
