@@ -170,6 +170,8 @@ static struct uids find_users(struct engine *en, const struct engine_config *con
         return uids;
     if (config->one_user)
         err_set(why, ERR_HOST, "the setting sandbox-users is 'one'");
+    else if (config->folder_count > 0)
+        err_set(why, ERR_HOST, "folders of the user's own are shown to them");
     else if (check_all_public(en, config->guest_dir, why) == 0 &&
              subids_enter(&uids, &en->uid_lock, why) == 0)
         *why = (struct err){0};
