@@ -80,9 +80,14 @@ def test_ipython_has_no_terminal_until_it_is_asked_for(kernel):
     assert kernel.run(loaded).value == "['IPython']"
     assert kernel.run("import IPython\nIPython.no_such_name").error["name"] == "AttributeError"
     assert kernel.run("type(get_ipython().Completer).__name__").value == "'IPCompleter'"
+    assert kernel.run("get_ipython().complete('prin')[1]").value == "['print']"
+    assert kernel.run("%config IPCompleter.greedy = True\nget_ipython().Completer.greedy").value == "True"
+    # Its modules import each other, whichever is asked for first.
+    assert kernel.run("from IPython.terminal.interactiveshell import TerminalInteractiveShell as T\n"
+                      "T.__name__").value == "'TerminalInteractiveShell'"
     assert kernel.run("from IPython import embed\nembed.__module__").value == "'IPython.terminal.embed'"
     assert kernel.run("IPython.terminal.embed.embed is IPython.embed is embed").value == "True"
-    assert kernel.run(loaded).value == "['IPython', 'jedi', 'prompt_toolkit']"
+    assert kernel.run(loaded).value == "['IPython', 'prompt_toolkit']"
 
 
 def test_only_the_users_paths(kernel):

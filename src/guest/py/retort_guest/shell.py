@@ -11,7 +11,6 @@ import atexit
 import builtins
 import codeop
 import fnmatch
-import functools
 import inspect
 import itertools
 import keyword
@@ -213,15 +212,6 @@ class Shell(InteractiveShell):
 
     def init_virtualenv(self):
         pass
-
-    def init_completer(self):
-        pass
-
-    @functools.cached_property
-    def Completer(self):
-        # Nobody presses Tab here, and jedi is slow to import: made for the code that asks for it.
-        super().init_completer()
-        return vars(self)["Completer"]
 
     def init_history(self):
         self.history_manager = History(shell=self, parent=self)
