@@ -121,7 +121,7 @@ def test_every_door_says_it_in_its_own_words(full, client):
     assert answer.status == 507 and "ToolServiceError" in answer.text and "disk" in answer.text, answer
     with Legacy(full) as mcp:
         result = mcp.call("run_code", **code)
-        assert result["isError"] and "disk of the server" in json.dumps(result), result
+        assert result["isError"] and "of the server" in json.dumps(result) and "disk" in json.dumps(result), result
 
 
 def test_deleting_makes_room_at_once():
@@ -158,6 +158,8 @@ def test_code_that_runs_while_it_fills_up_is_on_record(full, client):
     full.fill()
     retort.wait_until(lambda: client.get("/ready").status == 503, "it is not ready")
     client.post(f"/v1/executions/{begun['id']}/interrupt")
+    if full.remedy != "deleted":  # not even what was held back can be written
+        make_room(full)
     record = full.session.wait(begun)
     assert record["status"] == "interrupted", record
     log = client.get("/v1/executions?format=jsonl").expect(200).text
