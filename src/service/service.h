@@ -608,7 +608,7 @@ struct service_counts {
     uint64_t executions[OUTCOME_SESSION_LOST + 1]; /* by outcome */
     uint64_t limits_hit[LIMIT__COUNT];
     uint64_t refused_busy, refused_auth;
-    uint64_t sweeps; /* looks for what is kept for some time, and has been */
+    uint64_t sweeps;                      /* looks for what is kept for some time, and has been */
     uint64_t approvals[APPROVAL__STATES]; /* that came into this state */
     struct histogram create, cell;
 };
