@@ -260,7 +260,7 @@ def test_a_server_that_was_restarted_says_so():
         with Talk(server) as talk:
             second = talk.message(go_on(request, first, "x"))
             assert results(second)[0] == {"type": "code_execution_tool_result_error", "error_code": "unavailable"}
-            assert results(second)[1]["stdout"] == "kept\n" and "variables are gone" in results(second)[1]["stderr"]
+            assert results(second)[1]["stdout"] == "kept\n" and "variables and processes are gone" in results(second)[1]["stderr"]
             assert results(second)[2]["stdout"] == "False\n" and second["container"]["id"] == kept
 
 

@@ -20,7 +20,7 @@ void scene_sleeps_and_wakes(void)
     CHECK(strcmp(a.text, "d/two:2 kept.txt:5") == 0);
     run_into(&r, id, "print(open('kept.txt').read(), open('d/two').read(), 'x' in globals())");
     CHECK(strcmp(r.text, "hello 22 False\n") == 0);
-    CHECK(strstr(r.notes, "variables are gone, and so is what was in /tmp") && r.state_lost);
+    CHECK(strstr(r.notes, "variables and processes are gone, files ") && r.state_lost);
     CHECK(r.files[0] == '\0'); /* what was put back is no news */
     run_into(&r, id, "1");
     CHECK(r.notes[0] == '\0' && !r.state_lost);
