@@ -70,6 +70,7 @@ def test_what_was_told_can_be_read_again():
             heard = []
             while not any(e.get("type") == "display" for e in heard):
                 heard.append(next(events))
+            streams.append(events)  # a reader that goes would end the code
             return head["id"], "".join(e["text"] for e in heard if e["type"] == "stdout")
 
         def look(id_):
@@ -83,13 +84,14 @@ def test_what_was_told_can_be_read_again():
 
         def watched():
             """Nobody told its client; another has looked."""
-            threading.Thread(target=lambda: quietly(session.run, code), daemon=True).start()
+            threading.Thread(target=lambda: quietly(server.client().post, session.path + "/execute", {"code": code}),
+                             daemon=True).start()
             retort.wait_until(lambda: client.get("/v1/executions?limit=1").json["data"][0]["status"] == "running"
                               and not client.get("/v1/executions?limit=1").json["data"][0]["id"] in told,
                               "it runs", retort.SECONDS)
             return look(client.get("/v1/executions?limit=1").json["data"][0]["id"])
 
-        told = {}
+        told, streams = {}, []
         for way in (stream, background, watched):
             id_, text = way()
             assert text.endswith("the last\n") and text.startswith("0 grüße\n")

@@ -26,7 +26,7 @@ TABLES = {  # what a row of a GET looks like, and what stands before its path
     "azure/routes.c": (r'\{HTTP_GET,\s*"([^"]*)"', "/azure/pools/default/"),
 }
 # Streams that last: their first byte will do.
-LASTING = ("/stream", "/mcp")
+LASTING = ("/stream", "/mcp", "/sse")
 
 
 def rows():

@@ -206,7 +206,7 @@ def test_more_rubbish_than_one_sweep_takes():
         with contextlib.closing(sqlite3.connect(server.state / "retort.db")) as db:
             for i in range(130):
                 db.execute("INSERT INTO sessions SELECT ?, tenant, pool, NULL, NULL, NULL, state, 1, 1,"
-                           " 1, 1, 1, 0, 0 FROM sessions LIMIT 1", (f"sess_{i:028}",))
+                           " 1, 1, 1, 0, 0, home FROM sessions LIMIT 1", (f"sess_{i:028}",))
             columns = [row[1] for row in db.execute("PRAGMA table_info(execs)")]
             old = dict(zip(columns, db.execute("SELECT * FROM execs LIMIT 1").fetchone()))
             for i in range(2600):

@@ -6,7 +6,8 @@ from support import retort
 from support.server import TIME, together
 
 MEMBERS = {"id", "object", "pool", "name", "state", "created_at", "last_used_at", "sleeps_at",
-           "expires_at", "idle_timeout", "lifetime", "executions", "queued", "metadata", "note"}
+           "expires_at", "idle_timeout", "lifetime", "executions", "queued", "metadata", "memory_bytes",
+           "note"}
 
 
 def test_create(client):

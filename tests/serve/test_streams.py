@@ -1,5 +1,6 @@
 """Answers that come while the code runs."""
 
+import json
 import time
 
 import pytest
@@ -115,6 +116,7 @@ def test_refused_before_it_begins(client, shape):
 # --- clients that leave ---
 
 NOTICE = """
+import json
 import time
 try:
     print('up', flush=True)
@@ -137,8 +139,7 @@ def test_a_client_that_leaves_interrupts(session, shape):
 
 
 def test_a_client_that_leaves_while_it_waits_for_json(server, session):
-    body = b'{"code": "open(\'up\', \'w\').close()\\n' + \
-        NOTICE.replace("\n", "\\n").replace('"', '\\"').encode() + b'"}'
+    body = json.dumps({"code": NOTICE.replace("print('up', flush=True)", "open('up', 'w').close()")}).encode()
     with server.connect() as s:
         s.sendall(b"POST %s/execute HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
                   b"Content-Length: %d\r\n\r\n%s" % (session.path.encode(), len(body), body))

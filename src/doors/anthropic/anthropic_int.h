@@ -113,7 +113,7 @@ void batches_free(struct batches *bs);
 
 void handle_batch_create(struct request *r);
 void handle_batches(struct request *r);
-void handle_batch(struct request *r);
+void handle_message_batch(struct request *r);
 void handle_batch_cancel(struct request *r);
 void handle_batch_delete(struct request *r);
 void handle_batch_results(struct request *r);

@@ -120,7 +120,7 @@ static void on_batch(void *arg, const struct item_row *item, const struct err *f
         answer_json(r, 200, show_item(r, item));
 }
 
-void handle_batch(struct request *r)
+void handle_message_batch(struct request *r)
 {
     find(r, on_batch, r);
 }

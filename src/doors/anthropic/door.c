@@ -22,7 +22,7 @@ static const struct route routes[] = {
     ROUTE(POST,   "messages/count_tokens",  "count_tokens",     handle_count_tokens, MESSAGES),
     ROUTE(POST,   "messages/batches",       "batch_create",     handle_batch_create, BATCH),
     ROUTE(GET,    "messages/batches",       "batches",          handle_batches),
-    ROUTE(GET,    "messages/batches/{batch}", "batch",          handle_batch),
+    ROUTE(GET,    "messages/batches/{batch}", "batch",          handle_message_batch),
     ROUTE(DELETE, "messages/batches/{batch}", "batch_delete",   handle_batch_delete),
     ROUTE(POST,   "messages/batches/{batch}/cancel", "batch_cancel", handle_batch_cancel),
     ROUTE(GET,    "messages/batches/{batch}/results", "batch_results", handle_batch_results),

@@ -87,7 +87,7 @@ static struct conversation *find(struct request *r)
 
     if (!v || !v->has_one_stream || !streams_are_open(v->streams)) {
         refuse(r, 404, RPC_INVALID,
-               "session_id names no stream that is open: open one with a GET, which says where "
+               "session_id names no stream that is open: open one with a GET: it says where "
                "messages go");
         return NULL;
     }

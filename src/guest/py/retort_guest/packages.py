@@ -8,7 +8,6 @@ where it may not write elsewhere, and into a prefix for a virtual environment, w
 import importlib
 import os
 import re
-import site
 import sys
 
 SHUT = ("pip: there is no network in this session, so nothing can be downloaded. Use a pool with "
@@ -51,12 +50,11 @@ def refresh():
     if not os.path.isdir(place):
         return
     if place not in sys.path:
-        known = list(sys.path)
-        site.addsitedir(place)
-        added = [path for path in sys.path if path not in known]
-        # Before those of the system, as in any Python: what was installed last is what is meant.
-        at = next((i for i, path in enumerate(known) if path.endswith("-packages")), len(known))
-        sys.path[:] = known[:at] + added + known[at:]
+        # Before those of the system, as in any Python: what was installed last is what is meant. Not
+        # by site.addsitedir(), which runs what stands in .pth files: no file that earlier code has left
+        # runs by itself in the next interpreter.
+        at = next((i for i, path in enumerate(sys.path) if path.endswith("-packages")), len(sys.path))
+        sys.path.insert(at, place)
     importlib.invalidate_caches()
 
 
