@@ -140,7 +140,8 @@ def test_a4_health(either, path):
 
 
 def test_a4_health_of_a_pool_that_is_down():
-    server = Server("--python", "/bin/false")
+    # Where no pool works the server ends, so there is one more.
+    server = Server(config="[pool default]\npython = /bin/false\n[pool good]\n")
     try:
         server.launch()
         retort.wait_until(lambda: "not ready" in server.log(), "the first failure")

@@ -43,7 +43,8 @@ def test_descriptors_of_the_server_do_not_pile_up():
     cycle = ["-c", "import os; os._exit(1)", "--shell", "echo x; sleep 1000 & disown",
              "-c", "open('f', 'w').write('x'); print('cycle')"]
     last = ["-c", "print('last'); import time; time.sleep(60)"]
-    with retort.Live("--keep-going", *cycle, "-c", "print('first'); import time; time.sleep(1)",
+    # With users of its own the program is in a namespace of its own, and shows its descriptors to nobody.
+    with retort.Live("--sandbox-users", "one", "--keep-going", *cycle, "-c", "print('first'); import time; time.sleep(1)",
                      *cycle * CYCLES, *last, stderr=subprocess.DEVNULL) as live:
         live.wait_for("first")
         before, threads = open_files(live.pid), retort.field(live.pid, "Threads")
