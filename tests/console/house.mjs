@@ -22,6 +22,7 @@ test("files are dropped, previewed, renamed, downloaded as zip and deleted", asy
   await page.locator(".view").dispatchEvent("drop", { dataTransfer: data });
   await page.getByRole("row", { name: /towns\.csv/ }).waitFor();
   await page.getByRole("button", { name: "Preview towns.csv" }).click();
+  await page.locator("dialog td").first().waitFor();
   equal(await page.locator("dialog td").allInnerTexts(), ["Lyon", "522", "Nice, Côte", "343"]);
   await page.getByRole("button", { name: "Close" }).click();
   await page.getByRole("button", { name: /Rename notes\.txt/ }).click();

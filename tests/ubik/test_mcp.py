@@ -296,7 +296,7 @@ def test_pictures_and_files(played, era):
     [picture] = [c for c in result["content"] if c["type"] == "image"]
     assert picture["data"] == PIXEL and picture["mimeType"] == "image/png"
     [table] = result["structuredContent"]["generated_files"]
-    assert table["url"].startswith(f"http://127.0.0.1:{played.port}/ubik/api/v1/assets/tools/")
+    assert table["url"].startswith(f"http://localhost:{played.port}/ubik/api/v1/assets/tools/")
     assert table["url"] in text_of(result)
 
 

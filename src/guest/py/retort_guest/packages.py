@@ -38,10 +38,12 @@ def folder():
 def install():
     """In the zygote: cells and commands inherit it."""
     os.environ.update(_OPTIONS)
+    places = [BIN, *os.environ.get("PATH", os.defpath).split(":"), _base() + "/bin"]
     if sys.prefix != sys.base_prefix:
         os.environ["PIP_PREFIX"] = _base()
         os.environ["PYTHONPATH"] = folder()
-    os.environ["PATH"] = ":".join((BIN, os.environ.get("PATH", os.defpath), _base() + "/bin"))
+        places[:2] = [places[1], BIN]  # the environment's own python and pip come first
+    os.environ["PATH"] = ":".join(places)
 
 
 def refresh():
