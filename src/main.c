@@ -1,4 +1,4 @@
-/* retort: arguments in, exit status out. What it can do: cli/cli.c. */
+/* retort: arguments in, exit status out. cli/cli.c has the commands. */
 #include "cli/cli.h"
 
 #include <fcntl.h>

@@ -46,6 +46,7 @@ bool str_is(struct str a, const char *cstr);
 struct str str_from(struct str s, size_t at);                 /* without its first `at` bytes */
 struct str str_trim(struct str s);                            /* without blanks at its ends */
 struct str str_base(struct str path, const char *separators); /* what follows the last of them */
+const char *path_base(const char *path);                      /* what follows the last slash */
 /* Cuts the next item off a list, blanks trimmed; false at the end. */
 bool str_next(struct str *list, char separator, struct str *ret);
 /* Copies into a NUL-terminated buffer; false when it does not fit or holds a NUL. */
@@ -166,35 +167,53 @@ size_t utf8_torn(struct str s);
 void text_settle(struct buf *b, struct str s);
 /* Puts s with everything that is not UTF-8 replaced by U+FFFD. */
 int utf8_put(struct buf *b, struct str s);
-/* Writes s percent-encoded, but for letters, digits, "-._~/", and a NUL: up to 3 * s.n + 1 bytes.
- * Returns where the NUL is. */
-char *url_encode(char *to, struct str s);
 /* Length of the character at the start of s (not empty), or 0 when it is not UTF-8. */
 size_t utf8_char(struct str s);
-/* Four characters of base64 as one to three bytes; -1 when they are not base64. Bits that no byte
- * takes must be zero, so that each value has one spelling. */
-int base64_group(const char *quad, char ret[3]);
+/* How many characters there are in UTF-8 text. */
+size_t utf8_count(struct str s);
 
 /* Looks through a text that may be JSON before it is parsed: whether it stays within so many levels
  * and values. */
 enum json_size { JSON_FITS, JSON_TOO_DEEP, JSON_TOO_MANY };
 enum json_size json_measure(struct str text, unsigned depth_max, size_t values_max);
 
+/* --- encode: bytes written as text, and read back --- */
+
+int hex_digit(char c); /* -1 when it is none */
+/* Writes 2 * n digits and a NUL. Returns where the NUL is. */
+char *hex_print(char *to, const void *bytes, size_t n);
+/* Writes s percent-encoded, but for letters, digits, "-._~/", and a NUL: up to 3 * s.n + 1 bytes.
+ * Returns where the NUL is. */
+char *url_encode(char *to, struct str s);
+/* The byte that the escape %XX at this place of s stands for; -1: there is no escape. */
+int percent_at(struct str s, size_t at);
+/* Standard alphabet, padded, no blanks, no stray bits. ret has room for text.n / 4 * 3. */
+bool base64_decode(struct str text, char *ret, size_t *ret_n);
+/* Four characters of base64 as one to three bytes; -1 when they are not base64. Bits that no byte
+ * takes must be zero, so that each value has one spelling. */
+int base64_group(const char *quad, char ret[3]);
+/* Writes one to four bytes and returns how many. What is no character becomes U+FFFD. */
+size_t utf8_print(char *to, uint32_t c);
+
+/* --- random --- */
+
+void random_bytes(void *ret, size_t n); /* at most 256 */
+
 /* --- clock --- */
 
 int64_t time_mono_us(void);
 int64_t time_now_ms(void); /* since 1970 */
-/* The same, for deciding what is old enough to be deleted: a clock that was set forward is not
- * believed for a day. From any thread. */
+/* The sure time: the same, for deciding what is old enough to be deleted. A clock that was set
+ * forward is not believed for a day. From any thread. */
 int64_t time_sure_ms(void);
 /* At start: the time was last known to be this; 0: nothing is known. The first call counts. */
 void time_sure_begin(int64_t last_ms);
 
-/* What these two keep, for their tests. boot_ms is of a clock that nobody sets. */
+/* The state behind both functions, for their tests. boot_ms: of a clock that nobody sets. */
 struct sure_clock {
     int64_t sure_ms, boot_ms; /* when the time of day was last believed; 0: not yet */
-    bool is_ahead;            /* it is not, ... */
-    int64_t ahead_ms;         /* ... since then */
+    bool is_ahead;            /* the time of day is ahead of the sure time, and not believed, */
+    int64_t ahead_ms;         /* since this boot_ms */
 };
 int64_t sure_clock_read(struct sure_clock *c, int64_t now_ms, int64_t boot_ms);
 void sure_clock_begin(struct sure_clock *c, int64_t last_ms, int64_t now_ms, int64_t boot_ms);

@@ -1,4 +1,5 @@
-/* Memory that is there or the process ends, and buffers that grow up to a ceiling. */
+/* Allocation that never returns NULL (the process ends instead), and buffers that grow up to a
+ * ceiling. */
 #include "base/base.h"
 
 #include <stdio.h>

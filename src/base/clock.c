@@ -1,7 +1,10 @@
 /*
- * Clocks. The time of day can be set, and what is deleted for its age does not come back. So what
- * deletes asks for the sure time: that of the last time the clock was believed, and what has gone
- * by since then. A clock that runs ahead of it is believed a day later, if it still does.
+ * Clocks.
+ *
+ * Somebody can set the time of day, and data that was deleted for its age does not come back. So
+ * code that deletes for age asks for the sure time. The sure time is the last time of day that was
+ * believed, plus the time that has passed since then on a clock that nobody sets. A time of day
+ * that is ahead of the sure time is believed after a day, if it is still ahead then.
  */
 #include "base/base.h"
 
@@ -50,7 +53,7 @@ int64_t sure_clock_read(struct sure_clock *c, int64_t now_ms, int64_t boot_ms)
     return sure_ms;
 }
 
-/* Who was away for less than that has nothing to wonder about. */
+/* A server that was stopped for less than GRACE_MS believes the clock. */
 void sure_clock_begin(struct sure_clock *c, int64_t last_ms, int64_t now_ms, int64_t boot_ms)
 {
     bool long_ago = last_ms > 0 && now_ms - last_ms > GRACE_MS;

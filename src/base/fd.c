@@ -1,9 +1,8 @@
-/* Descriptors, small files, and the clocks. */
+/* Descriptors and small files. */
 #include "base/base.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 void fd_closep(int *fd)

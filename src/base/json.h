@@ -21,3 +21,9 @@ static inline json_t *json_load_limited(struct str text, size_t flags)
         return NULL;
     return json_loadb(text.p ? text.p : "", text.n, flags, NULL);
 }
+
+/* Of a JSON string; p is NULL when v is none. */
+static inline struct str json_view(const json_t *v)
+{
+    return (struct str){json_string_value(v), json_string_length(v)};
+}

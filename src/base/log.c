@@ -1,5 +1,7 @@
-/* The log: one line per call on stderr. Each line is one write(), so that those of several threads
- * and processes do not mix. */
+/* The log: one line per call on stderr. Each line is one write(), so that lines of several
+ * threads and processes do not mix. A warning or an error that repeats is logged once, and the
+ * next different line says how often it came: ten thousand files that a full disk refuses are
+ * one event for an operator. */
 #include "base/base.h"
 
 #include <stdatomic.h>
@@ -8,7 +10,8 @@
 #include <unistd.h>
 
 #define TEXT_MAX 1024
-#define LINE_MAX 4096 /* of a pipe: written whole, so that lines do not mix */
+#define LINE_MAX 4096     /* of a pipe: written whole, so that lines do not mix */
+#define SAME_US  60000000 /* so long a line is not repeated */
 
 static _Atomic enum log_level threshold = LOG_WARN;
 static _Atomic enum log_format shape = LOG_TEXT;
@@ -77,11 +80,58 @@ static int put_head(char *ret, size_t size, enum log_level level, bool json)
         now.tv_nsec / 1000000, names[level], (int)getpid());
 }
 
-void log_line(enum log_level level, const char *fmt, ...)
+static void put_line(enum log_level level, const char *text)
 {
     bool json = shape == LOG_JSON;
-    char text[TEXT_MAX], line[LINE_MAX];
+    char line[LINE_MAX];
     size_t at;
+
+    at = (size_t)put_head(line, sizeof(line), level, json);
+    at = put_text(line, at, sizeof(line) - sizeof("\"}\n"), text, json);
+    at += (size_t)snprintf(line + at, sizeof(line) - at, json ? "\"}\n" : "\n");
+    if (write(STDERR_FILENO, line, at) < 0)
+        return; /* nowhere left to say it */
+}
+
+/* FNV-1a. Two lines with one hash would cost one of them: a log may have that. */
+static uint64_t hash_of(enum log_level level, const char *text)
+{
+    uint64_t h = 14695981039346656037u + level;
+
+    for (; *text; text++)
+        h = (h ^ (unsigned char)*text) * 1099511628211u;
+    return h;
+}
+
+/* Whether the last warning or error said the same a moment ago. Threads that log at the same time
+ * may miss one of each other's: it is written then. */
+static bool is_repeated(enum log_level level, const char *text)
+{
+    static _Atomic uint64_t last;
+    static _Atomic int64_t since_us;
+    static _Atomic unsigned times;
+    uint64_t hash = hash_of(level, text);
+    int64_t now_us = time_mono_us();
+    char more[64];
+    unsigned n;
+
+    if (hash == last && now_us - since_us < SAME_US) {
+        times++;
+        return true;
+    }
+    n = atomic_exchange(&times, 0);
+    last = hash;
+    since_us = now_us;
+    if (n > 0) {
+        snprintf(more, sizeof(more), "the last warning came %u more times", n);
+        put_line(LOG_WARN, more);
+    }
+    return false;
+}
+
+void log_line(enum log_level level, const char *fmt, ...)
+{
+    char text[TEXT_MAX];
     va_list ap;
 
     if (level > threshold)
@@ -89,9 +139,6 @@ void log_line(enum log_level level, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(text, sizeof(text), fmt, ap);
     va_end(ap);
-    at = (size_t)put_head(line, sizeof(line), level, json);
-    at = put_text(line, at, sizeof(line) - sizeof("\"}\n"), text, json);
-    at += (size_t)snprintf(line + at, sizeof(line) - at, json ? "\"}\n" : "\n");
-    if (write(STDERR_FILENO, line, at) < 0)
-        return; /* nowhere left to say it */
+    if (level > LOG_WARN || !is_repeated(level, text))
+        put_line(level, text);
 }

@@ -1,4 +1,4 @@
-/* Views of bytes: compare, cut, walk, and count what of them is UTF-8. */
+/* Views of bytes: compare them, cut them, walk through them, measure how much of them is UTF-8. */
 #include "base/base.h"
 
 #include <stdlib.h>
@@ -44,6 +44,13 @@ struct str str_base(struct str path, const char *separators)
     while (at > 0 && !is_one_of(path.p[at - 1], separators))
         at--;
     return str_from(path, at);
+}
+
+const char *path_base(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
 }
 
 bool str_next(struct str *list, char separator, struct str *ret)

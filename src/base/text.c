@@ -1,4 +1,4 @@
-/* Strangers' bytes made fit to be shown on a line or put into JSON. */
+/* Makes strangers' bytes fit to be shown on a line or put into JSON. */
 #include "base/base.h"
 
 #include <inttypes.h>
@@ -44,7 +44,7 @@ int utf8_put(struct buf *b, struct str s)
 
 /* --- what a terminal shows in the end --- */
 
-static size_t count_chars(struct str s)
+size_t utf8_count(struct str s)
 {
     size_t n = 0;
 
@@ -75,7 +75,7 @@ static void put_settled_line(struct buf *b, struct str line)
     while (line.n > 0) {
         const char *cr = memrchr(line.p, '\r', line.n);
         struct str piece = cr ? str_from(line, (size_t)(cr - line.p) + 1) : line;
-        size_t n = count_chars(piece);
+        size_t n = utf8_count(piece);
         if (n > shown) {
             buf_put(b, skip_chars(piece, shown));
             shown = n;
@@ -173,50 +173,6 @@ const char *size_show(char ret[SIZE_SHOWN], uint64_t bytes)
         v /= 1000;
     snprintf(ret, SIZE_SHOWN, "%.1f %s", v, units[i]);
     return ret;
-}
-
-char *url_encode(char *to, struct str s)
-{
-    for (size_t i = 0; i < s.n; i++) {
-        unsigned char c = (unsigned char)s.p[i];
-        bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                     (c && strchr("-._~/", c));
-        if (plain)
-            *to++ = (char)c;
-        else
-            to += snprintf(to, 4, "%%%02X", c);
-    }
-    *to = '\0';
-    return to;
-}
-
-static int base64_digit(char c)
-{
-    if (c >= 'A' && c <= 'Z')
-        return c - 'A';
-    if (c >= 'a' && c <= 'z')
-        return c - 'a' + 26;
-    if (c >= '0' && c <= '9')
-        return c - '0' + 52;
-    return c == '+' ? 62 : c == '/' ? 63 : -1;
-}
-
-int base64_group(const char *quad, char ret[3])
-{
-    int pad = quad[3] != '=' ? 0 : quad[2] != '=' ? 1 : 2;
-    uint32_t bits = 0;
-
-    for (int i = 0; i < 4; i++) {
-        int digit = i < 4 - pad ? base64_digit(quad[i]) : 0;
-        if (digit < 0)
-            return -1;
-        bits = bits << 6 | (uint32_t)digit;
-    }
-    if (bits & ((1u << (8 * pad)) - 1))
-        return -1;
-    for (int i = 0; i < 3; i++)
-        ret[i] = (char)(bits >> (16 - 8 * i));
-    return 3 - pad;
 }
 
 /* Brackets, commas and colons are counted outside of strings: none of them is without a value, so a

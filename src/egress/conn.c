@@ -1,6 +1,6 @@
 /*
- * One connection of a guest, from accept to its end. It has one timer, and what
- * that means depends on the state:
+ * One connection of a guest, from accept to its end. A connection has one timer, whose meaning
+ * depends on the state:
  *
  *   head -> lookup -> dial -> relay -> linger
  *

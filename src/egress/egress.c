@@ -1,4 +1,4 @@
-/* The listener of one sandbox, and how many connections it may have how fast. */
+/* The listener of one sandbox, and the limits on the number and the rate of its connections. */
 #include "egress/egress_int.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* What the files of this room share. */
+/* Private to the room: hosts, policies, requests, relays and connections. */
 #pragma once
 
 #include "egress/egress.h"

@@ -1,8 +1,7 @@
 /*
- * Names become addresses on the loop's worker threads, which everybody shares, and
- * a lookup may sit there for half a minute. So only LOOKUPS of them run at a time
- * in the whole process, and one for each sandbox; the rest wait here in order.
- * The caller gives up by its own clock.
+ * Resolves names on the worker threads of the loop, which the whole process shares. A lookup may
+ * take half a minute. So only LOOKUPS of them run at a time in the whole process, and one for
+ * each sandbox; the rest wait here in order. The caller gives up by its own clock.
  */
 #include "egress/egress_int.h"
 

@@ -1,7 +1,7 @@
 /*
- * Which addresses a stranger may make us dial. What is asked is always the address
- * in the socket call, so no way of writing it (hex, octal, a zone, a name that
- * changes its mind) gets past this table.
+ * Which addresses a stranger may make us dial. The check always takes the address in the socket
+ * call, so no way of writing it (hex, octal, a zone, a name that changes its mind) gets past
+ * this table.
  */
 #include "fetch/fetch.h"
 

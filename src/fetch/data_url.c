@@ -6,21 +6,20 @@
 /* The next byte with its escape undone, -1 at the end, -2 for a broken escape. */
 static int next_byte(struct str *s)
 {
-    int high, low, c;
+    int c;
 
     if (s->n == 0)
         return -1;
     c = (unsigned char)s->p[0];
     if (c != '%') {
-        *s = (struct str){s->p + 1, s->n - 1};
+        *s = str_from(*s, 1);
         return c;
     }
-    high = s->n >= 3 ? hex_value(s->p[1]) : -1;
-    low = s->n >= 3 ? hex_value(s->p[2]) : -1;
-    if (high < 0 || low < 0)
+    c = percent_at(*s, 0);
+    if (c < 0)
         return -2;
-    *s = (struct str){s->p + 3, s->n - 3};
-    return high * 16 + low;
+    *s = str_from(*s, 3);
+    return c;
 }
 
 static int too_large(const struct buf *b, struct err *e)

@@ -1,4 +1,4 @@
-/* What the files of this room share: one fetch, and who may touch which part of it. */
+/* Private to the room: one fetch, and which thread may touch which part of it. */
 #pragma once
 
 #include "fetch/fetch.h"
@@ -54,6 +54,5 @@ int transfer_next(struct fetch *f, CURLM *multi, CURLcode code, struct err *e) M
 /* Gives back what belongs to curl; may be called again, and on one that never began. */
 void transfer_end(struct fetch *f, CURLM *multi);
 
-int hex_value(char c); /* -1 when it is none */
 /* The type/subtype at the start of a Content-Type, in lower case; false when there is none. */
 bool mime_take(struct str type, char *ret, size_t size) MUST_CHECK;

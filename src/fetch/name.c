@@ -10,28 +10,20 @@
 
 #define DECODED_MAX (8 * KiB)
 
-int hex_value(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c = (char)(c | 0x20);
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* What is not an escape stands for itself. Returns how many bytes ret got. */
 static size_t decode(struct str s, char *ret, size_t max)
 {
     size_t n = 0;
 
     for (size_t i = 0; i < s.n && n < max; i++) {
-        bool whole = s.p[i] == '%' && i + 2 < s.n;
-        int high = whole ? hex_value(s.p[i + 1]) : -1, low = whole ? hex_value(s.p[i + 2]) : -1;
-        ret[n] = s.p[i];
-        if (high >= 0 && low >= 0) {
-            ret[n] = (char)(high * 16 + low);
+        int byte = percent_at(s, i);
+
+        if (byte < 0) {
+            ret[n++] = s.p[i];
+        } else {
+            ret[n++] = (char)byte;
             i += 2;
         }
-        n++;
     }
     return n;
 }

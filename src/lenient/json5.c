@@ -68,19 +68,11 @@ static bool skip(struct json5_cursor *c)
 
 /* --- strings --- */
 
-static int hex(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c = (char)(c | 0x20);
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 static bool read_hex(struct json5_cursor *c, unsigned digits, uint32_t *ret)
 {
     *ret = 0;
     for (unsigned i = 0; i < digits; i++, c->p++) {
-        int v = c->p < c->end ? hex(*c->p) : -1;
+        int v = c->p < c->end ? hex_digit(*c->p) : -1;
         if (v < 0)
             return false;
         *ret = *ret * 16 + (uint32_t)v;
@@ -88,31 +80,7 @@ static bool read_hex(struct json5_cursor *c, unsigned digits, uint32_t *ret)
     return true;
 }
 
-static size_t put_utf8(char *to, uint32_t v)
-{
-    if (v < 0x80) {
-        to[0] = (char)v;
-        return 1;
-    }
-    if (v < 0x800) {
-        to[0] = (char)(0xc0 | v >> 6);
-        to[1] = (char)(0x80 | (v & 0x3f));
-        return 2;
-    }
-    if (v < 0x10000) {
-        to[0] = (char)(0xe0 | v >> 12);
-        to[1] = (char)(0x80 | (v >> 6 & 0x3f));
-        to[2] = (char)(0x80 | (v & 0x3f));
-        return 3;
-    }
-    to[0] = (char)(0xf0 | v >> 18);
-    to[1] = (char)(0x80 | (v >> 12 & 0x3f));
-    to[2] = (char)(0x80 | (v >> 6 & 0x3f));
-    to[3] = (char)(0x80 | (v & 0x3f));
-    return 4;
-}
-
-/* Called after "\u". A lone surrogate becomes U+FFFD. */
+/* Called after "\u". Two surrogates are one character; utf8_print() replaces a lone one. */
 static bool read_unicode(struct json5_cursor *c, uint32_t *ret)
 {
     uint32_t low;
@@ -126,8 +94,6 @@ static bool read_unicode(struct json5_cursor *c, uint32_t *ret)
             *ret = 0x10000 + ((*ret - 0xd800) << 10) + (low - 0xdc00);
         }
     }
-    if (*ret >= 0xd800 && *ret < 0xe000)
-        *ret = 0xfffd;
     return true;
 }
 
@@ -145,7 +111,7 @@ static bool read_escape(struct json5_cursor *c, char **to)
     if (letter == 'u' || letter == 'x') {
         if (!(letter == 'u' ? read_unicode(c, &v) : read_hex(c, 2, &v)))
             return false;
-        *to += put_utf8(*to, v);
+        *to += utf8_print(*to, v);
         return true;
     }
     if (letter == '\r' && c->p < c->end && *c->p == '\n')

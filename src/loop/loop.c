@@ -1,8 +1,8 @@
 /*
- * libuv has the timers and signals. Descriptors are in an epoll set of our own, which
- * libuv watches: libuv ends the process when the kernel refuses one more watch, and how many a
- * user may have can be used up by others of the same user. A watch that the kernel refuses is
- * looked after by a timer until there is room.
+ * The event loop, on libuv. libuv has the timers and signals. File descriptors are in an epoll set
+ * of our own, which libuv watches: libuv would end the process when the kernel refuses one more
+ * watch, and other processes of the same user can use up all watches that the user may have. When
+ * the kernel refuses a watch, a timer checks the descriptor until the kernel has room.
  */
 #include "loop/loop_int.h"
 
@@ -210,6 +210,7 @@ void loop_free(struct loop *l)
         on_posted(&l->async);
     workers_free(l->workers);
     while (l->watches)
+        // NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it takes itself off the list
         watch_free(l->watches);
     uv_walk(&l->uv, close_handle, l);
     while (uv_run(&l->uv, UV_RUN_DEFAULT) != 0)

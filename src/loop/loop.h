@@ -19,7 +19,7 @@ struct timer;
 typedef void loop_fn(void *arg);
 typedef void loop_signal_fn(void *arg, int signum);
 
-/* NULL where the system has no descriptors left for it, or the user no epoll watches. */
+/* NULL: the system has no descriptors left, or the user has no epoll watches left. */
 struct loop *loop_new(struct err *e);
 void loop_free(struct loop *l); /* runs what was asked for later, then closes everything */
 void loop_run(struct loop *l);
@@ -51,12 +51,12 @@ struct whose {
 };
 struct whose whose_of(const char *group, const char *member);
 
-/* Runs work() on a thread of a small pool when it is its turn, then done() from the loop. What
- * work() touches is nobody else's until then. */
+/* Runs work() on a worker thread when its turn comes, then done() from the loop. Until done() no
+ * other code may touch what work() uses. */
 void loop_work_for(struct loop *l, struct whose whose, loop_fn *work, loop_fn *done, void *arg);
 void loop_work(struct loop *l, loop_fn *work, loop_fn *done, void *arg);
-/* For work() that takes long, every few hundred microseconds: others may have their turn here.
- * Nothing happens on another thread. No lock may be held. */
+/* Call this in long work() every few hundred microseconds: other work may get the turn here. Does
+ * nothing on any other thread. The caller must hold no lock. */
 void work_yield(void);
 /* Around a wait for a disk or a network: others work meanwhile. Keeps errno. */
 void work_wait_begin(void);

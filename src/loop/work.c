@@ -1,20 +1,20 @@
 /*
  * Blocking work: threads that take turns.
  *
- * TURNS pieces of work run at a time. Who waits for a turn is sorted by whose work it is: each
- * group (a tenant) has an equal part of the turns, and within it each member (a session). Work
- * that takes long calls work_yield() every so often: when its slice of time is over and somebody
- * waits, it gives its turn to the next and stands in the row again, on its own thread and in the
- * middle of what it does. So a walk through many files is written as a loop, and nobody waits
- * for the end of it.
+ * TURNS pieces of work run at a time. The others wait in queues, sorted by their owner: each group
+ * (a tenant) has an equal share of the turns, and within a group each member (a session). Work that
+ * takes long calls work_yield() every so often. When its slice of time is over and other work
+ * waits, work_yield() gives the turn to the next piece of work and queues again, on the same thread
+ * and in the middle of its work. So a walk through many files can be written as a plain loop, and
+ * no other session waits for its end.
  *
- * The order is that of two lists at either level, as in fair queueing of packets (RFC 8290): those
- * who come while they have nothing under way are first, once; then they are in the round of the
- * others. Whoever has emptied its row stays in the round until its place is reached, so that many
- * short pieces of work are no way past it.
+ * At both levels there are two lists, as in fair queueing of packets (RFC 8290). A group or member
+ * that arrives with no work under way is a newcomer, and newcomers go first, once. After that it
+ * takes its place in the round of the others. When its queue is empty it stays in the round until
+ * its place is reached. So nobody gets ahead of the round by sending many short pieces of work.
  *
- * A thread belongs to a piece of work until it is done. There are as many as pieces of work were
- * begun at a time, THREADS_MAX at most, and one group has GROUP_THREADS of them at most.
+ * A piece of work has a thread of its own until it is done. There are as many threads as pieces of
+ * work have begun, at most THREADS_MAX, and at most GROUP_THREADS for one group.
  */
 #include "loop/loop_int.h"
 
@@ -42,18 +42,18 @@ struct work {
     int64_t since_us;    /* when its slice began */
 };
 
-STAILQ_HEAD(row, work);
+STAILQ_HEAD(work_queue, work);
 TAILQ_HEAD(share_list, share);
 
-/* Everybody, a group or a member. A member has rows, the others have those below. */
+/* All work, a group or a member. A member has queues, the others have shares below them. */
 struct share {
     uint64_t key;
     struct share *above; /* borrowed */
     TAILQ_ENTRY(share) next;
     bool is_newcomer;
     struct share_list newcomers, round; /* owned */
-    struct row fresh, begun;            /* work that has not begun; that goes on */
-    bool begun_next;                    /* the two rows take turns */
+    struct work_queue fresh, begun;     /* work that has not begun; work that has */
+    bool begun_next;                    /* the two queues take turns */
     size_t waiting;                     /* work here and below */
     unsigned threads;                   /* of a group */
 };
@@ -63,7 +63,7 @@ struct workers {
     pthread_mutex_t lock;
     pthread_cond_t more, finished;
     struct share all;
-    struct row ready; /* has a turn, wants a thread */
+    struct work_queue ready; /* has a turn, wants a thread */
     pthread_t thread[THREADS_MAX];
     unsigned threads, busy; /* busy: with work that has begun */
     unsigned turns;         /* taken */
@@ -128,6 +128,7 @@ static void leave_list(struct share *s)
 static void share_done(struct share *s)
 {
     for (struct share *b; (b = TAILQ_FIRST(&s->newcomers)) || (b = TAILQ_FIRST(&s->round));) {
+        // NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it has left its list
         share_done(b);
         leave_list(b);
         free(b);
@@ -149,7 +150,7 @@ static void wait_in_row(struct workers *k, struct work *w, bool has_begun)
 
 /* --- whose turn it is --- */
 
-static struct work *take_first(struct row *r)
+static struct work *take_first(struct work_queue *r)
 {
     struct work *w = STAILQ_FIRST(r);
 

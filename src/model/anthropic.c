@@ -42,20 +42,24 @@ static json_t *document_block(const json_t *part)
                      json_object_get(part, "title"));
 }
 
-/* Plain text when the result has no images. */
+static json_t *block_of(const json_t *part, bool sees);
+
+/* Plain text when nothing is attached to the result. */
 static json_t *result_content(const json_t *part, bool sees)
 {
-    const json_t *images = json_object_get(part, "images"), *image;
-    json_t *blocks;
+    const json_t *attached = json_object_get(part, "attached"), *one;
+    json_t *blocks, *block;
     size_t i;
 
-    if (json_array_size(images) == 0)
+    if (json_array_size(attached) == 0)
         return text_in(part, "text");
     blocks = json_array();
     if (!is_blank(text_of(part, "text")))
         json_array_append_new(blocks, text_block(text_in(part, "text")));
-    json_array_foreach(images, i, image) {
-        json_array_append_new(blocks, image_block(image, sees));
+    json_array_foreach(attached, i, one) {
+        block = block_of(one, sees);
+        if (block)
+            json_array_append_new(blocks, block);
     }
     return blocks;
 }
@@ -256,7 +260,7 @@ static int take_delta(struct draft *d, size_t at, const json_t *delta)
     if (strcmp(type, "text_delta") == 0)
         return draft_text(d, at, json_object_get(delta, "text"));
     if (strcmp(type, "input_json_delta") == 0)
-        return draft_args(d, at, text_view(json_object_get(delta, "partial_json")));
+        return draft_args(d, at, json_view(json_object_get(delta, "partial_json")));
     if (strcmp(type, "thinking_delta") == 0)
         return draft_kept_more(d, at, "thinking", json_object_get(delta, "thinking"));
     if (strcmp(type, "signature_delta") == 0)
@@ -313,15 +317,36 @@ static int take_whole(struct draft *d, const json_t *body)
     return 0;
 }
 
+/* Only what has the type that it should have. */
+static json_t *about_of(const json_t *body)
+{
+    static const char *const texts[] = {"created_at", "display_name"};
+    static const char *const counts[] = {"max_input_tokens", "max_tokens"};
+    json_t *v = json_object(), *one;
+
+    for (size_t i = 0; i < COUNT(texts); i++)
+        if (json_is_string(one = json_object_get(body, texts[i])))
+            json_object_set(v, texts[i], one);
+    for (size_t i = 0; i < COUNT(counts); i++)
+        if (json_is_integer(one = json_object_get(body, counts[i])) && json_integer_value(one) > 0)
+            json_object_set(v, counts[i], one);
+    if (json_is_object(one = json_object_get(body, "capabilities")))
+        json_object_set(v, "capabilities", one);
+    return v;
+}
+
 const struct adapter adapter_anthropic = {
     .api = "anthropic",
     .path = "/v1/messages",
     .key_header = "x-api-key: ",
     .header = "anthropic-version: 2023-06-01",
+    .betas_header = "anthropic-beta: ",
     .max_tokens = MAX_TOKENS,
     .options = options,
     .pdf = true,
     .request = make_request,
     .event = take_event,
     .whole = take_whole,
+    .about_path = "/v1/models/",
+    .about = about_of,
 };

@@ -9,7 +9,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/random.h>
 
 #define PIECES_MAX 256
 #define PIECE_MAX  (16 * MiB)
@@ -186,7 +185,7 @@ static int put_text(struct buf *b, struct str s)
 
 int draft_text(struct draft *d, size_t at, const json_t *text)
 {
-    struct str s = text_view(text);
+    struct str s = json_view(text);
     struct draft_piece *p = find(d, at);
 
     if (s.n == 0)
@@ -229,7 +228,7 @@ int draft_args_json(struct draft *d, size_t at, const json_t *args)
     AUTO_FREE char *text = NULL;
 
     if (json_is_string(args))
-        return draft_args(d, at, text_view(args));
+        return draft_args(d, at, json_view(args));
     if (!args || json_is_null(args) || (json_is_object(args) && json_object_size(args) == 0))
         return 0; /* the arguments follow in pieces, or there are none */
     text = json_dumps(args, JSON_COMPACT | JSON_ENCODE_ANY);
@@ -259,7 +258,7 @@ int draft_kept_more(struct draft *d, size_t at, const char *key, const json_t *t
             buf_init(&p->more[i].text, PIECE_MAX);
         }
         if (strcmp(p->more[i].key, key) == 0)
-            return put_text(&p->more[i].text, text_view(text)) < 0 ? -1 : tell(d);
+            return put_text(&p->more[i].text, json_view(text)) < 0 ? -1 : tell(d);
     }
     return -1;
 }
@@ -273,7 +272,7 @@ void draft_stop(struct draft *d, enum model_stop stop)
 void draft_stop_word(struct draft *d, const struct stop_word *words, size_t count,
                      const json_t *word)
 {
-    struct str s = text_view(word);
+    struct str s = json_view(word);
 
     if (!json_is_string(word))
         return;
@@ -309,10 +308,8 @@ static json_t *own_id(void)
     unsigned char random[ID_BYTES];
     char id[2 * ID_BYTES + 8] = "call_";
 
-    if (getrandom(random, sizeof(random), 0) != sizeof(random))
-        abort(); /* cannot fail for so few bytes */
-    for (size_t i = 0; i < ID_BYTES; i++)
-        snprintf(id + 5 + 2 * i, 3, "%02x", random[i]);
+    random_bytes(random, sizeof(random));
+    hex_print(id + strlen(id), random, sizeof(random));
     return json_string(id);
 }
 

@@ -32,8 +32,9 @@ struct endpoint {
     char *name, *key_header, *proxy, *ca_file; /* owned, or NULL */
     const char *key;                           /* within key_header, or NULL */
     uint64_t wall_ms, max_tokens;
-    bool no_tools;      /* by its settings: it is never offered tools */
-    unsigned fallbacks; /* IN(row of the adapter): parameters it refuses */
+    bool no_tools;       /* by its settings: it is never offered tools */
+    unsigned fallbacks;  /* IN(row of the adapter): parameters it refuses */
+    struct about *about; /* owned, or NULL: nobody has asked yet */
 };
 
 enum form { FORM_UNKNOWN, FORM_STREAM, FORM_WHOLE };
@@ -44,6 +45,7 @@ struct endpoint_call {
     void *arg;
     struct endpoint *endpoint; /* borrowed: outlives us */
     json_t *request;           /* owned: as last sent */
+    char *betas_header;        /* owned, or NULL */
     unsigned fallbacks, tried; /* of this call; each is tried once */
     bool with_tools, own_name;
     int64_t deadline_us;
@@ -60,11 +62,21 @@ struct endpoint_call {
     bool events;   /* there was an event */
 };
 
+static char *join(const char *a, size_t n, const char *b)
+{
+    size_t size = n + strlen(b) + 1;
+    char *text = mem_zalloc(size);
+
+    snprintf(text, size, "%.*s%s", (int)n, a, b);
+    return text;
+}
+
 static void call_free(struct endpoint_call *a)
 {
     if (a->post)
         web_post_cancel(a->post);
     json_decref(a->request);
+    free(a->betas_header);
     buf_done(&a->bytes);
     buf_done(&a->joined);
     sse_done(&a->sse);
@@ -318,7 +330,7 @@ static void send_request(struct endpoint_call *a)
     static const struct web_post_watcher watcher = {on_body, on_end};
     struct endpoint *ep = a->endpoint;
     /* No Expect: a large body is sent at once. */
-    const char *headers[6] = {"Content-Type: application/json",
+    const char *headers[7] = {"Content-Type: application/json",
                               "Accept: text/event-stream, application/json", "Expect:"};
     int64_t left_us = a->deadline_us - time_mono_us();
     size_t n = 3;
@@ -330,6 +342,8 @@ static void send_request(struct endpoint_call *a)
 
     if (ep->key_header)
         headers[n++] = ep->key_header;
+    if (a->betas_header)
+        headers[n++] = a->betas_header;
     headers[n] = ep->adapter->header;
     spec.body = json_dumps(a->request, JSON_COMPACT);
     spec.body_n = spec.body ? strlen(spec.body) : 0;
@@ -402,6 +416,9 @@ static struct model_call *endpoint_ask(struct model *m, const struct model_ask *
         a->draft.arg = a;
     }
     a->request = build_request(a, ask);
+    if (ep->adapter->betas_header && ask->betas)
+        a->betas_header =
+            join(ep->adapter->betas_header, strlen(ep->adapter->betas_header), ask->betas);
     send_request(a);
     return &a->call;
 }
@@ -427,6 +444,7 @@ static void endpoint_free(struct model *m)
 
     if (ep->key_header)
         explicit_bzero(ep->key_header, strlen(ep->key_header));
+    about_free(ep->about);
     free(ep->key_header);
     for (size_t i = 0; i < COUNT(owned); i++)
         free(owned[i]);
@@ -436,15 +454,6 @@ static void endpoint_free(struct model *m)
 static char *copy(const char *text)
 {
     return text && *text ? mem_strdup(text) : NULL;
-}
-
-static char *join(const char *a, size_t n, const char *b)
-{
-    size_t size = n + strlen(b) + 1;
-    char *text = mem_zalloc(size);
-
-    snprintf(text, size, "%.*s%s", (int)n, a, b);
-    return text;
 }
 
 /* People write the base URL with or without a slash or /v1 at its end. */
@@ -459,9 +468,26 @@ static char *url_of(const struct adapter *ad, const char *base)
     return join(base, n, ad->path);
 }
 
+static void endpoint_about(struct model *m, model_about_fn *fn, void *arg)
+{
+    struct endpoint *ep = (struct endpoint *)m;
+    AUTO_FREE char *base = join(ep->url, strlen(ep->url) - strlen(ep->adapter->path), "");
+
+    if (!ep->about)
+        ep->about = about_new(&(struct about_spec){.adapter = ep->adapter,
+                                                   .web = ep->web,
+                                                   .base = base,
+                                                   .name = ep->name ? ep->name : ep->label,
+                                                   .key_header = ep->key_header,
+                                                   .proxy = ep->proxy,
+                                                   .ca_file = ep->ca_file});
+    about_ask(ep->about, fn, arg);
+}
+
 struct model *endpoint_new(struct loop *l, struct web *w, const struct model_config *config)
 {
-    static const struct model_ops ops = {endpoint_ask, endpoint_cancel, endpoint_free};
+    static const struct model_ops ops = {endpoint_ask, endpoint_cancel, endpoint_free,
+                                         endpoint_about};
     static const struct adapter *const adapters[] = {
         [MODEL_OPENAI] = &adapter_openai, [MODEL_ANTHROPIC] = &adapter_anthropic};
     struct endpoint *ep = mem_zalloc(sizeof(*ep));

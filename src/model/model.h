@@ -15,7 +15,8 @@
  *            {"type": "document", "mime", "data": base64, "title"?}, or "url": a PDF
  *            {"type": "call", "id", "name", "args": {...}}, or "args": null and "raw": text
  *                when the arguments are not a JSON object
- *            {"type": "result", "id", "text", "images": [{"mime", "data"}]?, "error": bool?}
+ *            {"type": "result", "id", "text", "attached": [text, image or document part]?,
+                "error": bool?}
  *            {"type": "kept", "api", "block"}: sent back unchanged (thinking)
  *   tool     {"name", "description", "schema": JSON Schema}
  *
@@ -55,6 +56,7 @@ struct model_ask {
     uint64_t max_tokens; /* 0: the model's setting */
     uint64_t wall_ms;    /* at most the model's setting; 0: that */
     struct str name;     /* of the model, for an endpoint with several; empty: its own */
+    const char *betas;   /* "a,b", for endpoints with a header for names of features; or NULL */
     size_t turn;         /* number of earlier replies in this conversation, for scripts */
 };
 
@@ -114,6 +116,15 @@ struct model_call *model_ask(struct model *m, const struct model_ask *ask,
 /* The watcher is not called again. */
 void model_call_cancel(struct model_call *c);
 
+/* --- what is known of a model --- */
+
+/* said: borrowed, those of {"created_at": text of a time, "display_name": text,
+ * "max_input_tokens": integer, "max_tokens": integer, "capabilities": object} that its endpoint
+ * tells; {} when it tells nothing, or does not answer. */
+typedef void model_about_fn(void *arg, const json_t *said);
+/* May call fn at once. */
+void model_about(struct model *m, model_about_fn *fn, void *arg);
+
 /* --- models --- */
 
 struct model_ops {
@@ -121,6 +132,7 @@ struct model_ops {
                               const struct model_watcher *w, void *arg);
     void (*cancel)(struct model_call *c);
     void (*free)(struct model *m);
+    void (*about)(struct model *m, model_about_fn *fn, void *arg); /* or NULL: nothing is known */
 };
 
 /* The first member of each kind of model. */

@@ -1,6 +1,7 @@
 /* Private to the room: HTTP, event streams, drafts of replies, the two wire formats. */
 #pragma once
 
+#include "base/json.h"
 #include "model/model.h"
 
 /* --- web.c: HTTP requests on the loop --- */
@@ -14,7 +15,7 @@ void web_free(struct web *w);        /* after the last post; NULL is none */
 struct web_post_spec {
     const char *url;
     const char *const *headers; /* "Name: value", up to a NULL */
-    char *body;                 /* taken; freed with free() */
+    char *body;                 /* taken; freed with free(). NULL: a GET */
     size_t body_n;
     const char *proxy;   /* or NULL; the environment is ignored */
     const char *ca_file; /* or NULL: the system's */
@@ -143,6 +144,7 @@ struct adapter {
     const char *path;
     const char *key_header;     /* the key follows */
     const char *header;         /* another header, or NULL */
+    const char *betas_header;   /* ask.betas follow; NULL: they are not sent */
     uint64_t max_tokens;        /* default; 0: none needed */
     const char *const *options; /* of model.options */
     bool pdf;                   /* of model.takes_pdf */
@@ -152,6 +154,9 @@ struct adapter {
     /* Reads one event of a stream, or a complete answer; -1: not a reply. */
     int (*event)(struct draft *d, const json_t *data);
     int (*whole)(struct draft *d, const json_t *body);
+    const char *about_path; /* the name of a model follows */
+    /* What a GET there has answered, in the shape of model_about_fn; owned by the caller. */
+    json_t *(*about)(const json_t *body);
 };
 
 extern const struct adapter adapter_openai, adapter_anthropic;
@@ -169,10 +174,6 @@ json_t *tool_schema(const json_t *tool);
 json_t *call_args(const json_t *call);
 /* "" when there is no text. text_in() is owned by the caller. */
 const char *text_of(const json_t *object, const char *key);
-static inline struct str text_view(const json_t *v)
-{
-    return (struct str){json_string_value(v), json_string_length(v)};
-}
 json_t *text_in(const json_t *object, const char *key);
 
 /* --- endpoint_error.c: errors of endpoints --- */
@@ -191,6 +192,21 @@ bool endpoint_error_mentions(const struct endpoint_error *p, const char *word);
 enum model_trouble trouble_of(int status, const struct endpoint_error *p, bool with_tools);
 /* Sets f->err: "the model fast answered 429: ...", one line, without the key. */
 void failure_say(struct model_failure *f, const char *label, const char *key, const char *what);
+
+/* --- about.c: what an endpoint says of its model --- */
+
+/* All is borrowed, and outlives the about. */
+struct about_spec {
+    const struct adapter *adapter;
+    struct web *web;
+    const char *base; /* URL that adapter.about_path follows; copied, as is name */
+    const char *name;
+    const char *key_header, *proxy, *ca_file; /* or NULL */
+};
+struct about;
+struct about *about_new(const struct about_spec *spec);
+void about_free(struct about *a); /* NULL is none */
+void about_ask(struct about *a, model_about_fn *fn, void *arg);
 
 /* --- endpoint.c --- */
 

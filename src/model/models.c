@@ -195,6 +195,17 @@ struct model *models_find(struct models *ms, const char *tenant, struct str want
     return ms->count > 0 ? ms->model[standard_of(ms, tenant)] : NULL;
 }
 
+void model_about(struct model *m, model_about_fn *fn, void *arg)
+{
+    json_t *nothing;
+
+    if (m->ops->about)
+        return m->ops->about(m, fn, arg);
+    nothing = json_object();
+    fn(arg, nothing);
+    json_decref(nothing);
+}
+
 struct model *models_at(struct models *ms, const char *tenant, size_t i)
 {
     size_t first = standard_of(ms, tenant);

@@ -7,10 +7,12 @@
 #include "model/model_int.h"
 
 #include <stdlib.h>
+#include <time.h>
 
-#define TEXT_AT   0
-#define CALL_AT   1
-#define INDEX_MAX 4096
+#define TEXT_AT     0
+#define CALL_AT     1
+#define INDEX_MAX   4096
+#define CREATED_MAX INT64_C(253402300800) /* the year 10000 */
 
 /* --- the request --- */
 
@@ -44,12 +46,20 @@ static json_t *content_of(json_t *items)
     return text;
 }
 
-/* Results come first, one message each, because they must follow the calls. The role tool has no
- * images: they go in front of the user's text. */
+static void put_item(json_t *items, const json_t *part, bool sees)
+{
+    if (strcmp(text_of(part, "type"), "text") == 0)
+        json_array_append_new(items, text_item(part));
+    else if (strcmp(text_of(part, "type"), "image") == 0)
+        json_array_append_new(items, image_item(part, sees));
+}
+
+/* Results come first, one message each, because they must follow the calls. The role tool has only
+ * text: what is attached goes in front of the user's text. */
 static void put_user(json_t *messages, const json_t *parts, bool sees)
 {
     json_t *items = json_array();
-    const json_t *part, *image;
+    const json_t *part, *one;
     size_t i, k;
 
     json_array_foreach(parts, i, part) {
@@ -60,17 +70,12 @@ static void put_user(json_t *messages, const json_t *parts, bool sees)
         json_array_append_new(messages,
                               json_pack("{s:s, s:s, s:o}", "role", "tool", "tool_call_id",
                                         text_of(part, "id"), "content", text_in(part, "text")));
-        json_array_foreach(json_object_get(part, "images"), k, image) {
-            json_array_append_new(items, image_item(image, sees));
+        json_array_foreach(json_object_get(part, "attached"), k, one) {
+            put_item(items, one, sees);
         }
     }
     json_array_foreach(parts, i, part) {
-        const char *type = text_of(part, "type");
-
-        if (strcmp(type, "text") == 0)
-            json_array_append_new(items, text_item(part));
-        else if (strcmp(type, "image") == 0)
-            json_array_append_new(items, image_item(part, sees));
+        put_item(items, part, sees);
     }
     if (json_array_size(items) > 0)
         json_array_append_new(
@@ -102,7 +107,7 @@ static void put_assistant(json_t *messages, const json_t *parts)
         const char *type = text_of(part, "type");
 
         if (strcmp(type, "text") == 0)
-            buf_put(&text, text_view(json_object_get(part, "text")));
+            buf_put(&text, json_view(json_object_get(part, "text")));
         else if (strcmp(type, "call") == 0)
             json_array_append_new(calls, call_item(part));
     }
@@ -314,6 +319,20 @@ static const struct request_fallback fallbacks[] = {
     {"stream_options",                       NULL                              },
 };
 
+/* Seconds since 1970; 0 where nobody knows. */
+static json_t *about_of(const json_t *body)
+{
+    time_t created = (time_t)json_integer_value(json_object_get(body, "created"));
+    json_t *v = json_object();
+    char text[32];
+    struct tm t;
+
+    if (created > 0 && created < CREATED_MAX && gmtime_r(&created, &t) &&
+        strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &t) > 0)
+        json_object_set_new(v, "created_at", json_string(text));
+    return v;
+}
+
 const struct adapter adapter_openai = {
     .api = "openai",
     .path = "/chat/completions",
@@ -324,4 +343,6 @@ const struct adapter adapter_openai = {
     .request = make_request,
     .event = take_event,
     .whole = take_whole,
+    .about_path = "/models/",
+    .about = about_of,
 };

@@ -171,7 +171,7 @@ static bool take_stop(struct play *p, const json_t *value)
     };
 
     for (size_t i = 0; i < COUNT(words) && !p->has_stop; i++) {
-        p->has_stop = str_is(text_view(value), words[i].word);
+        p->has_stop = str_is(json_view(value), words[i].word);
         p->reply.stop = words[i].stop;
     }
     return p->has_stop;
@@ -283,7 +283,7 @@ static void tell_part(struct play *p, size_t i, const json_t *part)
                                      .name = text_of(part, "name"),
                                      .text = str_of(text ? text : text_of(part, "raw"))};
     else
-        piece.text = text_view(json_object_get(part, "text"));
+        piece.text = json_view(json_object_get(part, "text"));
     if (p->watcher.on_piece)
         p->watcher.on_piece(p->arg, &piece);
 }

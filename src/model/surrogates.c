@@ -1,6 +1,6 @@
 /*
- * Characters in halves: JSON writes a character past U+FFFF as two escapes, and an endpoint that
- * cuts its text between them sends one half in each of two events.
+ * Joins the halves of characters: JSON writes a character past U+FFFF as two escapes, and an
+ * endpoint that cuts its text between them sends one half in each of two events.
  */
 #include "model/model_int.h"
 
@@ -14,11 +14,11 @@ static int escape_at(struct str s, size_t i)
     if (s.n - i < ESCAPE || s.p[i] != '\\' || s.p[i + 1] != 'u')
         return -1;
     for (size_t k = i + 2; k < i + ESCAPE; k++) {
-        const char *digits = "0123456789abcdef", *at = strchr(digits, s.p[k] | 0x20);
+        int digit = hex_digit(s.p[k]);
 
-        if (!at || !*at || (s.p[k] < '0'))
+        if (digit < 0)
             return -1;
-        v = 16 * v + (int)(at - digits);
+        v = 16 * v + digit;
     }
     return v;
 }

@@ -361,6 +361,8 @@ static bool set_request(struct web_post *p, const struct web_post_spec *spec)
     }
     SET(CURLOPT_URL, spec->url);
     SET(CURLOPT_HTTPHEADER, p->headers);
+    if (!p->body)
+        return ok;
     SET(CURLOPT_POST, 1L);
     SET(CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)spec->body_n);
     SET(CURLOPT_POSTFIELDS, p->body);
@@ -458,8 +460,8 @@ void web_free(struct web *w)
     if (!w)
         return;
     while (w->all)
-        web_post_free(
-            w->all); /* NOLINT(clang-analyzer-unix.Malloc): it takes itself off the list */
+        // NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it takes itself off the list
+        web_post_free(w->all);
     if (w->multi)
         (void)curl_multi_cleanup(w->multi); /* calls on_interest() and on_deadline() */
     watch_free(w->watch);

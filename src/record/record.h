@@ -9,9 +9,8 @@
  */
 #pragma once
 
+#include "base/json.h"
 #include "engine/engine.h"
-
-#include <jansson.h>
 
 /* What is not UTF-8 becomes U+FFFD. All of these return an owned value. */
 json_t *record_text(struct str s);

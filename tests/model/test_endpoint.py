@@ -535,7 +535,7 @@ def test_images_are_shown_to_those_who_see(server, ask, api):
         {"role": "user", "parts": [{"type": "text", "text": "plot"}]},
         {"role": "assistant", "parts": [{**CALL, "id": "c1"}]},
         {"role": "user", "parts": [
-            {"type": "result", "id": "c1", "text": "done", "images": [image]},
+            {"type": "result", "id": "c1", "text": "done", "attached": [{"type": "image", **image}]},
             {"type": "image", **image}]}]
     desk = server.desk([TURN])
     answers = ask(desk, api, {"messages": messages}, {"images": True})

@@ -1,6 +1,6 @@
 #include "unit.h"
 
-#define SECOND 1000ll
+#define SECOND 1000LL
 #define HOUR   (3600 * SECOND)
 #define DAY    (24 * HOUR)
 #define T0     (20000 * DAY)

@@ -77,12 +77,56 @@ static void test_long(void **state)
     assert_true(strlen(logged(LOG_TEXT, text)) <= 4096);
 }
 
+/* What log_warn() said of each text comes out as, as text. */
+static const char *warned(const char *const *texts, size_t count)
+{
+    static char ret[8192];
+    int pipe_fds[2], was = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
+    ssize_t n;
+
+    assert_int_equal(pipe2(pipe_fds, O_CLOEXEC), 0);
+    assert_true(dup2(pipe_fds[1], STDERR_FILENO) >= 0);
+    log_set_format(LOG_TEXT);
+    for (size_t i = 0; i < count; i++)
+        log_warn("%s", texts[i]);
+    dup2(was, STDERR_FILENO);
+    close(was);
+    close(pipe_fds[1]);
+    n = read(pipe_fds[0], ret, sizeof(ret) - 1);
+    close(pipe_fds[0]);
+    ret[n > 0 ? n : 0] = '\0';
+    return ret;
+}
+
+static size_t lines_of(const char *text)
+{
+    size_t n = 0;
+
+    for (; (text = strchr(text, '\n')); text++)
+        n++;
+    return n;
+}
+
+/* A warning that comes again is one line; the next one tells how often it came. */
+static void test_repeated(void **state)
+{
+    static const char *const texts[] = {"full", "full", "full", "full", "other", "full"};
+    const char *said = warned(texts, COUNT(texts));
+
+    (void)state;
+    assert_int_equal(lines_of(said), 4);
+    assert_has(said, " warn: full\n");
+    assert_has(said, " warn: the last warning came 3 more times\n");
+    assert_has(said, " warn: other\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_text),
         cmocka_unit_test(test_json),
         cmocka_unit_test(test_long),
+        cmocka_unit_test(test_repeated),
     };
 
     return RUN(tests);

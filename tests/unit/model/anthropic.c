@@ -53,14 +53,15 @@ static void test_results(void **state)
 {
     (void)state;
     sends("[{'role':'user','parts':[{'type':'result','id':'1','text':'','error':true},"
-          "{'type':'result','id':'2','text':'r','images':[{'mime':'image/png','data':'QQ=='}]}]}]",
+          "{'type':'result','id':'2','text':'r','attached':[{'type':'image','mime':'image/"
+          "png','data':'QQ=='}]}]}]",
           true,
           "[{'role':'user','content':[{'type':'tool_result','tool_use_id':'1','content':'',"
           "'is_error':true},{'type':'tool_result','tool_use_id':'2','content':["
           "{'type':'text','text':'r'},{'type':'image','source':{'type':'base64',"
           "'media_type':'image/png','data':'QQ=='}}]}]}]");
     sends("[{'role':'user','parts':[{'type':'result','id':'2','text':'',"
-          "'images':[{'mime':'image/png','data':'QUJD'}]}]}]",
+          "'attached':[{'type':'image','mime':'image/png','data':'QUJD'}]}]}]",
           false,
           "[{'role':'user','content':[{'type':'tool_result','tool_use_id':'2','content':["
           "{'type':'text','text':'[an image, image/png, 3 B, which you cannot see]'}]}]}]");

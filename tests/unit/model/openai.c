@@ -61,7 +61,8 @@ static void test_results_are_messages_and_their_images_another(void **state)
 {
     (void)state;
     sends("[{'role':'user','parts':[{'type':'text','text':'go on'},"
-          "{'type':'result','id':'1','text':'one','images':[{'mime':'image/png','data':'QQ=='}]},"
+          "{'type':'result','id':'1','text':'one','attached':[{'type':'image','mime':'image/"
+          "png','data':'QQ=='}]},"
           "{'type':'result','id':'2','text':'','error':true}]}]",
           true,
           "[{'role':'tool','tool_call_id':'1','content':'one'},"

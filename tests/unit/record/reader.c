@@ -8,7 +8,8 @@ static json_t *events_of(const char *text)
     json_t *events;
 
     for (char *p = json; *p; p++)
-        *p = *p == '\'' ? '"' : *p;
+        if (*p == '\'')
+            *p = '"';
     events = json_loads(json, 0, NULL);
     assert_non_null(events);
     return events;
