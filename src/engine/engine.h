@@ -135,6 +135,7 @@ struct outcome {
     enum outcome_status status;
     uint32_t limits_hit; /* bit set of IN(enum limit) */
     bool state_lost;     /* the interpreter was replaced: variables are gone, files are kept */
+    bool untaken;        /* OUTCOME_SESSION_LOST, and nobody had taken it: it has not run */
     int exit_code;       /* of a command; 128+signal when a signal ended it */
     char line[256];      /* one plain sentence; empty when there is nothing to add to "ok" */
     size_t state_at;     /* in line: what it says of variables and files; 0: nothing */
@@ -182,7 +183,8 @@ struct engine *engine_new(struct loop *l, const struct engine_config *config, st
 void engine_free(
     struct engine *en); /* ends every session and the warden; returns when they are gone */
 
-/* Why all sandboxes and this process are one user to the kernel; NULL: each is one of its own. */
+/* Why all sandboxes and this process are the same user to the kernel; NULL: each sandbox is a user
+ * of its own. */
 const char *engine_shared_user(const struct engine *en);
 
 /* fn once, from the loop, when the warden has died: no sandbox is left, and none can be made. */
@@ -208,13 +210,13 @@ struct pool *pool_start(struct engine *en, const struct pool_config *config,
                         pool_ready_fn *on_ready, void *arg);
 /* Nothing is kept parked any more; sessions are still opened, each with a fork of its own. */
 void pool_retire(struct pool *p);
-/* The pool is gone, and its zygote with it. No session of it is open or being opened, or was so a
- * moment ago: what is closed is let go from the loop. */
+/* Frees the pool and ends its zygote. No session of the pool may be open or being opened, and the
+ * loop must have turned since the last one was closed. */
 void pool_stop(struct pool *p);
 unsigned pool_parked(const struct pool *p);
 const char *pool_python_version(const struct pool *p); /* "" when it could not be asked */
-/* Whether it can fork now; *ret_why tells what is the matter when it cannot. Has the warden and the
- * zygote asked whether they are there, so who calls it now and then knows within seconds. */
+/* Whether the pool can fork now; if not, *ret_why says why. Each call also asks the warden and the
+ * zygote for a sign of life, so a caller that calls regularly knows within seconds. */
 bool pool_is_up(struct pool *p, const char **ret_why);
 /* Its Python could not be made ready, and will not be: a package is missing, a module of preload
  * cannot be imported. pool_is_up() has the sentence. */
@@ -266,10 +268,10 @@ struct exec_config {
 struct exec *exec_start(struct session *s, const struct exec_config *config,
                         const struct exec_callbacks *cb, void *arg, struct err *e);
 void exec_interrupt(struct exec *x); /* SIGINT, then the kill after grace_ms */
-/* hold: nothing is read of what it says, so that the code waits. Its time goes on. */
+/* hold: its output is not read, so that the code waits in write(). Its time goes on. */
 void exec_hold(struct exec *x, bool hold);
-/* It waits for somebody outside: its time stands still until this is taken back. What it uses of a
- * processor counts on. */
+/* stopped: the execution waits for an answer from outside, and its wall time stands still until a
+ * call with false. Its CPU time counts on. */
 void exec_stop_clock(struct exec *x, bool stopped);
 
 /* --- the interpreter, before there is a pool --- */

@@ -58,6 +58,7 @@ void guest_set_owner(struct guest *g, const struct guest_owner *owner, void *arg
 void guest_free(struct guest *g);                 /* ends the sandbox */
 void guest_end(struct guest *g, const char *why); /* the same, and the owner hears on_dead */
 enum guest_state guest_state(const struct guest *g);
+bool guest_is_spawned(const struct guest *g); /* the warden says that there is one */
 uint64_t guest_zygote(const struct guest *g);
 int guest_space(const struct guest *g); /* borrowed dirfd of /workspace */
 int guest_tmp(const struct guest *g);
@@ -67,7 +68,9 @@ uid_t guest_uid(const struct guest *g);
 /* A pipe out of a box: ret[0] for us, not blocking; ret[1] for the code, which may also open it by
  * its name, /dev/stdout, although the pipe's owner is not its own uid. */
 int guest_pipe(int ret[2]) MUST_CHECK;
-int guest_cell(struct guest *g, uint64_t id, struct str code, uint64_t number, struct str env);
+/* ret_taken: it is in the socket, and the interpreter may find it there. */
+int guest_cell(struct guest *g, uint64_t id, struct str code, uint64_t number, struct str env,
+               bool *ret_taken);
 /* env: ENV fields, ready for the wire. out, err: the guest's ends, closed by the caller. */
 int guest_command(struct guest *g, uint64_t id, struct str line, struct str env, int out, int err);
 void guest_signal(struct guest *g, uint64_t id, int number);

@@ -1,6 +1,7 @@
 /*
- * The environments that pools are made of: named in the settings, asked once while the engine is
- * made, and told to the warden with its fork. A pool made later has one of these.
+ * The environments that pools are made of. The settings name them; the engine asks their
+ * interpreters once, at its start, and tells the warden with the fork. A pool that is made later
+ * has one of these environments.
  */
 #include "engine/engine_int.h"
 

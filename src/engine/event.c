@@ -8,12 +8,14 @@
 #define TEXT_MAX    (64 * KiB)
 #define FRAME_BYTES 4096
 
+/* A blank may stand between parameters, as in "text/csv; header=present". */
 static bool mime_is_sane(struct str m)
 {
-    if (m.n == 0 || m.n > MIME_MAX || !memchr(m.p, '/', m.n))
+    if (m.n == 0 || m.n > MIME_MAX || !memchr(m.p, '/', m.n) || m.p[0] == ' ' ||
+        m.p[m.n - 1] == ' ')
         return false;
     for (size_t i = 0; i < m.n; i++)
-        if (m.p[i] <= ' ' || m.p[i] >= 0x7f || m.p[i] == '"' || m.p[i] == '\\')
+        if (m.p[i] < ' ' || m.p[i] >= 0x7f || m.p[i] == '"' || m.p[i] == '\\')
             return false;
     return true;
 }

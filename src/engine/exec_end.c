@@ -1,7 +1,8 @@
 /*
- * How an execution ends. Once, by one of: the kernel's word, the kernel's death, the command's
- * exit, the sandbox's end. Time and CPU limits and the caller's interrupt all take the same
- * road there: SIGINT first, SIGKILL after the grace, and the end tells which it was.
+ * How an execution ends: once, by the message of the kernel, the death of the kernel, the exit of
+ * the command, or the end of the sandbox. A time limit, a CPU limit and an interrupt by the caller
+ * all work in the same way: SIGINT first, SIGKILL after the grace. The outcome says which of them
+ * it was.
  */
 #include "engine/session_int.h"
 
@@ -102,6 +103,7 @@ void exec_tell_lost(struct exec *x, const char *why)
     exec_tell_tails(x);
     x->outcome.status = OUTCOME_SESSION_LOST;
     x->outcome.state_lost = true;
+    x->outcome.untaken = !x->taken;
     x->outcome.wall_us = ran_us(x);
     read_meters(x);
     outcome_say(&x->outcome, &x->limits, 0, why);

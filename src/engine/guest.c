@@ -18,6 +18,8 @@
 
 /* A machine under heavy load still boots a box; a stuck one never does. */
 #define BOOT_MS 120000
+/* What init is asked while the interpreter is up costs it a system call. */
+#define INIT_MS 10000
 
 static const char *const state_name[] = {"booting", "starting", "idle", "running", "dead"};
 
@@ -148,7 +150,11 @@ int guest_start_kernel(struct guest *g)
 
 static void on_boot_timer(void *arg)
 {
-    guest_end(arg, "it does not start");
+    struct guest *g = arg;
+
+    guest_end(g, g->state == GUEST_BOOTING || g->state == GUEST_STARTING
+                     ? "it does not start"
+                     : "its first process does not answer; perhaps somebody has stopped it");
 }
 
 static int ask_spawn(struct guest *g, int ctl_theirs)
@@ -249,6 +255,11 @@ void guest_free(struct guest *g)
     loop_later(pool_engine(g->pool)->loop, free_later, g);
 }
 
+bool guest_is_spawned(const struct guest *g)
+{
+    return g->spawned;
+}
+
 enum guest_state guest_state(const struct guest *g)
 {
     return g->state;
@@ -296,7 +307,8 @@ static void must_put(struct buf *b, struct str s)
         assert(!"it fits");
 }
 
-int guest_cell(struct guest *g, uint64_t id, struct str code, uint64_t number, struct str env)
+int guest_cell(struct guest *g, uint64_t id, struct str code, uint64_t number, struct str env,
+               bool *ret_taken)
 {
     struct buf body;
     int rc;
@@ -308,6 +320,7 @@ int guest_cell(struct guest *g, uint64_t id, struct str code, uint64_t number, s
     must_put(&body, env);
     rc = wire_send_whole(g->kernel.sock, MSG_CELL, id, buf_str(&body));
     buf_done(&body);
+    *ret_taken = rc == 0;
     /* A kernel that has just gone takes the cell with it: init's word on that follows. */
     if (rc < 0 && errno != EPIPE && errno != ECONNRESET) {
         guest_end(g, "its interpreter takes no more cells");
@@ -353,8 +366,21 @@ void guest_signal(struct guest *g, uint64_t id, int number)
     AUTO(buf_done) struct buf body = BUF(KiB);
 
     wire_put_num(&body, TAG_NUMBER, (uint64_t)number);
-    if (tell_init(g, MSG_SIGNAL, id, &body) && id == 0)
+    if (tell_init(g, MSG_SIGNAL, id, &body) && id == 0) {
         g->signals++;
+        guest_await_init(g);
+    }
+}
+
+/* A cell waits for that word, and without a bound it would for ever. */
+void guest_await_init(struct guest *g)
+{
+    bool is_up = g->state == GUEST_IDLE || g->state == GUEST_RUNNING;
+
+    if (is_up && (g->signals > 0 || g->kernel.ending))
+        timer_set(g->boot, INIT_MS);
+    else if (is_up)
+        timer_clear(g->boot);
 }
 
 bool guest_takes_cell(const struct guest *g)

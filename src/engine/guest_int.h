@@ -30,6 +30,7 @@ struct guest {
     bool spawned;       /* the warden has told uid and in_cgroup */
     bool in_cgroup;     /* else init watches memory */
     uint64_t running;   /* id of the execution the kernel is at */
+    unsigned tries;     /* left for an interpreter that ends before it is up */
     struct timer *boot; /* owned: until an interpreter is up */
     char why[256];
 };
@@ -40,6 +41,8 @@ void guest_go(struct guest *g, enum guest_state to);
 /* Makes the server's ends, and has init start an interpreter on the others. */
 int guest_start_kernel(struct guest *g) MUST_CHECK;
 void guest_unlink_kernel(struct guest *g); /* lets go of the server's ends */
+/* Sets or clears a bound on init's answer, as one is due or not. */
+void guest_await_init(struct guest *g);
 
 /* --- guest_messages.c: for watches, which have the guest as their arg --- */
 

@@ -12,7 +12,10 @@
 #include <sys/stat.h>
 
 /* A guest that has shown a large picture once does not own its room here. */
-#define BODY_KEPT  (256 * KiB)
+#define BODY_KEPT (256 * KiB)
+/* The first interpreter has one try. What ends a later one may be the guest's own: kill -9 -1. */
+#define TRIES 4
+
 #define ANY_KERNEL (IN(GUEST_STARTING) | IN(GUEST_IDLE) | IN(GUEST_RUNNING))
 
 /* --- messages from the kernel --- */
@@ -34,7 +37,8 @@ static int on_idle(struct guest *g, const struct wire_head *head, struct str bod
     (void)head;
     (void)body;
     guest_go(g, GUEST_IDLE);
-    timer_clear(g->boot);
+    g->tries = TRIES;
+    guest_await_init(g);
     if (g->spawned)
         g->owner->on_idle(g->arg);
     return 0;
@@ -138,6 +142,7 @@ void guest_on_kernel(void *arg)
         g->kernel.ending = true;
         if (g->state == GUEST_RUNNING || g->state == GUEST_IDLE)
             guest_signal(g, 0, SIGKILL);
+        guest_await_init(g);
         return;
     }
     rule = rule_for(from_kernel, COUNT(from_kernel), head.type);
@@ -167,7 +172,6 @@ void guest_on_kernel(void *arg)
 
 static int on_kernel_exit(struct guest *g, const struct wire_head *head, struct str body)
 {
-    bool never_up = g->state == GUEST_STARTING;
     uint64_t status;
 
     (void)head;
@@ -178,7 +182,7 @@ static int on_kernel_exit(struct guest *g, const struct wire_head *head, struct 
     stream_flush(g->kernel.out);
     stream_flush(g->kernel.err);
     guest_unlink_kernel(g);
-    if (never_up) {
+    if (g->state == GUEST_STARTING && g->tries-- == 0) {
         guest_end(g, "its interpreter does not start");
         return 0;
     }
@@ -206,6 +210,7 @@ static int on_signalled(struct guest *g, const struct wire_head *head, struct st
     if (g->signals == 0)
         return -1;
     g->signals--;
+    guest_await_init(g);
     if (g->spawned && guest_takes_cell(g))
         g->owner->on_idle(g->arg);
     return 0;
@@ -313,6 +318,8 @@ static void on_spawned(struct guest *g, struct str body, int fds[METERS])
     for (int i = 0; fds && i < METERS; i++)
         g->meters[i] = take_fd(&fds[i]);
     g->spawned = true;
+    if (g->zygote == pool_zygote(g->pool))
+        pool_on_pong(g->pool);
     /* The box may have been faster than the warden's word on it. */
     if (g->state != GUEST_BOOTING)
         g->owner->on_closed(g->arg);

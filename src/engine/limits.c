@@ -1,4 +1,4 @@
-/* The defaults of the limits, and the names of what the engine tells: limits, events, statuses. */
+/* Defaults of the limits, and the names of limits, events and statuses. */
 #include "engine/engine_int.h"
 
 static const char *const limit_names[LIMIT__COUNT] = {

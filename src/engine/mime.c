@@ -29,6 +29,7 @@ static const char *const mimes[][2] = {
     {".gz",      "application/gzip"                                                         },
     {".tar",     "application/x-tar"                                                        },
     {".parquet", "application/vnd.apache.parquet"                                           },
+    {".xls",     "application/vnd.ms-excel"                                                 },
     {".xlsx",    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"        },
     {".docx",    "application/vnd.openxmlformats-officedocument.wordprocessingml.document"  },
     {".pptx",    "application/vnd.openxmlformats-officedocument.presentationml.presentation"},

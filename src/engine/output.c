@@ -1,7 +1,7 @@
 /*
- * What is told of an execution, and how much. Its output has a budget: the
- * beginning is told as it comes, the end is kept in rings and told last, and a line
- * between the two says what is missing. Displays count into the same budget.
+ * Limits how much output of an execution is passed on. The beginning is passed on as it comes,
+ * the end is kept in rings and passed on last, and a line between the two says what is missing.
+ * Displays count against the same limit.
  */
 #include "engine/session_int.h"
 

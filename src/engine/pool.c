@@ -4,7 +4,7 @@
  * background. The zygote is replaced on a clock; the old one ends when its last
  * sandbox has.
  */
-#include "engine/engine_int.h"
+#include "engine/pool_int.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,56 +14,8 @@
 #define START_MS   120000 /* an interpreter that is not up by then hangs */
 #define AGAIN_MS   250    /* between tries while no sandbox can be made: at first, */
 #define AGAIN_MAX  8000   /* and at most */
-#define PING_MS    1000   /* between two questions whether warden and zygote are there */
-#define DEAF_MS    5000   /* without an answer for so long, one of them is stopped or stuck */
-
-struct parked {
-    struct parked *next;
-    struct pool *pool;        /* borrowed */
-    struct guest *guest;      /* owned until handed over */
-    session_open_fn *on_open; /* NULL: for the ready pool */
-    void *arg;
-    bool up; /* in pool.parked, no longer in pool.booting */
-};
-
-/* A session asked for. */
-struct opening {
-    struct opening *next;
-    struct pool *pool; /* borrowed */
-    session_open_fn *on_open;
-    void *arg;
-};
-
-struct pool {
-    struct pool *next;
-    struct engine *engine; /* borrowed */
-    struct limits limits;
-    int environment; /* number of it; -1: there is none, and down says why */
-    unsigned ready;
-    bool proxy;
-    uint64_t recycle_ms;
-    uint64_t zygote, coming; /* ids: the one that forks; the one that warms up, or 0 */
-    pool_ready_fn *on_ready; /* until called */
-    void *arg;
-    struct timer *recycle, *late; /* owned */
-    struct timer *again;          /* owned: the next try after one that made no sandbox */
-    uint64_t again_ms;
-    bool tried_again;       /* a start that hung has had its second try */
-    struct parked *parked;  /* idle, oldest last */
-    struct parked *booting; /* on their way, for the ready pool or for a session */
-    unsigned parked_count, booting_count;
-    bool restarting;         /* it died, and the timer brings another */
-    bool was_up;             /* so what it is made of is good, and another try is worth it */
-    struct err down;         /* why there is no zygote; ERR_NONE while there is, or one is coming */
-    struct err barren;       /* why the last sandbox could not be made; ERR_NONE when it could */
-    int64_t pinged_us;       /* when that was asked and not answered yet; 0: it is answered */
-    int64_t pong_us;         /* the last answer */
-    struct err deaf;         /* ERR_NONE: there was an answer in time */
-    struct opening *waiting; /* owned: oldest first, for a zygote that is coming up */
-};
 
 static void refill(struct pool *p);
-static void on_again(void *arg);
 static void answer_waiting(struct pool *p);
 
 /* --- small lists --- */
@@ -229,7 +181,8 @@ struct pool *pool_start(struct engine *en, const struct pool_config *config,
     en->pools = p;
     p->recycle = timer_new(en->loop, on_recycle, p);
     p->late = timer_new(en->loop, on_late, p);
-    p->again = timer_new(en->loop, on_again, p);
+    p->again = timer_new(en->loop, pool_on_again, p);
+    p->listen = timer_new(en->loop, pool_on_listen, p);
     if (p->recycle_ms)
         timer_set(p->recycle, p->recycle_ms);
     p->environment = environment_number(en, &config->environment, &p->down);
@@ -258,6 +211,7 @@ void pool_free(struct pool *p)
     timer_free(p->recycle);
     timer_free(p->late);
     timer_free(p->again);
+    timer_free(p->listen);
     /* An open_later() may still be on its way: it finds nothing and says so. */
     p->parked = p->booting = NULL;
     p->zygote = p->coming = 0;
@@ -342,7 +296,7 @@ static void on_booting_dead(void *arg, const char *why)
     struct pool *p = k->pool;
     struct err e;
 
-    if (!k->up && p->zygote) /* without one, down says more */
+    if (!k->up && p->zygote && !p->deaf.kind) /* else down or deaf says more */
         note_barren(p, why);
     if (guest_state(k->guest) == GUEST_DEAD && k->on_open) {
         err_set(&e, ERR_HOST, "no sandbox: %s", why);
@@ -419,61 +373,36 @@ static void boot(struct pool *p, session_open_fn *on_open, void *arg)
     push(&p->booting, k);
     p->booting_count++;
     k->guest = guest_new(p, &parked_owner, k);
+    pool_listen(p);
 }
 
 static void refill(struct pool *p)
 {
-    /* One at a time while that does not work: on_again(). */
-    while (p->zygote && !p->barren.kind && p->booting_count < SPAWNS_MAX &&
+    /* One at a time while that does not work: pool_on_again(). */
+    while (p->zygote && !p->barren.kind && !p->deaf.kind && p->booting_count < SPAWNS_MAX &&
            p->parked_count + p->booting_count < p->ready)
         boot(p, NULL, NULL);
 }
 
 /* Nobody may ask for a session for a long time, and whoever wants to know whether one could be had
  * (GET /ready) must not be told of an hour ago. */
-static void on_again(void *arg)
+void pool_on_again(void *arg)
 {
     struct pool *p = arg;
 
-    if (p->barren.kind && p->zygote && p->booting_count == 0)
+    if (p->barren.kind && p->zygote && !p->deaf.kind && p->booting_count == 0)
         boot(p, NULL, NULL);
     refill(p);
 }
 
-/* --- are they there? --- */
-
-/* Asked when somebody wants to know, so a server that nobody asks sleeps. */
-static bool is_deaf(struct pool *p)
-{
-    int64_t now = time_mono_us();
-
-    if (!p->pinged_us && now - p->pong_us > PING_MS * 1000 &&
-        engine_tell(p->engine, MSG_PING, p->zygote, (struct str){0}, -1) == 0)
-        p->pinged_us = now;
-    if (p->pinged_us && now - p->pinged_us > DEAF_MS * 1000)
-        err_set(&p->deaf, ERR_HOST,
-                "no sandbox can be made: the warden (retort-warden) or the interpreter that "
-                "sandboxes are forked from (zygote.py) has not answered for %d s; perhaps it is "
-                "stopped: look at its state with ps, and continue it with kill -CONT",
-                (int)((now - p->pinged_us) / 1000000));
-    return p->deaf.kind != ERR_NONE;
-}
-
-void pool_on_pong(struct pool *p)
-{
-    p->pinged_us = 0;
-    p->pong_us = time_mono_us();
-    p->deaf = (struct err){0};
-}
+/* --- opening a session --- */
 
 bool pool_is_refused(const struct pool *p)
 {
     return !p->zygote && !p->coming && !p->was_up && p->down.kind == ERR_CALLER;
 }
 
-/* --- opening a session --- */
-
-static void fail_opening(struct pool *p, struct opening *o)
+void pool_fail_opening(struct pool *p, struct opening *o)
 {
     struct err e;
 
@@ -512,7 +441,7 @@ static void answer_waiting(struct pool *p)
         if (p->zygote)
             open_one(p, o);
         else
-            fail_opening(p, o);
+            pool_fail_opening(p, o);
     }
 }
 
@@ -522,15 +451,17 @@ static void open_later(void *arg)
     struct pool *p = o->pool;
 
     /* One that does not read would have the warden wait, and all other pools with it. */
-    if (p->zygote && !p->parked && is_deaf(p))
-        return fail_opening(p, o);
+    if (p->zygote && !p->parked && pool_is_deaf(p))
+        return pool_fail_opening(p, o);
     if (p->zygote)
         return open_one(p, o);
     if (p->coming == 0 && !p->restarting)
-        return fail_opening(p, o);
+        return pool_fail_opening(p, o);
     while (*at)
         at = &(*at)->next;
     *at = o;
+    o->since_us = time_mono_us();
+    pool_listen(p);
 }
 
 void session_open(struct pool *p, session_open_fn *on_open, void *arg)
@@ -555,7 +486,7 @@ const char *pool_python_version(const struct pool *p)
 
 bool pool_is_up(struct pool *p, const char **ret_why)
 {
-    bool deaf = p->zygote && is_deaf(p);
+    bool deaf = p->zygote && pool_is_deaf(p);
 
     *ret_why = deaf           ? p->deaf.text
                : p->zygote    ? p->barren.text

@@ -1,4 +1,6 @@
-/* What an interpreter answered python_probe(): who it is, and which directories it needs. */
+/*
+ * Parses the answer of an interpreter to python_probe(): its version, and the directories it needs.
+ */
 #include "engine/engine_int.h"
 
 #include <limits.h>

@@ -1,6 +1,7 @@
 /*
- * Questions to the interpreter that a pool names, outside of any box. As root they are asked before
- * the server becomes somebody else, so the interpreter runs as who the server will be.
+ * Runs the interpreter that a pool names, outside of any box, to ask it a question. Root asks
+ * before the server changes its user, so the interpreter runs as the user that the server will
+ * become.
  */
 #include "engine/engine_int.h"
 
@@ -131,6 +132,7 @@ int python_ask(const char *python, const char *source, const struct server_user 
     }
     read_answer(pipe_fds[0], ret, size);
     close(pipe_fds[0]);
+    // NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): a start that succeeds has set it
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);
     return 0;

@@ -1,8 +1,7 @@
 /*
- * The files an execution has changed, looked for when it has ended. Where there are few
- * it is done on the spot; where there are many the loop would stand still for all
- * other sessions, so a worker walks through them. The session takes no other cell
- * until then.
+ * Looks for the files that an execution has changed, when it has ended. A small workspace is walked
+ * through at once. A large one would stop the loop for all other sessions, so a worker walks
+ * through it, and the session starts no other cell until the worker is done.
  */
 #include "engine/session_int.h"
 

@@ -1,6 +1,6 @@
 /*
- * Sessions and executions. A session owns one guest; cells go to its kernel one
- * after the other, commands run beside them. How one ends is in exec_end.c.
+ * Sessions and executions. A session owns one guest; cells go to its kernel one after the other,
+ * commands run beside them. exec_end.c has the end of an execution.
  */
 #include "engine/session_int.h"
 
@@ -233,7 +233,7 @@ void session_next_cell(struct session *s)
         return;
     begin(x);
     if (guest_cell(s->guest, x->id, (struct str){x->code, x->code_len}, ++s->cell_no,
-                   buf_str(&x->env)) == 0) {
+                   buf_str(&x->env), &x->taken) == 0) {
         free(x->code);
         x->code = NULL;
     }
@@ -260,6 +260,7 @@ static int start_command(struct exec *x)
     err_theirs = p[1];
     x->err = stream_new(l, p[0], EVENT_STDERR, on_command_text, x);
     begin(x);
+    x->taken = true;
     return guest_command(x->session->guest, x->id, (struct str){x->code, x->code_len},
                          buf_str(&x->env), out_theirs, err_theirs);
 }
@@ -353,9 +354,11 @@ struct exec *exec_start(struct session *s, const struct exec_config *config,
     if (config->kind == EXEC_CELL) {
         loop_later(en->loop, start_later, s);
     } else if (start_command(x) < 0) {
+        /* Its init is gone, or descriptors are short here: in another moment it may work. */
+        err_set(e, ERR_BUSY, "the sandbox takes no command: %s", strerror(errno));
+        e->retry_s = 1;
         exec_unlink(x);
         exec_free(x);
-        err_set(e, ERR_HOST, "the command could not be started");
         return NULL;
     }
     return x;

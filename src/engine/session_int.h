@@ -21,6 +21,7 @@ struct exec {
     void *arg;
     struct timer *timer; /* owned: the time limit, then the grace */
     enum stop stop;
+    bool taken;       /* the sandbox has it, and may have begun with it */
     bool asked_again; /* SIGINT has been sent twice */
     bool killed;      /* SIGKILL has been sent */
     bool stopped;     /* its time does not go on */

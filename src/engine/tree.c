@@ -1,6 +1,6 @@
 /*
- * What has changed in a workspace: a look at all of it, held against the look before.
- * The walk may be on another thread; telling is on the loop.
+ * Finds what has changed in a workspace: walks through all of it and compares the result with
+ * that of the walk before. The walk may run on another thread; changes are reported on the loop.
  */
 #include "engine/engine_int.h"
 

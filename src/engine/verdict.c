@@ -1,4 +1,5 @@
-/* How an execution ended, from what is known of it: the kernel's word, wait(2), the cgroup. */
+/* Decides how an execution ended, from the last message of its interpreter, wait(2) and the
+ * cgroup. */
 #include "engine/session_int.h"
 
 #include <sys/statfs.h>

@@ -1,7 +1,7 @@
 /*
- * The host's hand in a workspace. Every path is opened below the workspace's own
- * fd, across no link and no mount, and as the session's own user: what the code in
- * the box may not do, this may not do on its behalf.
+ * Files of a workspace, opened by the host. Every path is opened below the workspace's own fd,
+ * across no link and no mount, and as the session's own user. So the host can do nothing for the
+ * code that the code may not do itself.
  */
 #include "engine/engine_int.h"
 

@@ -1,14 +1,15 @@
 /*
- * Two system calls tell the size of the host and no namespace changes that: sysinfo()
- * (memory, load) and sched_getaffinity() (processors). A filter of its own hands them
- * to init, which answers in the kernel's stead; see seccomp_unotify(2). The caller
- * waits for some tens of microseconds, once or twice in a program's life.
+ * Answers four system calls in place of the kernel: sysinfo() (memory, load), sched_getaffinity()
+ * (processors), statfs() and fstatfs() (disks: answers_statfs.c). They tell the size of the host,
+ * and no namespace changes that. A seccomp filter hands these calls to init, which answers them;
+ * see seccomp_unotify(2). The caller waits for some tens of microseconds, a few times in a
+ * program's life.
  *
- * What init writes goes where the caller says, into the caller's memory, as if the
- * caller had written it. One that is killed meanwhile may have left its number to
- * another process of the same box, whose memory is the code's own as well. Where
- * another listener is around (a container's), the kernel refuses a second: the calls
- * are then the kernel's to answer, and doctor tells.
+ * init writes the answer into the caller's memory, at the address that the caller gave, as if the
+ * caller had written it. If the caller is killed meanwhile, another process of the same box may
+ * have its process number; the memory of that process belongs to the same code. Where another
+ * listener exists already (a container's), the kernel refuses a second one. Then the kernel answers
+ * these calls itself, and `retort doctor` says so.
  */
 #include "sandbox/box_int.h"
 
@@ -18,7 +19,9 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/sysinfo.h>
 #include <sys/uio.h>
@@ -32,27 +35,38 @@
 #error "no name for this machine's system calls"
 #endif
 
-#define LOAD(field)           BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
+#define LOAD(field, at)                                                                            \
+    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field) + (at))
+#define SKIP_IF(value, n)     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (value), (n), 0)
 #define SKIP_UNLESS(value, n) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (value), 0, (n))
 #define RETURN(action)        BPF_STMT(BPF_RET | BPF_K, (action))
 
-static struct sock_filter program[] = {
-    LOAD(arch),
-    SKIP_UNLESS(THIS_ARCH, 5), /* another machine's calls are not there at all: seccomp.c */
-    LOAD(nr),
-    SKIP_UNLESS(SYS_sysinfo, 1),
-    RETURN(SECCOMP_RET_USER_NOTIF),
-    SKIP_UNLESS(SYS_sched_getaffinity, 1),
-    RETURN(SECCOMP_RET_USER_NOTIF),
-    RETURN(SECCOMP_RET_ALLOW),
-};
-
 int answers_listen(void)
 {
+    uint64_t pass = answers_pass();
+    struct sock_filter program[] = {
+        LOAD(arch, 0),
+        SKIP_UNLESS(THIS_ARCH, 11), /* another machine's calls are not there at all: seccomp.c */
+        LOAD(nr, 0),
+        SKIP_IF(SYS_sysinfo, 8),
+        SKIP_IF(SYS_sched_getaffinity, 7),
+        SKIP_IF(SYS_statfs, 1),
+        SKIP_UNLESS(SYS_fstatfs, 6),
+        LOAD(args[5], 0),
+        SKIP_UNLESS((uint32_t)pass, 3),
+        LOAD(args[5], 4),
+        SKIP_UNLESS((uint32_t)(pass >> 32), 1),
+        RETURN(SECCOMP_RET_ALLOW),
+        RETURN(SECCOMP_RET_USER_NOTIF),
+        RETURN(SECCOMP_RET_ALLOW),
+    };
     struct sock_fprog prog = {.len = COUNT(program), .filter = program};
 
-    return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER,
-                        &prog);
+    int fd =
+        (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &prog);
+
+    explicit_bzero(program, sizeof(program)); /* what is forked of this has the stack, too */
+    return fd;
 }
 
 /* 0, or an errno for the caller. */
@@ -118,6 +132,20 @@ static long answer_affinity(const struct seccomp_notif *call)
     return give((pid_t)call->pid, call->data.args[2], &set, bytes) ? -EFAULT : (long)bytes;
 }
 
+/* What the call returns, or -errno. */
+static long answer(const struct box_plan *p, const struct seccomp_notif *call)
+{
+    struct statfs fs = {0};
+    int wrong;
+
+    if (call->data.nr == SYS_sched_getaffinity)
+        return answer_affinity(call);
+    if (call->data.nr == SYS_sysinfo)
+        return -answer_sysinfo(call, p);
+    wrong = answer_statfs(p, call, &fs);
+    return -(wrong ? wrong : give((pid_t)call->pid, call->data.args[1], &fs, sizeof(fs)));
+}
+
 void box_answer(const struct box *b)
 {
     /* The kernel's own structures may be longer than those this was compiled with; it wants zeros.
@@ -134,8 +162,7 @@ void box_answer(const struct box *b)
 
     if (ioctl(BOX_ANSWERS_FD, SECCOMP_IOCTL_NOTIF_RECV, &in) < 0)
         return; /* the caller is gone */
-    value = in.call.data.nr == SYS_sysinfo ? -answer_sysinfo(&in.call, b->plan)
-                                           : answer_affinity(&in.call);
+    value = answer(b->plan, &in.call);
     out.reply.id = in.call.id;
     out.reply.val = value < 0 ? 0 : value;
     out.reply.error = value < 0 ? (int)value : 0;

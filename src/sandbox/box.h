@@ -20,6 +20,7 @@
 #define BOX_USER       1000 /* who the code runs as, inside */
 #define BOX_WORKSPACE  "/workspace"
 #define BOX_UPLOADS    BOX_WORKSPACE "/uploaded_files"
+#define BOX_SKILLS     BOX_WORKSPACE "/skills"
 #define BOX_GUEST_DIR  "/opt/retort"
 #define BOX_CACHE_DIR  "/var/cache/retort"
 #define BOX_PROXY_PORT 3128 /* on the loopback of the box, where there is a way out */
@@ -110,6 +111,11 @@ int box_enter(struct box *b, struct err *e) MUST_CHECK;
 
 /* By init when BOX_ANSWERS_FD is readable: answers one call of the code's. */
 void box_answer(const struct box *b);
+/* By init, whose own statfs() nobody would answer. */
+struct statfs;
+int box_statfs(const char *path, struct statfs *ret) MUST_CHECK;
+/* In a forked child of init that has its own copy of init's memory: what only init may know. */
+void box_forget_pass(void);
 
 /* In a freshly forked child of init, before it becomes a kernel or a command: user id, no
  * capabilities, the second filter. Async-signal-safe: a vfork child may call it. -1 and errno. */

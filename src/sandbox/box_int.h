@@ -24,6 +24,10 @@ bool cgroup_own_path(char *text, const char *controller, char *ret, size_t size)
 /* Where a line of mountinfo says that a hierarchy is mounted: type "cgroup" with the controller
  * among its super options, or type "cgroup2". Only mounts that show it from its root are of use. */
 bool cgroup_mounted_at(const char *line, const char *controller, char *ret, size_t size);
+/* As cgroups_open(), in this group of version 2. */
+struct cgroups *cgroups_open_v2(const char *base);
+/* As cgroups_open(), in these groups of version 1: memory, pids, cpu, cpuacct. */
+struct cgroups *cgroups_open_v1(const char *const base[]);
 
 /* view.c: on the /proc that was just mounted. */
 int view_show(const struct box_plan *p, struct err *e) MUST_CHECK;
@@ -33,11 +37,20 @@ int64_t view_uptime_us(void);
 /* answers.c: from here on init answers what would tell the host's size. The descriptor on which the
  * calls come, or -1 and errno. */
 int answers_listen(void);
+/* answers_statfs.c. 0 and what the caller is told, or an errno for it. */
+struct seccomp_notif;
+struct statfs;
+int answer_statfs(const struct box_plan *p, const struct seccomp_notif *call, struct statfs *ret);
+/* The sixth argument of a statfs() that the kernel is to answer. */
+uint64_t answers_pass(void);
 /* In the zygote, before its root is sealed. */
 int view_open(struct err *e) MUST_CHECK;
 
 /* seccomp(2) with a compiled program; -1 and errno. */
 int filter_install(struct filter f) MUST_CHECK;
+
+/* creds.c: keeps these capabilities, of the first 32, and no others; -1 and errno. */
+int caps_set(uint32_t low) MUST_CHECK;
 
 /* rlimit.c: open files of what init starts. */
 int rlimit_of_user(const struct box_plan *p) MUST_CHECK;

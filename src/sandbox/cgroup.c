@@ -31,7 +31,7 @@ static const char *const v1_name[] = {"memory", "pids", "cpu", "cpuacct"};
 struct cgroups {
     enum cgroup_mode mode;
     int dir[CTL__COUNT];    /* owned: our instance's directory per controller; v2: one in [0] */
-    int parent[CTL__COUNT]; /* owned: .../retort */
+    int parent[CTL__COUNT]; /* owned: .../retort; -1: the controller is mounted with another one */
     char instance[32];
     char why[256];
 };
@@ -216,14 +216,11 @@ static bool has_word(const char *text, const char *word)
 
 /* Version 2 lets a group have processes or children with controllers, not both, so this process
  * moves into a leaf first. That works where the group is ours alone (Delegate=yes, a container). */
-static bool open_v2(struct cgroups *cg)
+static bool open_v2_in(struct cgroups *cg, const char *base)
 {
-    char where[512], path[512], base[1100], leaf[1200], text[256], pid[24];
+    char leaf[1200], text[256], pid[24];
     AUTO_CLOSE int own = -1;
 
-    if (!mount_point("", where, sizeof(where)) || !own_path("", path, sizeof(path)))
-        return false;
-    snprintf(base, sizeof(base), "%s%s", where, path);
     own = open(base, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (own < 0 || fd_read_file_at(own, "cgroup.controllers", text, sizeof(text)) < 0 ||
         !has_word(text, "memory") || !has_word(text, "pids"))
@@ -252,23 +249,53 @@ static bool open_v2(struct cgroups *cg)
     return true;
 }
 
-static bool open_v1(struct cgroups *cg)
+static bool open_v2(struct cgroups *cg)
+{
+    char where[512], path[512], base[1100];
+
+    if (!mount_point("", where, sizeof(where)) || !own_path("", path, sizeof(path)))
+        return false;
+    snprintf(base, sizeof(base), "%s%s", where, path);
+    return open_v2_in(cg, base);
+}
+
+/* Most hosts have cpu and cpuacct in one hierarchy: the second takes the directory of the first. */
+static int open_v1_at(struct cgroups *cg, int i, const char *const base[])
+{
+    for (int k = 0; k < i; k++)
+        if (strcmp(base[k], base[i]) == 0) {
+            cg->dir[i] = fcntl(cg->dir[k], F_DUPFD_CLOEXEC, 0);
+            return cg->dir[i];
+        }
+    return open_instance(cg, i, base[i]);
+}
+
+static bool open_v1_in(struct cgroups *cg, const char *const base[])
 {
     cg->mode = CGROUP_V1;
+    for (int i = 0; i < CTL__COUNT; i++)
+        if (open_v1_at(cg, i, base) < 0) {
+            snprintf(cg->why, sizeof(cg->why), "version 1, but no group can be made in %.120s (%s)",
+                     base[i], strerror(errno));
+            return false;
+        }
+    snprintf(cg->why, sizeof(cg->why), "version 1: memory, pids, cpu");
+    return true;
+}
+
+static bool open_v1(struct cgroups *cg)
+{
+    char where[512], path[512], base[CTL__COUNT][1100];
+    const char *at[CTL__COUNT];
+
     for (int i = 0; i < CTL__COUNT; i++) {
-        char where[512], path[512], base[1100];
         if (!mount_point(v1_name[i], where, sizeof(where)) ||
             !own_path(v1_name[i], path, sizeof(path)))
             return false;
-        snprintf(base, sizeof(base), "%s%s", where, path);
-        if (open_instance(cg, i, base) < 0) {
-            snprintf(cg->why, sizeof(cg->why), "version 1, but no group can be made in %.120s (%s)",
-                     base, strerror(errno));
-            return false;
-        }
+        snprintf(base[i], sizeof(base[i]), "%s%s", where, path);
+        at[i] = base[i];
     }
-    snprintf(cg->why, sizeof(cg->why), "version 1: memory, pids, cpu");
-    return true;
+    return open_v1_in(cg, at);
 }
 
 /* The last instance takes the common group away. Whoever is about to make one of its own there
@@ -292,7 +319,7 @@ static void close_dirs(struct cgroups *cg)
     }
 }
 
-struct cgroups *cgroups_open(void)
+static struct cgroups *new_cgroups(void)
 {
     struct cgroups *cg = mem_zalloc(sizeof(*cg));
 
@@ -301,14 +328,38 @@ struct cgroups *cgroups_open(void)
     snprintf(cg->instance, sizeof(cg->instance), "%d-%" PRIx64, (int)getpid(),
              (uint64_t)time_mono_us());
     snprintf(cg->why, sizeof(cg->why), "none is mounted with memory and pids");
-    if (!open_v2(cg)) {
-        close_dirs(cg);
-        if (!open_v1(cg)) {
-            close_dirs(cg);
-            cg->mode = CGROUP_NONE;
-        }
-    }
     return cg;
+}
+
+static struct cgroups *without(struct cgroups *cg)
+{
+    close_dirs(cg);
+    cg->mode = CGROUP_NONE;
+    return cg;
+}
+
+struct cgroups *cgroups_open(void)
+{
+    struct cgroups *cg = new_cgroups();
+
+    if (open_v2(cg))
+        return cg;
+    close_dirs(cg);
+    return open_v1(cg) ? cg : without(cg);
+}
+
+struct cgroups *cgroups_open_v2(const char *base)
+{
+    struct cgroups *cg = new_cgroups();
+
+    return open_v2_in(cg, base) ? cg : without(cg);
+}
+
+struct cgroups *cgroups_open_v1(const char *const base[])
+{
+    struct cgroups *cg = new_cgroups();
+
+    return open_v1_in(cg, base) ? cg : without(cg);
 }
 
 void cgroups_close(struct cgroups *cg)
@@ -393,7 +444,7 @@ int cgroup_make(struct cgroups *cg, uint64_t id, struct err *e)
         return 0;
     box_name(id, name);
     for (int i = 0; i < hierarchies(cg); i++)
-        if (mkdirat(cg->dir[i], name, 0755) < 0)
+        if (cg->parent[i] >= 0 && mkdirat(cg->dir[i], name, 0755) < 0)
             return err_sys(e, "make cgroup %s", name);
     return 0;
 }

@@ -24,7 +24,7 @@
 #define INIT_CAPS (1u << CAP_SETUID | 1u << CAP_SETGID | 1u << CAP_KILL | 1u << CAP_SYS_PTRACE)
 #define LAST_CAP  63
 
-static int caps_set(uint32_t low)
+int caps_set(uint32_t low)
 {
     struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct data[2] = {

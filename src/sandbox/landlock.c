@@ -1,10 +1,10 @@
 /*
- * Landlock: no device nodes, no ioctls on devices, no abstract sockets and no
- * signals across the edge of the box.
+ * Landlock: no device nodes, no ioctls on devices, no abstract sockets and no signals across the
+ * edge of the box.
  *
- * Writing is allowed from the root down and the read-only mounts say where, so
- * that a later mount on /workspace is covered by the same rule: rules belong to
- * inodes, and one on the workspace itself would lock a branch out of its own.
+ * Landlock allows writing everywhere; the read-only mounts decide where writing works. Landlock's
+ * rules belong to inodes: a rule for the workspace alone would not cover another directory that is
+ * mounted on /workspace later, as a branch of a session does.
  */
 #include "sandbox/box_int.h"
 

@@ -78,7 +78,7 @@ const struct layer layers[] = {
      "The second wall behind mounts and namespaces is thinner, or not there.",
      "Use Linux 6.12 or newer, with landlock in the lsm= list of its command line."},
     {"own size",          false, probe_answers,
-     "sysinfo() and sched_getaffinity() tell the host's memory, load and processors.",
+     "sysinfo(), sched_getaffinity() and statfs() tell the host's memory, load, processors and disks.",
      "In a container: one without a seccomp listener of its own."},
     {"time namespace",    false, probe_time_space,
      "Code can tell how long the host has been up.",

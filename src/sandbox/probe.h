@@ -1,12 +1,12 @@
 /*
- * What of the sandbox this machine can give: every layer tried, none guessed
- * from a version number or a setting.
+ * Which layers of the sandbox this machine has. Every layer is tried; none is guessed from a
+ * version number or a setting.
  *
- * Touches: processes of its own, and in them what box.h says. They are gone, with
- * all that they made, when the call returns.
+ * Touches: processes of its own, and in them what box.h says. The processes are gone, with all that
+ * they made, when the call returns.
  *
- * layer_try() on each row of layers[]. A row of the floor that is LAYER_MISSING
- * means that there is no sandbox to be had here.
+ * Call layer_try() for each row of layers[]. If a row of the floor is LAYER_MISSING, this machine
+ * cannot run a sandbox.
  */
 #pragma once
 

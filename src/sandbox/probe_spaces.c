@@ -136,8 +136,12 @@ static int enter_user_space(struct err *e)
     gid_t gid = getegid();
 
     prctl(PR_SET_DUMPABLE, 1); /* else its maps would be root's to write */
-    if (unshare(CLONE_NEWUSER) < 0)
-        return err_sys(e, "none can be made");
+    if (unshare(CLONE_NEWUSER) < 0) {
+        err_sys(e, "none can be made");
+        if (e->sys == ENOSPC) /* "No space left on device": explain() has the limit that is meant */
+            snprintf(e->text, sizeof(e->text), "none can be made");
+        return -1;
+    }
     if (map_self(uid, gid) < 0)
         return err_sys(e, "one can be made, but no user id mapped in it");
     /* The new rights cleared what probe_fork() had asked for. */

@@ -70,7 +70,7 @@ static const struct text_file text_files[] = {
 };
 
 /* /mnt/data is what the workspace is called in code written for Azure; where code written for Ubik
- * looks for its documents is a folder of it. */
+ * looks for its documents, and Anthropic's for its skills, is a folder of it. */
 static const char *const box_links[][2] = {
     {"/proc/self/fd",   STAGE "/dev/fd"             },
     {"/proc/self/fd/0", STAGE "/dev/stdin"          },
@@ -78,6 +78,7 @@ static const char *const box_links[][2] = {
     {"/proc/self/fd/2", STAGE "/dev/stderr"         },
     {BOX_WORKSPACE,     STAGE "/mnt/data"           },
     {BOX_UPLOADS,       STAGE "/home/uploaded_files"},
+    {BOX_SKILLS,        STAGE "/skills"             },
 };
 
 #define SOURCES_MAX 64

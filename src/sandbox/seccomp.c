@@ -3,15 +3,15 @@
  * of what is refused and why, and ENOSYS for everything that is on neither, which
  * is what a kernel without the call would say and what every libc can handle.
  * Nothing is answered with a signal: a killing filter turns into random failures.
+ *
+ * There are two filters. This file has the list, for every process of a box;
+ * seccomp_user.c has the second filter, for all of them but init.
  */
+#include "sandbox/seccomp_int.h"
+
 #include "sandbox/box.h"
 
-#include <fcntl.h>
-#include <linux/fiemap.h>
-#include <linux/fs.h>
 #include <linux/sched.h>
-#include <seccomp.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -216,6 +216,8 @@ static const char *const allowed[] = {
     "sched_yield",
     "set_robust_list",
     "set_tid_address",
+    "setfsgid",
+    "setfsuid",
     "setitimer",
     "setpgid",
     "setpriority",
@@ -351,12 +353,6 @@ static const struct refusal refused[] = {
     {"mq_open",           ENOSYS, "memory that no limit of a process counts"                         },
 };
 
-/* Refused to the code's own processes only; init needs the first two to start them, and the third
- * to answer them (answers.c). */
-static const char *const refused_to_user[] = {
-    "setresuid", "setresgid", "process_vm_writev", "setuid",   "setgid",
-    "setreuid",  "setregid",  "setgroups",         "setfsuid", "setfsgid"};
-
 struct socket_row {
     int family, type, protocol; /* -1: any */
 };
@@ -373,21 +369,13 @@ static const struct socket_row families[] = {
     {AF_INET6, SOCK_DGRAM,  17},
 };
 
-/* Newer than the headers of some systems. */
-#define SET_MEMORY_MERGE  67u
-#define GET_FS_UUID       0x80111500ul
-#define GET_FS_SYSFS_PATH 0x80811501ul
-
 #define NEW_NAMESPACES                                                                             \
     (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID |  \
      CLONE_NEWNET)
 #define SOCK_TYPE_MASK 0xf
-#define LOW_WORD       0xffffffffu /* the kernel looks at 32 bits of these; so must we */
 
-/* A row for a call this libseccomp or this machine does not know changes nothing, and neither does
- * one that says what happens anyway (EACCES). */
-static int add(scmp_filter_ctx ctx, uint32_t action, const char *name, unsigned n,
-               const struct scmp_arg_cmp *args)
+int seccomp_rule(scmp_filter_ctx ctx, uint32_t action, const char *name, unsigned n,
+                 const struct scmp_arg_cmp *args)
 {
     int nr = seccomp_syscall_resolve_name(name);
     int rc = nr == __NR_SCMP_ERROR ? 0 : seccomp_rule_add_array(ctx, action, nr, n, args);
@@ -408,24 +396,24 @@ static int add_sockets(scmp_filter_ctx ctx)
             c[n++] = SCMP_A1(SCMP_CMP_MASKED_EQ, SOCK_TYPE_MASK, (unsigned)f->type);
         if (f->protocol >= 0)
             c[n++] = SCMP_A2(SCMP_CMP_MASKED_EQ, LOW_WORD, (unsigned)f->protocol);
-        rc = add(ctx, SCMP_ACT_ALLOW, "socket", n, c);
+        rc = seccomp_rule(ctx, SCMP_ACT_ALLOW, "socket", n, c);
     }
     /* What programs try and can do without gets the answer they expect. */
     for (unsigned family = 0; family < 64 && rc == 0; family++) {
         struct scmp_arg_cmp is = SCMP_A0(SCMP_CMP_MASKED_EQ, LOW_WORD, family);
         if (family != AF_UNIX && family != AF_INET && family != AF_INET6)
-            rc = add(ctx, SCMP_ACT_ERRNO(EAFNOSUPPORT), "socket", 1, &is);
+            rc = seccomp_rule(ctx, SCMP_ACT_ERRNO(EAFNOSUPPORT), "socket", 1, &is);
         if (rc == 0 && family == AF_UNIX)
-            rc = add(ctx, SCMP_ACT_ALLOW, "socketpair", 1, &is);
+            rc = seccomp_rule(ctx, SCMP_ACT_ALLOW, "socketpair", 1, &is);
         else if (rc == 0)
-            rc = add(ctx, SCMP_ACT_ERRNO(EAFNOSUPPORT), "socketpair", 1, &is);
+            rc = seccomp_rule(ctx, SCMP_ACT_ERRNO(EAFNOSUPPORT), "socketpair", 1, &is);
     }
     for (unsigned i = 0; i < 2 && rc == 0; i++) {
         struct scmp_arg_cmp raw[2] = {
             SCMP_A0(SCMP_CMP_MASKED_EQ, LOW_WORD, i ? AF_INET6 : AF_INET),
             SCMP_A1(SCMP_CMP_MASKED_EQ, SOCK_TYPE_MASK, SOCK_RAW),
         };
-        rc = add(ctx, SCMP_ACT_ERRNO(EPERM), "socket", 2, raw);
+        rc = seccomp_rule(ctx, SCMP_ACT_ERRNO(EPERM), "socket", 2, raw);
     }
     return rc;
 }
@@ -436,124 +424,18 @@ static int add_conditional(scmp_filter_ctx ctx)
     struct scmp_arg_cmp no_namespaces = SCMP_A0(SCMP_CMP_MASKED_EQ, NEW_NAMESPACES, 0);
     struct scmp_arg_cmp plain = SCMP_A0(SCMP_CMP_MASKED_EQ, LOW_WORD, 0);
     struct scmp_arg_cmp query = SCMP_A0(SCMP_CMP_MASKED_EQ, LOW_WORD, LOW_WORD);
-    int rc = add(ctx, SCMP_ACT_ALLOW, "clone", 1, &no_namespaces);
+    int rc = seccomp_rule(ctx, SCMP_ACT_ALLOW, "clone", 1, &no_namespaces);
 
     /* One refusal per forbidden bit: a rule can ask whether a bit is set, not whether any is. */
     for (unsigned bit = 0; bit < 32 && rc == 0; bit++) {
         struct scmp_arg_cmp set = SCMP_A0(SCMP_CMP_MASKED_EQ, 1u << bit, 1u << bit);
         if (NEW_NAMESPACES & (1u << bit))
-            rc = add(ctx, SCMP_ACT_ERRNO(EPERM), "clone", 1, &set);
+            rc = seccomp_rule(ctx, SCMP_ACT_ERRNO(EPERM), "clone", 1, &set);
     }
     if (rc == 0)
-        rc = add(ctx, SCMP_ACT_ALLOW, "personality", 1, &plain);
+        rc = seccomp_rule(ctx, SCMP_ACT_ALLOW, "personality", 1, &plain);
     if (rc == 0)
-        rc = add(ctx, SCMP_ACT_ALLOW, "personality", 1, &query);
-    return rc;
-}
-
-/* Init may share the user's uid, and then could be starved of the CPU with which it watches. Its
- * process id is 1; a pid of 0 or another is the code's own affair. */
-static int add_init_guard(scmp_filter_ctx ctx)
-{
-    static const char *const by_pid[] = {"sched_setaffinity", "sched_setattr", "sched_setparam",
-                                         "sched_setscheduler"};
-    static const struct {
-        const char *name;
-        unsigned process, user; /* what the first argument says */
-    } by_kind[] = {
-        {"setpriority", 0, 2}, /* PRIO_PROCESS, PRIO_USER */
-        {"ioprio_set",  1, 3}, /* IOPRIO_WHO_PROCESS, IOPRIO_WHO_USER */
-    };
-    int rc = 0;
-
-    for (size_t i = 0; i < COUNT(by_pid) && rc == 0; i++) {
-        struct scmp_arg_cmp init = SCMP_A0(SCMP_CMP_MASKED_EQ, LOW_WORD, 1);
-        rc = add(ctx, SCMP_ACT_ERRNO(EPERM), by_pid[i], 1, &init);
-    }
-    for (size_t i = 0; i < COUNT(by_kind) && rc == 0; i++) {
-        struct scmp_arg_cmp init[] = {SCMP_A0(SCMP_CMP_MASKED_EQ, LOW_WORD, by_kind[i].process),
-                                      SCMP_A1(SCMP_CMP_MASKED_EQ, LOW_WORD, 1)};
-        struct scmp_arg_cmp everybody = SCMP_A0(SCMP_CMP_MASKED_EQ, LOW_WORD, by_kind[i].user);
-        rc = add(ctx, SCMP_ACT_ERRNO(EPERM), by_kind[i].name, 2, init);
-        if (rc == 0)
-            rc = add(ctx, SCMP_ACT_ERRNO(EPERM), by_kind[i].name, 1, &everybody);
-    }
-    return rc;
-}
-
-/* How much may be under way in a socket is settled (net.c), and init counts on it. A wish for more
- * is heard and not granted, which is what the kernel does with one past the host's own limit. */
-static int add_buffer_sizes(scmp_filter_ctx ctx)
-{
-    static const unsigned sizes[] = {SO_SNDBUF, SO_RCVBUF};
-    int rc = 0;
-
-    for (size_t i = 0; i < COUNT(sizes) && rc == 0; i++) {
-        struct scmp_arg_cmp is[] = {SCMP_A1(SCMP_CMP_MASKED_EQ, LOW_WORD, SOL_SOCKET),
-                                    SCMP_A2(SCMP_CMP_MASKED_EQ, LOW_WORD, sizes[i])};
-        rc = add(ctx, SCMP_ACT_ERRNO(0), "setsockopt", 2, is);
-    }
-    return rc;
-}
-
-/* A file that is to be on the disk: those of a box never are, and one of the system's would have
- * the host's disk write out what it holds, 2 ms each time, for every sandbox to wait for. */
-static int add_no_flush(scmp_filter_ctx ctx)
-{
-    static const char *const names[] = {"fsync", "fdatasync", "sync_file_range"};
-    int rc = 0;
-
-    for (size_t i = 0; i < COUNT(names) && rc == 0; i++)
-        rc = add(ctx, SCMP_ACT_ERRNO(0), names[i], 0, NULL);
-    return rc;
-}
-
-/* What tells of the disk below the system's files: its name, its number, where on it a file is. And
- * pages that the kernel merges with equal ones of others, which a write then tells by its time. */
-static int add_no_telling(scmp_filter_ctx ctx)
-{
-    static const unsigned long of_disk[] = {FS_IOC_FIEMAP, FS_IOC_GETFSLABEL, GET_FS_UUID,
-                                            GET_FS_SYSFS_PATH};
-    struct scmp_arg_cmp mergeable = SCMP_A2(SCMP_CMP_MASKED_EQ, LOW_WORD, MADV_MERGEABLE);
-    struct scmp_arg_cmp merge_all = SCMP_A0(SCMP_CMP_MASKED_EQ, LOW_WORD, SET_MEMORY_MERGE);
-    int rc = add(ctx, SCMP_ACT_ERRNO(EINVAL), "madvise", 1, &mergeable);
-
-    if (rc == 0)
-        rc = add(ctx, SCMP_ACT_ERRNO(EINVAL), "prctl", 1, &merge_all);
-    for (size_t i = 0; i < COUNT(of_disk) && rc == 0; i++) {
-        struct scmp_arg_cmp is = SCMP_A1(SCMP_CMP_MASKED_EQ, LOW_WORD, of_disk[i]);
-        rc = add(ctx, SCMP_ACT_ERRNO(ENOTTY), "ioctl", 1, &is);
-    }
-    return rc;
-}
-
-/* On top of the list, for the code's own processes: what only init may do. */
-static int add_user(scmp_filter_ctx ctx)
-{
-    static const unsigned long terminal[] = {TIOCSTI, TIOCLINUX, TIOCSETD, TIOCCONS};
-    struct scmp_arg_cmp other = SCMP_A0(SCMP_CMP_NE, 0);
-    struct scmp_arg_cmp notify = SCMP_A1(SCMP_CMP_MASKED_EQ, LOW_WORD, F_NOTIFY);
-    int rc = 0;
-
-    for (size_t i = 0; i < COUNT(refused_to_user) && rc == 0; i++)
-        rc = add(ctx, SCMP_ACT_ERRNO(EPERM), refused_to_user[i], 0, NULL);
-    /* Its own limits it may read and lower; those of init, which may share its uid, not. */
-    if (rc == 0)
-        rc = add(ctx, SCMP_ACT_ERRNO(EPERM), "prlimit64", 1, &other);
-    if (rc == 0)
-        rc = add_init_guard(ctx);
-    if (rc == 0)
-        rc = add_buffer_sizes(ctx);
-    if (rc == 0)
-        rc = add_no_flush(ctx);
-    if (rc == 0)
-        rc = add_no_telling(ctx);
-    if (rc == 0) /* as inotify, and older */
-        rc = add(ctx, SCMP_ACT_ERRNO(EINVAL), "fcntl", 1, &notify);
-    for (size_t i = 0; i < COUNT(terminal) && rc == 0; i++) {
-        struct scmp_arg_cmp is = SCMP_A1(SCMP_CMP_MASKED_EQ, LOW_WORD, terminal[i]);
-        rc = add(ctx, SCMP_ACT_ERRNO(EPERM), "ioctl", 1, &is);
-    }
+        rc = seccomp_rule(ctx, SCMP_ACT_ALLOW, "personality", 1, &query);
     return rc;
 }
 
@@ -609,9 +491,9 @@ int seccomp_compile_for(uint32_t arch, struct buf *ret_base, struct buf *ret_use
     int rc = ctx ? 0 : -ENOMEM;
 
     for (size_t i = 0; i < COUNT(allowed) && rc == 0; i++)
-        rc = add(ctx, SCMP_ACT_ALLOW, allowed[i], 0, NULL);
+        rc = seccomp_rule(ctx, SCMP_ACT_ALLOW, allowed[i], 0, NULL);
     for (size_t i = 0; i < COUNT(refused) && rc == 0; i++)
-        rc = add(ctx, SCMP_ACT_ERRNO((unsigned)refused[i].with), refused[i].name, 0, NULL);
+        rc = seccomp_rule(ctx, SCMP_ACT_ERRNO((unsigned)refused[i].with), refused[i].name, 0, NULL);
     if (rc == 0)
         rc = add_conditional(ctx);
     if (rc == 0)
@@ -622,7 +504,7 @@ int seccomp_compile_for(uint32_t arch, struct buf *ret_base, struct buf *ret_use
     ctx = start(arch, SCMP_ACT_ALLOW);
     rc = ctx ? 0 : -ENOMEM;
     if (rc == 0)
-        rc = add_user(ctx);
+        rc = seccomp_add_user(ctx);
     return compile(ctx, rc, ret_user, e);
 }
 

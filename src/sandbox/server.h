@@ -1,10 +1,10 @@
 /*
- * Whom the server becomes where root started it: a user without rights, who may
- * act for the users of sandboxes and for nobody else.
+ * The user that the server becomes when root has started it: a user without rights, who can act for
+ * the users of sandboxes and for nobody else.
  *
  * Touches: credentials, user namespace and capabilities of *this* process.
  *
- * server_user_find(), make what needs root (sockets, files, the warden), then
+ * Call server_user_find(), do everything that needs root (sockets, files, the warden), then call
  * server_user_enter() while there is one thread. There is no way back.
  */
 #pragma once

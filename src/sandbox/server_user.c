@@ -1,13 +1,12 @@
 /*
- * From root to somebody who has no rights but two, over ids that nobody else has:
+ * Turns root into the service user, who keeps two capabilities over the user ids of the sandboxes:
  *   CAP_SETUID, CAP_SETGID  to open files of a workspace as the sandbox's own user
  *
- * Theory of operation: a user namespace in which uid 0 is the service user, and
- * the sandboxes' range is mapped to itself, so that an id means the same here, in
- * the warden and in the kernel's eyes. Nothing else of the host has an id in it:
- * whatever the two capabilities are misused for ends at the edge of the map. A
- * process cannot write such a map for itself, so a child that stays outside does,
- * then goes.
+ * Theory of operation: the server enters a user namespace. In this namespace uid 0 is the service
+ * user, and the ids of sandboxes are mapped to themselves, so that an id means the same here, in
+ * the warden and in the kernel. No other id of the host is mapped: the two capabilities cannot be
+ * used on anything else. A process cannot write such a map for itself. So a child that stays
+ * outside of the namespace writes the map, and exits.
  */
 #include "sandbox/server.h"
 
@@ -128,16 +127,6 @@ static int enter_namespace(const struct server_user *u, struct err *e)
 }
 
 /* --- rights --- */
-
-static int caps_set(uint32_t low)
-{
-    struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
-    struct __user_cap_data_struct data[2] = {
-        {.effective = low, .permitted = low}
-    };
-
-    return (int)syscall(SYS_capset, &head, data);
-}
 
 static int drop_rights(struct err *e)
 {

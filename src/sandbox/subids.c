@@ -1,13 +1,13 @@
 /*
- * Users for the sandboxes of an ordinary user: subordinate ids, which /etc/subuid and
- * /etc/subgid give to that user and to nobody else. With them every sandbox is somebody
- * of its own to the kernel, so that what the kernel counts by user is not the caller's.
+ * User ids for the sandboxes of an ordinary user: subordinate ids, which /etc/subuid and
+ * /etc/subgid give to that user and to nobody else. With them every sandbox is another user to the
+ * kernel, so limits that the kernel counts by user are not shared with the caller.
  *
- * Theory of operation: a child makes a user namespace, newuidmap and newgidmap (which
- * have the right to) write its maps, and the caller, who owns the namespace, moves in. So
- * whatever is missing is known before anything has changed, and the caller goes on as it
- * was. Inside, the caller's own ids stay what they are, and a block of the subordinate
- * ones has the same numbers for users and groups.
+ * Theory of operation: a child makes a user namespace, newuidmap and newgidmap (which have the
+ * right to) write its maps, and the caller, who owns the namespace, enters it. So every failure
+ * shows before the caller has changed, and the caller then continues without these ids. In the
+ * namespace the caller's own ids stay what they are, and a block of subordinate ids has the same
+ * numbers for users and groups.
  */
 #include "sandbox/server.h"
 

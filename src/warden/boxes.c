@@ -119,16 +119,19 @@ static void linger(struct warden *w, struct box_entry *b)
         return;
     }
     w->lingering -= b->gone;
-    warden_tell(w, MSG_GONE, b->id, (struct str){0});
+    if (!b->failed)
+        warden_tell(w, MSG_GONE, b->id, (struct str){0});
     box_forget(w, b);
 }
 
+/* A zygote that dies, or that fails late, may leave a process in the cgroup that is about to end.
+ */
 void box_failed(struct warden *w, struct box_entry *b, const char *why)
 {
     warden_tell_text(w, MSG_SPAWN_FAIL, b->id, why);
-    if (b->cgroup)
-        (void)!cgroup_remove(w->cgroups, b->cgroup);
-    box_forget(w, b);
+    b->zygote = NULL;
+    b->failed = true;
+    linger(w, b);
 }
 
 /* The far end of it is the server's. Anything else would be handed to a sandbox by us. */
@@ -142,8 +145,8 @@ static bool is_control_socket(int fd)
            type == SOCK_SEQPACKET;
 }
 
-static const char *objection(struct warden *w, const struct request *r, const struct zygote *z,
-                             int ctl)
+static const char *objection(struct warden *w, const struct warden_request *r,
+                             const struct zygote *z, int ctl)
 {
     if (r->objection)
         return r->objection;
@@ -154,7 +157,7 @@ static const char *objection(struct warden *w, const struct request *r, const st
     return z && z->up && !z->retired ? NULL : "no such zygote";
 }
 
-void box_spawn(struct warden *w, const struct request *r, int ctl)
+void box_spawn(struct warden *w, const struct warden_request *r, int ctl)
 {
     struct box_entry *b;
     struct zygote *z = w->zygotes;

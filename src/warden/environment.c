@@ -1,10 +1,10 @@
 /*
- * What zygotes are made of. The warden opens it while it has every right there is and the server
- * has not heard a stranger yet. From then on a directory is what was open at that time: a path that
- * leads elsewhere later, because somebody swapped a link, changes nothing.
+ * The directories that zygotes are made of. The warden opens them at its start, while it has all
+ * rights and before the server reads a byte from a stranger. From then on the open directory
+ * counts: a path that leads elsewhere later, because somebody swapped a link, changes nothing.
  *
- * Without privilege there is nothing to protect, and a mount can only be taken by its path there
- * (a descriptor is one of the old mount namespace), so directories stay names.
+ * Without privilege there is nothing to protect, and a mount can only be made from a path (a
+ * descriptor belongs to the old mount namespace). So directories stay paths then.
  */
 #include "warden/warden_int.h"
 
@@ -15,13 +15,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define DIR_FLAGS (O_PATH | O_DIRECTORY | O_CLOEXEC)
+#define DIR_FLAGS (O_PATH | O_DIRECTORY)
 
-static int add_dir(struct environment *env, struct root_dir dir, bool is_open, struct err *e)
+static int add_dir(struct open_environment *env, struct root_dir dir, bool is_open, struct err *e)
 {
     if (env->dir_count == COUNT(env->dirs))
         return err_set(e, ERR_LIMIT, "more than %d directories to show", DIRS_MAX);
-    if (is_open && dir.fd < 0 && (dir.fd = open(dir.path, DIR_FLAGS)) < 0)
+    if (is_open && dir.fd < 0 && (dir.fd = open(dir.path, DIR_FLAGS | O_CLOEXEC)) < 0)
         return err_sys(e, "open '%s'", dir.path);
     env->dirs[env->dir_count++] = dir;
     return 0;
@@ -56,9 +56,10 @@ static int make_cache(int base, const char *name, uint32_t uid_base, struct err 
     return take_fd(&fd);
 }
 
-static int add_cache(struct environment *env, const char *dir, uint32_t uid_base, struct err *e)
+static int add_cache(struct open_environment *env, const char *dir, uint32_t uid_base,
+                     struct err *e)
 {
-    AUTO_CLOSE int base = open(dir, DIR_FLAGS);
+    AUTO_CLOSE int base = open(dir, DIR_FLAGS | O_CLOEXEC);
     AUTO_CLOSE int fd = -1;
     AUTO_FREE char *path = NULL;
     char name[48];
@@ -76,13 +77,13 @@ static int add_cache(struct environment *env, const char *dir, uint32_t uid_base
     return add_dir(env, cache, uid_base != 0, e);
 }
 
-static int environment_open(struct environment *env, const struct warden_environment *from,
+static int environment_open(struct open_environment *env, const struct warden_environment *from,
                             const struct warden_config *config, uint32_t uid_base, struct err *e)
 {
     const struct root_dir guest = {config->guest_dir, BOX_GUEST_DIR, -1, false};
     bool is_open = uid_base != 0;
 
-    *env = (struct environment){.python = from->python, .preload = from->preload};
+    *env = (struct open_environment){.python = from->python, .preload = from->preload};
     if (!from->python)
         return err_set(e, ERR_CALLER, "this environment has no interpreter");
     for (const char *const *dir = from->dirs; dir && *dir; dir++)
@@ -98,9 +99,9 @@ static int environment_open(struct environment *env, const struct warden_environ
     return config->cache_dir ? add_cache(env, config->cache_dir, uid_base, e) : 0;
 }
 
-struct environment *environments_open(const struct warden_config *config, uint32_t uid_base)
+struct open_environment *environments_open(const struct warden_config *config, uint32_t uid_base)
 {
-    struct environment *envs = mem_zalloc((config->environment_count + 1) * sizeof(*envs));
+    struct open_environment *envs = mem_zalloc((config->environment_count + 1) * sizeof(*envs));
 
     for (size_t i = 0; i < config->environment_count; i++)
         (void)!environment_open(&envs[i], &config->environments[i], config, uid_base,

@@ -1,12 +1,12 @@
 /*
- * The keeper is PID 1 of the pid namespace in which a zygote and all its sandboxes
- * live: when it goes, by whatever way, the kernel ends every one of them. It builds
- * their root, starts the zygote, and waits.
+ * The keeper is PID 1 of the pid namespace in which a zygote and all its sandboxes live. When the
+ * keeper ends, for any reason, the kernel ends all of them. The keeper builds their root, starts
+ * the zygote, and waits.
  *
- * Rights: as root it builds the root with the warden's own, then steps into a user
- * namespace that maps a range of otherwise unused uids and has none outside. As an
- * ordinary user it is in a user namespace from its first instruction, with one uid, or
- * with that and its subordinate ones for the sandboxes.
+ * Rights: as root, the keeper builds the root with the warden's rights and then enters a user
+ * namespace that maps a range of otherwise unused uids; outside of it the keeper has no rights. As
+ * an ordinary user, the keeper is in a user namespace from its first instruction, with one uid, or
+ * with that uid and subordinate ones for the sandboxes.
  */
 #include "warden/warden_int.h"
 
@@ -31,7 +31,7 @@
 #define ZYGOTE_FD 3
 
 struct keeper {
-    const struct environment *env;
+    const struct open_environment *env;
     const struct root_plan *root;
     const struct uids *uids;
     bool by_root; /* it has the host's rights until the root is built */
@@ -207,7 +207,7 @@ static int map_keeper(pid_t pid, int sync, const struct uids *uids, struct err *
 
 /* Detached mounts, for the keeper to take along: its own namespace has no way to what is open here.
  * Where directories are names, their row says so (-1). */
-static int take_dirs(const struct environment *env, struct root_dir *ret, struct err *e)
+static int take_dirs(const struct open_environment *env, struct root_dir *ret, struct err *e)
 {
     for (size_t i = 0; i < env->dir_count; i++) {
         ret[i] = env->dirs[i];
@@ -235,7 +235,7 @@ static pid_t clone_keeper(const struct keeper *k, int ours, int sync_ours, int *
     return pid;
 }
 
-int keeper_start(const struct environment *env, const struct uids *uids, int *ret_sock,
+int keeper_start(const struct open_environment *env, const struct uids *uids, int *ret_sock,
                  int *ret_log, struct err *e)
 {
     AUTO_CLOSE int ours = -1;

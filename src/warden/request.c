@@ -1,7 +1,7 @@
 /*
- * What the server may ask for: the table of requests, and the range of every number that comes with
- * one. Strict, because whoever speaks here may have taken the server over: each field once, none
- * unknown, nothing left over.
+ * Parses the requests of the server: the table of requests, and the range of every number in them.
+ * The parser is strict, because an attacker may have taken the server over: each field comes once,
+ * no field is unknown, no byte is left over.
  */
 #include "warden/warden_int.h"
 
@@ -31,13 +31,13 @@ static bool plan_holds(const struct box_plan *p)
     return p->proxy <= 1;
 }
 
-static int read_number(struct wire_field f, struct request *r, size_t at)
+static int read_number(struct wire_field f, struct warden_request *r, size_t at)
 {
     return wire_num(f, (uint64_t *)(void *)((char *)r + at));
 }
 
 /* Who the box is and where it is held is for the warden to say. */
-static int read_plan(struct wire_field f, struct request *r, size_t at)
+static int read_plan(struct wire_field f, struct warden_request *r, size_t at)
 {
     (void)at;
     if (f.data.n != sizeof(r->plan))
@@ -55,20 +55,21 @@ static const struct request_rule {
     uint16_t type;
     struct field_rule {
         uint16_t tag;
-        int (*read)(struct wire_field f, struct request *r, size_t at);
+        int (*read)(struct wire_field f, struct warden_request *r, size_t at);
         size_t at;
     } field[FIELDS_MAX];
 } rules[] = {
-    {MSG_POOL_START, {{TAG_NUMBER, read_number, offsetof(struct request, environment)}}     },
-    {MSG_POOL_STOP,  {{0}}                                                                  },
+    {MSG_POOL_START, {{TAG_NUMBER, read_number, offsetof(struct warden_request, environment)}}},
+    {MSG_POOL_STOP,  {{0}}                                                                    },
     {MSG_SPAWN,
-     {{TAG_ZYGOTE, read_number, offsetof(struct request, zygote)}, {TAG_BLOB, read_plan, 0}}},
-    {MSG_USAGE,      {{0}}                                                                  },
-    {MSG_KILL,       {{0}}                                                                  },
-    {MSG_PING,       {{0}}                                                                  },
+     {{TAG_ZYGOTE, read_number, offsetof(struct warden_request, zygote)},
+      {TAG_BLOB, read_plan, 0}}                                                               },
+    {MSG_USAGE,      {{0}}                                                                    },
+    {MSG_KILL,       {{0}}                                                                    },
+    {MSG_PING,       {{0}}                                                                    },
 };
 
-static int read_fields(const struct request_rule *rule, struct str body, struct request *r)
+static int read_fields(const struct request_rule *rule, struct str body, struct warden_request *r)
 {
     struct wire_field f;
 
@@ -79,11 +80,11 @@ static int read_fields(const struct request_rule *rule, struct str body, struct 
     return body.n == 0 ? 0 : -1;
 }
 
-int request_read(const struct wire_head *head, struct str body, struct request *ret)
+int request_read(const struct wire_head *head, struct str body, struct warden_request *ret)
 {
     const struct request_rule *rule = rules;
 
-    *ret = (struct request){.type = head->type, .id = head->id};
+    *ret = (struct warden_request){.type = head->type, .id = head->id};
     while (rule < rules + COUNT(rules) && rule->type != head->type)
         rule++;
     if (rule == rules + COUNT(rules) || head->flags != 0 || head->id == 0)

@@ -137,7 +137,7 @@ static struct zygote *zygote_find(struct warden *w, uint64_t id)
     return z;
 }
 
-static const char *objection(struct warden *w, const struct request *r)
+static const char *objection(struct warden *w, const struct warden_request *r)
 {
     if (r->environment >= w->environment_count)
         return "there is no such environment";
@@ -149,7 +149,7 @@ static const char *objection(struct warden *w, const struct request *r)
                                                        : NULL;
 }
 
-static void on_pool_start(struct warden *w, const struct request *r)
+static void on_pool_start(struct warden *w, const struct warden_request *r)
 {
     const char *no = objection(w, r);
     struct err e;
@@ -255,7 +255,7 @@ static void on_zygote(struct warden *w, struct zygote *z)
 
 /* --- the loop --- */
 
-static void on_request(struct warden *w, const struct request *r, int fd)
+static void on_request(struct warden *w, const struct warden_request *r, int fd)
 {
     switch (r->type) {
     case MSG_POOL_START:
@@ -284,7 +284,7 @@ static bool on_server(struct warden *w)
 {
     static char bytes[WIRE_BODY_MAX];
     struct wire_head head;
-    struct request r;
+    struct warden_request r;
     int fd = -1;
     size_t nfds = 0;
     int rc = wire_recv(w->server, &head, bytes, &fd, 1, &nfds);

@@ -1,5 +1,5 @@
 /*
- * warden: keeps what privilege there is, so that nobody else has to.
+ * warden: the one process that keeps privilege, so that no other needs any.
  *
  * Touches: namespaces, id maps, cgroups, the processes of every sandbox. Never
  * touches: a byte of a client or of a guest; its requests are the closed list of

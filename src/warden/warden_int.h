@@ -15,7 +15,7 @@
 
 /* --- environment.c: what a zygote is made of --- */
 
-struct environment {
+struct open_environment {
     const char *python, *preload;       /* borrowed from the configuration */
     struct root_dir dirs[DIRS_MAX + 2]; /* fds: owned. The guest's files are the last but one, */
     size_t dir_count;                   /* the cache, where there is one, the last */
@@ -24,16 +24,16 @@ struct environment {
 
 /* Opens every directory, and makes and gives away the caches. uid_base 0: zygotes are the caller,
  * and there is no privilege: then directories stay names. */
-struct environment *environments_open(const struct warden_config *config, uint32_t uid_base);
+struct open_environment *environments_open(const struct warden_config *config, uint32_t uid_base);
 
 /* Starts a keeper and, below it, the zygote, which speaks on the other end of *ret_sock and whose
  * output goes to the file *ret_log. Returns the keeper's pidfd. */
-int keeper_start(const struct environment *env, const struct uids *uids, int *ret_sock,
+int keeper_start(const struct open_environment *env, const struct uids *uids, int *ret_sock,
                  int *ret_log, struct err *e) MUST_CHECK;
 
 /* --- request.c: what the server may say --- */
 
-struct request {
+struct warden_request {
     uint16_t type;
     uint64_t id;           /* of a zygote or a box */
     uint64_t environment;  /* MSG_POOL_START */
@@ -43,14 +43,15 @@ struct request {
 };
 
 /* -1: what no server says, and the end of it. */
-int request_read(const struct wire_head *head, struct str body, struct request *ret) MUST_CHECK;
+int request_read(const struct wire_head *head, struct str body,
+                 struct warden_request *ret) MUST_CHECK;
 
 /* --- who is waited for --- */
 
-enum source_kind { FROM_SERVER, FROM_ZYGOTE, KEEPER_GONE, BOX_GONE };
+enum event_source_kind { FROM_SERVER, FROM_ZYGOTE, KEEPER_GONE, BOX_GONE };
 
 struct event_source {
-    enum source_kind kind;
+    enum event_source_kind kind;
     void *of; /* borrowed: struct zygote or struct box_entry */
 };
 
@@ -70,7 +71,8 @@ struct box_entry {
     int pidfd;             /* owned; -1 until forked */
     unsigned slot;
     uint64_t cgroup;
-    bool gone; /* processes are gone, the cgroup not yet */
+    bool gone;   /* processes are gone, the cgroup not yet */
+    bool failed; /* it never came, and the server knows */
     struct event_source from_pidfd;
 };
 
@@ -79,8 +81,8 @@ struct warden {
     struct uids uids; /* of boxes; base 0: there is one uid, the caller's */
     int uid_lock;     /* owned: holds our block of uids */
     struct cgroups *cgroups;
-    struct buf base, user;            /* seccomp programs */
-    struct environment *environments; /* owned: as the configuration numbers them */
+    struct buf base, user;                 /* seccomp programs */
+    struct open_environment *environments; /* owned: as the configuration numbers them */
     size_t environment_count;
     struct zygote *zygotes;
     unsigned zygote_count;
@@ -105,7 +107,7 @@ void zygote_release(struct zygote *z);
 
 /* --- boxes.c --- */
 
-void box_spawn(struct warden *w, const struct request *r, int ctl);
+void box_spawn(struct warden *w, const struct warden_request *r, int ctl);
 void box_kill(struct warden *w, uint64_t id);
 void box_tell_usage(struct warden *w, uint64_t id);
 /* The box that a zygote speaks of: one it was asked for and has not answered; or NULL. */

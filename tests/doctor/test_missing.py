@@ -1,6 +1,7 @@
 """What doctor tells where a layer is not there: which one, what to do, and exit status 1 below
 the floor. Nothing of the host is changed for it: layers are taken away from doctor alone."""
 
+import re
 import subprocess
 
 import pytest
@@ -113,9 +114,8 @@ def test_root_with_one_uid():
 
 
 @pytest.mark.parametrize("limit, detail", [
-    (0, "none can be made: No space left on device (user.max_user_namespaces is 0)"),
-    (1, "inside of one: none can be made: No space left on device "
-        "(user.max_user_namespaces is 1)"),
+    (0, "none can be made (user.max_user_namespaces is 0)"),
+    (1, "inside of one: none can be made (user.max_user_namespaces is 1)"),
 ])
 def test_user_namespaces_limited(limit, detail):
     report = doctor.run(under=doctor.after(f"echo {limit} >/proc/sys/user/max_user_namespaces"))
@@ -181,6 +181,19 @@ def test_chroot(tmp_path, script, reason):
     is_blocked(report, *INSIDE)
     assert report["user namespace"]["detail"] == f"none can be made: Operation not permitted ({reason})"
     assert "outside of the chroot" in report.verdict
+
+
+@pytest.mark.parametrize("limit", [0, 1])
+@pytest.mark.parametrize("command", [["run", "-c", "1"], ["repl"], ["serve", "--listen", "127.0.0.1:0"]], ids=lambda c: c[0])
+def test_commands_say_what_to_do(command, limit, tmp_path):
+    """Not "No space left on device", which is what the kernel says."""
+    state = ["--state", str(tmp_path / "state")] if command[0] == "serve" else []
+    words = doctor.after(f"echo {limit} >/proc/sys/user/max_user_namespaces")
+    done = subprocess.run([*map(str, words), retort.PROGRAM, *command, *state], input="1\n",
+                          capture_output=True, text=True, timeout=retort.SECONDS)
+    assert done.returncode == 3 and "No space left" not in done.stderr, done
+    says = "user.max_user_namespaces is 0" if limit == 0 else r"user.max_user_namespaces( is 1|, 1, is used up)"
+    assert re.search(rf"none can be made \({says}\)\. Help: As root: sysctl -w user\.max_user_namespaces=15000", done.stderr)
 
 
 # --- as text ---

@@ -34,7 +34,7 @@ create_module 174 - get_kernel_syms 177 -                     query_module 178 -
 setpriority 141 140 setxattr 188 5       vmsplice 278 75      mmap 9 222           madvise 28 233
 fcntl 72 25         timer_create 222 107 inotify_init1 294 26 inotify_add_watch 254 27
 fsync 74 82         fdatasync 75 83      sync_file_range 277 84                    sync 162 81
-syncfs 306 267
+syncfs 306 267      fadvise64 221 223    preadv2 327 286      mincore 27 232
 pidfd_send_signal 424 424                io_uring_setup 425 425
 io_uring_enter 426 426
 io_uring_register 427 427                open_tree 428 428    move_mount 429 429   fsopen 430 430

@@ -18,7 +18,7 @@ for top, dirs, files in os.walk("/"):
 report(top=listed, found=found, home={n: os.readlink("/home/" + n) for n in os.listdir("/home")})
 """
 
-OWN = ["dev", "etc", "home", "mnt", "opt", "proc", "run", "tmp", "usr", "var", "workspace"]
+OWN = ["dev", "etc", "home", "mnt", "opt", "proc", "run", "skills", "tmp", "usr", "var", "workspace"]
 
 
 def check(box):

@@ -15,6 +15,6 @@ report(
 
 
 def check(box):
-    one, two = (box.ok(box.run(cell(GUEST))) for _ in range(2))
+    one, two = (box.ok(box.run(cell(GUEST), alone=True)) for _ in range(2))
     for name in ("hash", "object", "libc"):
         holds(one[name] != two[name], f"{name} is the same in two sessions: {one[name]}")

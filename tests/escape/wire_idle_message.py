@@ -29,6 +29,7 @@ def check(box):
         ["--shell", "sleep 0.8"],
         cell("raise ValueError('true end')"),
         flags=["--keep-going"],
+        alone=True,
     )
     same([run.statuses(), run.exit], [["ok", "session_lost"], 3], "outcomes and exit status")
     holds("forged" not in str(run.doc), "the forged result is in an answer")

@@ -132,6 +132,8 @@ static void test_refused(void **state)
         {MSG_DISPLAY, {{TAG_MIME, "text/plain"}, {TAG_MIME, "text/plain"}}     },
         {MSG_DISPLAY, {{TAG_MIME, "plain"}, {TAG_DATA, "x"}}                   },
         {MSG_DISPLAY, {{TAG_MIME, "text/plain\n"}, {TAG_DATA, "x"}}            },
+        {MSG_DISPLAY, {{TAG_MIME, "text/plain "}, {TAG_DATA, "x"}}             },
+        {MSG_DISPLAY, {{TAG_MIME, " text/plain"}, {TAG_DATA, "x"}}             },
         {MSG_DISPLAY, {{TAG_MIME, "text/\"plain\""}, {TAG_DATA, "x"}}          },
         {MSG_DISPLAY, {{TAG_MIME, "text/pl\xc3\xa4in"}, {TAG_DATA, "x"}}       },
         {MSG_DISPLAY, {{TAG_MIME, ""}, {TAG_DATA, "x"}}                        },

@@ -141,6 +141,8 @@ static void damaged(void **state)
     char bytes[1024];
     ssize_t n = read(whole, bytes, sizeof(bytes));
     assert_true(n > 100 && n < (ssize_t)sizeof(bytes));
+    if (n < 1)
+        return;
     for (ssize_t i = 0; i < 2 * n; i++) {
         AUTO_CLOSE int fd = memfd_create("home", MFD_CLOEXEC);
         struct err e = {0};
