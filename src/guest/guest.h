@@ -25,9 +25,6 @@ void init_run(int ctl, int go, const struct box_plan *plan, struct filter base, 
 
 /* Like fork(), but runs no atfork handlers: they would touch the pages that are to stay shared. */
 pid_t raw_fork(void);
-/* Where libc keeps this thread's id, which the child's must replace; NULL if the kernel won't tell.
- */
-int *thread_id_address(void);
 
 /* Fills the holes of malloc's free lists, so that new objects come from fresh pages and pages
  * shared with the zygote stay shared. */

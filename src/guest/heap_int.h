@@ -1,5 +1,7 @@
-/* Private to the room: memory of this process, looked at and changed with nothing but system calls
- * and the stack. What uses these functions runs while the heap is not to be touched. */
+/*
+ * Private to the room: functions that look at and change the memory of this process, with system
+ * calls and the stack alone. Their callers run while the heap must not be touched.
+ */
 #pragma once
 
 #include "guest/guest.h"

@@ -110,6 +110,7 @@ static bool start_kernel(struct init *in, const int fds[3])
         int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
         const int from[3] = {null, fds[1], fds[2]};
         setsid();
+        box_forget_pass();
         /* Dumpable again, or its own /proc/self would be closed to it. */
         if (null < 0 || place(from, fds[0]) < 0 || box_become_user(&in->box) < 0 ||
             prctl(PR_SET_DUMPABLE, 1) < 0 || unblock_signals() < 0)
@@ -313,7 +314,7 @@ static uint64_t other_memory(void)
         sum += (sockets - SOCKETS_FREE) * SOCKET_BYTES;
     for (size_t i = 0; i < COUNT(volumes); i++) {
         struct statfs fs;
-        if (statfs(volumes[i], &fs) == 0)
+        if (box_statfs(volumes[i], &fs) == 0)
             sum += (uint64_t)(fs.f_blocks - fs.f_bfree) * (uint64_t)fs.f_bsize;
     }
     return sum;

@@ -176,7 +176,7 @@ bool maps_read_plain(struct maps *m)
         m->map[i].plain = false;
     while (fd >= 0 && (got = raw(SYS_read, fd, (long)piece, sizeof(piece), 0, 0, 0)) > 0) {
         for (long i = 0; i < got; i++) {
-            if (piece[i] != '\n') {
+            if (piece[i] != '\n') { // NOLINT(clang-analyzer-core.*): the kernel has set it
                 line[n] = piece[i];
                 n += n < sizeof(line) - 1;
                 continue;

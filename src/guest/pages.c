@@ -23,13 +23,13 @@
 #define RANGES_MAX 8192
 #define STEP       16 /* ranges between two looks at the socket: about 0.1 ms */
 
-struct range {
+struct page_range {
     unsigned long from;
     uint32_t pages;
     uint32_t written; /* else only read */
 };
 
-static struct range *ranges; /* owned by the zygote, read by every kernel */
+static struct page_range *ranges; /* owned by the zygote, read by every kernel */
 static size_t range_count;
 static size_t next_range;
 
@@ -37,7 +37,7 @@ static size_t next_range;
 
 struct learner {
     int out;
-    struct range open; /* being extended */
+    struct page_range open; /* being extended */
     struct maps maps;
 };
 
@@ -78,7 +78,7 @@ static bool learn_map(struct learner *l, const struct map *m)
             }
             if (!put_range(l))
                 return false;
-            l->open = (struct range){page, 1, written};
+            l->open = (struct page_range){page, 1, written};
         }
         at += pages * l->maps.page;
     }
@@ -125,7 +125,7 @@ void pages_take(int until_readable)
 
     while (next_range < range_count && !is_readable(until_readable)) {
         for (int i = 0; i < STEP && next_range < range_count; i++, next_range++) {
-            const struct range *r = &ranges[next_range];
+            const struct page_range *r = &ranges[next_range];
             raw(SYS_madvise, (long)r->from, (long)(r->pages * page),
                 r->written ? MADV_POPULATE_WRITE : MADV_POPULATE_READ, 0, 0, 0);
         }

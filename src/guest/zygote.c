@@ -24,8 +24,9 @@
     (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC |                                   \
      CLONE_NEWUTS) /* net: net_prepare */
 
-/* glibc keeps the thread id where the kernel was told to clear it. */
-int *thread_id_address(void)
+/* Where glibc keeps this thread's id, which the child's must replace: the kernel was told to clear
+ * it there. NULL if the kernel won't tell. */
+static int *thread_id_address(void)
 {
     int *tid = NULL;
 

@@ -40,6 +40,15 @@ def venv():
         yield place + "/env/bin/python"
 
 
+@pytest.fixture(scope="module")
+def venv_with_pip():
+    """As `retort environment create` makes one: its bin has pip and pip3."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as place:
+        subprocess.run(["/usr/bin/python3", "-m", "venv", "--system-site-packages", place + "/env"], check=True)
+        os.chmod(place, 0o755)
+        yield place + "/env/bin/python"
+
+
 @pytest.mark.parametrize("line", ["!pip install no-such-thing", "%pip install no-such-thing",
                                   "!python3 -m pip install no-such-thing",
                                   "!pip3 download no-such-thing"])
@@ -48,9 +57,12 @@ def test_shut_network_is_named(line):
     assert cell.stderr.count(SHUT) == 1 and "egress-hosts = pypi.org" in cell.stderr, cell
 
 
-def test_shut_network_is_named_in_a_shell():
-    (command,) = retort.run("--shell", "pip install no-such-thing").answers
-    assert command.status == "raised" and command.stderr.count(SHUT) == 1
+@pytest.mark.parametrize("line", ["pip install no-such-thing", "pip3 download no-such-thing"])
+@pytest.mark.parametrize("kind", ["system", "venv", "venv with a pip of its own"])
+def test_shut_network_is_named_in_a_shell(kind, line, venv, venv_with_pip):
+    python = {"system": [], "venv": ["--python", venv]}.get(kind, ["--python", venv_with_pip])
+    (command,) = retort.run(*python, "--shell", line).answers
+    assert command.status == "raised" and command.stderr.count(SHUT) == 1, command
 
 
 @pytest.mark.parametrize("kind", ["system", "venv"])

@@ -121,6 +121,10 @@ cleared = session.cell("print('gone')\nclear_output()\nprint('stays')")
 sized = session.cell("PIL.Image.new('RGB', (8, 4)).save('sized.png')\n"
                      "display(Image('sized.png', width=40), HTML('<b>x</b>'), metadata={'isolated': True})\n"
                      "Image('sized.png', width=21, height=9)")
+page_of_a_file = session.cell("open('p.html', 'w').write('<p>')\nfrom IPython.display import HTML, SVG\n"
+                              "HTML(filename='p.html')")
+drawing_of_a_file = session.cell("open('d.svg', 'w').write('<svg xmlns=\"http://www.w3.org/2000/svg\"/>')\n"
+                                 "SVG(filename='d.svg')")
 own_metadata = session.cell("class Wide:\n    def _repr_png_(self):\n"
                             "        return open('sized.png', 'rb').read(), {'width': 77}\nWide()")
 retina = session.cell("%config InlineBackend.figure_format = 'retina'\n"
@@ -191,13 +195,18 @@ def test_broken_repr():
 
 def test_metadata_of_displays():
     image, text = sized.of("display")
-    assert image["metadata"] == {"image/png": {"width": 40}, "isolated": True}
+    assert image["metadata"] == {"image/png": {"width": 40}, "isolated": True, "retort": {"file": "sized.png"}}
     assert text["metadata"] == {"isolated": True}
-    assert sized.of("result")[0]["metadata"] == {"image/png": {"width": 21, "height": 9}}
+    assert sized.of("result")[0]["metadata"] == {"image/png": {"width": 21, "height": 9}, "retort": {"file": "sized.png"}}
     assert own_metadata.of("result")[0]["metadata"] == {"image/png": {"width": 77}}
     (figure,) = retina.of("display")
     width, height = png_size(figure["data"]["image/png"])
     assert figure["metadata"]["image/png"] == {"width": width // 2, "height": height // 2}
+
+
+def test_only_pictures_name_their_file():
+    assert page_of_a_file.of("result")[0].get("metadata", {}) == {}
+    assert drawing_of_a_file.of("result")[0]["metadata"]["retort"] == {"file": "d.svg"}
 
 
 def test_metadata_that_cannot_be_sent_loses_no_display():

@@ -58,7 +58,7 @@ def test_memory():
 
 def test_processors():
     assert processors.stdout == "1 1 1 1\n"
-    n = min(2, os.cpu_count())
+    n = min(2, len(os.sched_getaffinity(0)))  # what this test may use, and the server after it
     assert two.stdout == f"{n} {n} {n} {n}\n"
 
 

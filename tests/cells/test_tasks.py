@@ -4,6 +4,8 @@ import pytest
 
 from support import retort
 
+pytestmark = pytest.mark.once
+
 session = retort.Session("--timeout", "3", "--keep-going")
 
 TICK = """import asyncio

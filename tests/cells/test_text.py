@@ -1,6 +1,10 @@
 """Odd code and odd output: large, empty, foreign, torn."""
 
+import pytest
+
 from support import retort
+
+pytestmark = pytest.mark.once
 
 session = retort.Session()
 

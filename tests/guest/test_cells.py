@@ -335,3 +335,25 @@ def test_custom_exception_handler(kernel):
 def test_pandas_knows_a_notebook(science):
     assert science.run("import pandas.io.formats.console as console\n"
                        "console.in_ipython_frontend()").value == "True"
+
+
+def test_names_that_a_notebook_has(kernel):
+    """Code that looks at the shell finds the classes that ipykernel has."""
+    cell = kernel.run("magics = %lsmagic\nowners = magics._jsonable()\n"
+                      "owners['line']['autosave'], owners['cell']['script'], "
+                      "type(get_ipython().history_manager).__name__")
+    assert cell.value == "('KernelMagics', 'ScriptMagics', 'HistoryManager')"
+
+
+def test_warnings_of_traitlets_stay_out_of_the_log_of_the_user(kernel):
+    """ipywidgets logs there what it also prints, and a kernel's own logger hands nothing on."""
+    kernel.run("import logging\nlogging.basicConfig(level=logging.INFO, format='%(message)s')")
+    assert kernel.run("from traitlets.config import LoggingConfigurable\n"
+                      "LoggingConfigurable().log.warning('twice')").events == []
+    assert kernel.run("logging.warning('once')").events == [("stderr", "once\n")]
+
+
+def test_recursion_as_deep_as_in_a_notebook(kernel):
+    """A kernel of Jupyter has 3,000 frames, since jedi asks for them; a bare interpreter has 1,000."""
+    assert kernel.run("def depth(n):\n    return n and 1 + depth(n - 1)\ndepth(2500)").value == "2500"
+    assert kernel.run("import sys\nsys.getrecursionlimit()").value == "3000"

@@ -74,7 +74,7 @@ def test_any_text(kernel, text):
 def test_stream_is_a_text_file(kernel):
     cell = kernel.run("import sys, io\ns = sys.stdout\ns.reconfigure(encoding='utf-8')\n"
                       "s.encoding, s.fileno(), s.isatty(), s.writable(), s.closed, s.name")
-    assert cell.value == "('utf-8', 1, False, True, False, '<stdout>')"
+    assert cell.value == "('UTF-8', 1, False, True, False, 'stdout')"
     assert kernel.run("sys.stdout.write(3)").error["name"] == "TypeError"
     assert kernel.run("sys.stdout.writelines(['a', 'b'])").out == "ab"
     assert kernel.run("sys.stdout.close()\nprint('still')").out == "still\n"

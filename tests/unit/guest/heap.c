@@ -15,8 +15,10 @@
  * says of every page that it is on its way, as it does of a few under load. */
 static bool moving;
 
+// NOLINTBEGIN(bugprone-reserved-identifier,cert-dcl*): as the linker has them
 bool __wrap_maps_flags(const struct maps *m, unsigned long at, uint64_t *ret, size_t pages);
 bool __real_maps_flags(const struct maps *m, unsigned long at, uint64_t *ret, size_t pages);
+// NOLINTEND(bugprone-reserved-identifier,cert-dcl*)
 
 bool __wrap_maps_flags(const struct maps *m, unsigned long at, uint64_t *ret, size_t pages)
 {

@@ -8,8 +8,9 @@ import sys
 
 from IPython.core.displayhook import DisplayHook
 from IPython.core.displaypub import DisplayPublisher
+from IPython.core.formatters import DisplayFormatter
 
-from . import preview
+from . import figures, preview
 from .errors import cut
 from .link import link
 from .wire import (FLAG_UPDATE, FLAG_WAIT, MSG_CLEAR, MSG_DISPLAY, MSG_RESULT, TAG_DATA,
@@ -48,7 +49,7 @@ def _json(value):
 
 
 # What the server takes for a MIME type; an object with another one in its bundle loses that part.
-_MIME = re.compile(r"[!#-.0-\[\]-~]{1,60}/[!#-\[\]-~]{1,60}\Z")
+_MIME = re.compile(r"[!#-.0-\[\]-~]{1,60}/[!#-\[\]-~]([ !#-\[\]-~]{0,58}[!#-\[\]-~])?\Z")
 PARTS_MAX = 32
 
 
@@ -94,6 +95,13 @@ def _rich(formatter):
     for mime, each in formatter.formatters.items():
         if mime != PLAIN:
             yield each
+
+
+class Formatter(DisplayFormatter):
+    def format(self, obj, include=None, exclude=None):
+        data, metadata = super().format(obj, include=include, exclude=exclude)
+        figures.add(obj, metadata)
+        return data, metadata
 
 
 class Publisher(DisplayPublisher):

@@ -1,4 +1,4 @@
-"""A value as JSON, with its labels. What JSON has no word for comes as text, and a note says so."""
+"""A value as JSON, with its labels. What JSON cannot express becomes text, and a note says so."""
 
 import base64
 import collections.abc

@@ -1,4 +1,4 @@
-"""The one road to the server: messages on the socket, bytes on fds 1 and 2, in one order.
+"""The connection to the server: messages on the socket, bytes on fds 1 and 2, in one order.
 
 The server reads three channels, so order has to be made. A display waits for its answer;
 before bytes go into one pipe, what is still unread in the other (or a message that got no

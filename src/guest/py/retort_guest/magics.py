@@ -18,7 +18,7 @@ NO_WINDOW = "There is no window here: cells come through the server's own interf
 
 
 @magics_class
-class Notebook(Magics):
+class KernelMagics(Magics):
     @line_magic
     def autosave(self, line):
         """%autosave SECONDS: there is no notebook to save."""
@@ -63,11 +63,6 @@ class Notebook(Magics):
     def edit(self, line):
         """%edit: there is no editor."""
         raise UsageError(NO_EDITOR)
-
-    @line_magic
-    def ed(self, line):
-        """%ed: as %edit."""
-        self.edit(line)
 
     @line_magic
     def qtconsole(self, line):

@@ -1,7 +1,8 @@
-"""Sessions of the Qwen door: the names its tool promises, charts that can write Chinese.
+"""Sessions of the Qwen door: the predefined names that its tool promises, and charts with Chinese
+text.
 
-seaborn and sympy take seconds to import, so a name is filled in when a cell first speaks of it.
-A cell that makes up a name at run time imports the module itself, as anywhere else.
+seaborn and sympy take seconds to import, so a module is imported when a cell first mentions its
+name. A cell that makes up a name at run time imports the module itself, as anywhere else.
 """
 
 import _signal  # as in kernel.py

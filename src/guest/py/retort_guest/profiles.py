@@ -1,7 +1,8 @@
-"""What a door wants of the kernel beside plain cells: names that are there already, an import list.
+"""What a door adds to plain cells: predefined names, a list of modules that may be imported.
 
-The server names a profile with each cell, as the variable RETORT_PROFILE; it is taken off here, as
-the user's code has no use for it. A kernel has one profile for life, that of its first cell.
+The server names a profile with each cell, as the variable RETORT_PROFILE; the variable is
+removed here, because the user's code has no use for it. A kernel has one profile for life, that
+of its first cell.
 """
 
 from . import profile_anthropic, profile_prisme, profile_qwen

@@ -12,7 +12,7 @@ import sys
 
 from IPython.core import magic_arguments
 from IPython.core.magic import cell_magic, magics_class
-from IPython.core.magics.script import ScriptMagics, script_args
+from IPython.core.magics import script
 from IPython.utils.process import arg_split
 
 from . import packages
@@ -94,13 +94,13 @@ def _stop(program):
 
 
 @magics_class
-class Scripts(ScriptMagics):
+class ScriptMagics(script.ScriptMagics):
     @magic_arguments.magic_arguments()
-    @script_args
+    @script.script_args
     @cell_magic("script")
     def shebang(self, line, cell):
         """%%script PROGRAM: run the rest of the cell with a program."""
-        args, command = self.shebang.parser.parse_known_args(arg_split(line))
+        args, command = self.shebang.parser.parse_known_args(arg_split(line, posix=True))
         if args.bg or args.out or args.err or args.proc:
             return super().shebang(line, cell)
         text = cell if cell.endswith("\n") else cell + "\n"

@@ -21,21 +21,21 @@ import sys
 import types
 import warnings
 
-from IPython.core import interactiveshell
+from IPython.core import history, interactiveshell
 from IPython.core.autocall import ExitAutocall, IPyAutocall
 from IPython.core.compilerop import CachingCompiler
 from IPython.core.displayhook import DisplayHook
-from IPython.core.history import HistoryManager
 from IPython.core.inputtransformer2 import TransformerManager
 from IPython.core.interactiveshell import ExecutionInfo, ExecutionResult, InteractiveShell
 from IPython.core.macro import Macro
 from IPython.core.profiledir import ProfileDir
 from IPython.utils.text import LSString, SList
 from traitlets import Type, default, observe
+from traitlets import log as traitlets_log
 from traitlets.config import Config
 
 from . import comms, errors, loop, magics, programs
-from .display import Hook, Publisher
+from .display import Formatter, Hook, Publisher
 from .link import link
 from .wire import MSG_ERROR, STATUS_INTERRUPTED, STATUS_OK, STATUS_RAISED, TAG_TRACE
 
@@ -56,6 +56,9 @@ _MAGIC_LINE = re.compile(
     r"^[ \t]*[%!?]|\?[ \t]*$|^[ \t]*[\w.,][\w., ]*=[ \t]*[!%]|^ ?(?:\[\w+\] )?In \[", re.M)
 _BLANK_LINES = re.compile(r"(?:[ \t\f]*\r?\n)+")
 _NAME = re.compile(r"[^\W\d]\w*")
+
+# As deep as in a Jupyter kernel, where jedi asks for it: notebooks recurse that deep.
+DEPTH = 3000
 
 
 class Compiler(CachingCompiler):
@@ -119,7 +122,7 @@ class Transformer(TransformerManager):
         return changed, new
 
 
-class History(HistoryManager):
+class HistoryManager(history.HistoryManager):
     """In memory, numbered as the server numbers cells."""
 
     # Traits in the base class that nobody observes; assigning to one costs 6 us.
@@ -176,7 +179,7 @@ class Shell(InteractiveShell):
     displayhook_class = Type(Hook)
     compiler_class = Type(Compiler)
 
-    # As in History: plain attributes where the base class has traits.
+    # As in HistoryManager: plain attributes where the base class has traits.
     execution_count = 1
     last_execution_succeeded = True
     last_execution_result = None
@@ -193,12 +196,15 @@ class Shell(InteractiveShell):
         super().__init__(**kwargs)
         self.input_transformer_manager = Transformer()
         self._transforms = self._transform_lists()
-        self.register_magics(programs.Scripts, magics.Notebook)
+        self.register_magics(programs.ScriptMagics, magics.KernelMagics)
         self.extension_manager.load_extension("IPython.extensions.storemagic")
         self.loop_runner = loop.Runner(self.run_coroutine)
         atexit.unregister(self.atexit_operations)
         # IPython's advice after a SystemExit; nobody is at a prompt here.
         warnings.filterwarnings("ignore", "To exit: use", UserWarning)
+        # What ipywidgets and others log here belongs to a notebook's server, not to the user's own log.
+        traitlets_log.get_logger().propagate = False
+        sys.setrecursionlimit(DEPTH)
         link.calm.add(Shell.run.__code__)
         self._clean = dict(self.user_ns)
 
@@ -213,8 +219,12 @@ class Shell(InteractiveShell):
     def init_virtualenv(self):
         pass
 
+    def init_display_formatter(self):
+        self.display_formatter = Formatter(parent=self)
+        self.configurables.append(self.display_formatter)
+
     def init_history(self):
-        self.history_manager = History(shell=self, parent=self)
+        self.history_manager = HistoryManager(shell=self, parent=self)
         self.configurables.append(self.history_manager)
 
     @default("exiter")

@@ -43,7 +43,7 @@ class Bytes(io.RawIOBase):
 
 
 class Stream(io.TextIOBase):
-    encoding = "utf-8"
+    encoding = "UTF-8"  # spelled as a Jupyter kernel does
     errors = "backslashreplace"  # a lone surrogate must not end a cell
     newlines = None
     line_buffering = True
@@ -90,8 +90,8 @@ def _print_once(*args, sep=" ", end="\n", file=None, flush=False):
 
 
 def install():
-    sys.stdout = sys.__stdout__ = Stream("<stdout>", 1)
-    sys.stderr = sys.__stderr__ = Stream("<stderr>", 2)
+    sys.stdout = sys.__stdout__ = Stream("stdout", 1)
+    sys.stderr = sys.__stderr__ = Stream("stderr", 2)
     try:
         sys.stdin = sys.__stdin__ = open(0, encoding="utf-8", closefd=False)
     except OSError:

@@ -1,7 +1,7 @@
 """Warming up: the paths that first cells take, taken before the fork.
 
 up(): code that has run is specialised, its caches are filled and its imports done. Twenty rounds
-are enough for CPython to specialise bytecode; more do not help. Everything said meanwhile is
+are enough for CPython to specialise bytecode; more do not help. The output of these rounds is
 thrown away, and the shell forgets that it ran.
 
 plug(): fills the free blocks in Python's small-object pools for good. A block freed while warming

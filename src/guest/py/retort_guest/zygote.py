@@ -69,7 +69,7 @@ def prepare(names):
     if text:
         return None, text
     lean.load()
-    from retort_guest import fonts, kernel, packages, programs, shell, streams, warm
+    from retort_guest import figures, fonts, kernel, packages, programs, shell, streams, warm
 
     packages.install()
     streams.install()
@@ -81,6 +81,7 @@ def prepare(names):
     if text:
         return None, text
     warm.allow_old_xlrd()
+    figures.install()
     fonts.prepare()
     warm.up(made)
     return made, None
