@@ -1,11 +1,11 @@
 /*
  * The scene of an approval: the variables and files that the session has already. They decide what
- * code does as much as the code: a module of that name in the workspace is what "import pandas"
- * runs.
+ * code does as much as the code itself: a module called pandas in the workspace is what "import
+ * pandas" runs.
  *
- * The scene is shown with the code, its hash is part of what the approval stands for, and it is
- * looked at again when the code may begin. Variables of the interpreter are not in it: only code
- * that was agreed to has set them.
+ * The person who is asked sees the scene with the code. The approval holds for this scene alone, by
+ * its hash, and the scene is compared again when the code may begin. Variables of the interpreter
+ * are no part of it: only code that was agreed to has set them.
  */
 #include "service/service_int.h"
 
@@ -21,10 +21,9 @@ static bool is_loaded(const char *path)
 {
     static const char *const ends[] = {".py", ".pyc", ".pth", ".so",
                                        ".sh", ".ini", ".cfg", ".toml"};
-    const char *name = strrchr(path, '/');
+    const char *name = path_base(path);
     size_t n = strlen(path);
 
-    name = name ? name + 1 : path;
     for (size_t i = 0; i < COUNT(ends); i++) {
         size_t end = strlen(ends[i]);
         if (n > end && strcmp(path + n - end, ends[i]) == 0)

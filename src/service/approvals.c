@@ -1,10 +1,10 @@
 /*
- * Approvals as those who ask see them.
+ * Approvals, from the side of the caller that needs one.
  *
- * Theory of operation: a call is held against the policy of the pool it would run in.
- * Where that asks, a row is written before anybody is asked, and each step of its life is
- * one transaction: pending, decided, taken. A decision is taken by the asker exactly once;
- * what was taken is spent, unless it lasts. So a client that asks its user, a client that
+ * Theory of operation: a call is checked against the policy of the pool that it would run in.
+ * Where the policy asks for a person, a row is written before anybody is asked, and each step of
+ * its life is one transaction: pending, decided, taken. A decision is taken by the asker exactly
+ * once; what was taken is spent, unless it lasts. So a client that asks its user, a client that
  * comes again later, and a server that was killed in between all find the same truth.
  */
 #include "service/service_int.h"
@@ -47,7 +47,8 @@ struct approval_op {
     struct task task;
     struct caller caller;
     struct approval_spec spec; /* its texts are those below, or of args */
-    char session[SESSION_NAME_MAX], pool[64], conversation[ID_MAX], tool[64];
+    char session[SESSION_NAME_MAX], name[SESSION_NAME_MAX];
+    char pool[64], conversation[ID_MAX], tool[64];
     json_t *args, *rest; /* owned; rest: a copy without the code */
     char place[64];      /* the pool it would run in: "" until known, or when there is none */
     enum approval_policy policy;
@@ -88,6 +89,8 @@ static void on_done(struct task *t, const struct err *failed)
 
     for (size_t i = 0; i < APPROVAL__STATES && !failed; i++)
         t->sv->counts.approvals[i] += op->counts[i];
+    if (!failed && info.row && op->counts[op->row.state] > 0)
+        feed_approval(t->sv, &op->row);
     if (info.verdict == APPROVAL_CLEAR)
         memcpy(info.pool, op->place, sizeof(op->place));
     info.lasting = op->policy == POLICY_ASK_FIRST;
@@ -118,7 +121,7 @@ static int find_pool(struct task *t, struct err *e)
 {
     struct approval_op *op = OWNER(t, struct approval_op, task);
     struct err denied; /* its execution will be, too */
-    const struct environment *env = scope_environment(
+    const struct pool_entry *env = scope_pool_entry(
         t->sv, &op->caller, *op->place ? str_of(op->place) : op->spec.pool, &denied);
     const struct service_pool *p = env ? &env->config : NULL;
 
@@ -145,7 +148,8 @@ static int read_scene(struct task *t, struct db *db, struct err *e)
 
     if (op->free_to_run)
         return 0;
-    snprintf(op->scene.session, sizeof(op->scene.session), "%s", op->session);
+    snprintf(op->scene.session, sizeof(op->scene.session), "%s",
+             *op->session ? op->session : op->name);
     snprintf(op->scene.pool, sizeof(op->scene.pool), "%s", op->place);
     op->has_scene = true;
     return scene_read(db, op->caller.tenant, &op->scene, &op->shown, e);
@@ -177,13 +181,54 @@ void approval_digest(const struct approval_spec *spec, const char *pool, const u
     gnutls_hash_deinit(h, ret);
 }
 
-static int64_t count_chars(struct str s)
-{
-    int64_t n = 0;
+/* Characters that nobody sees, or that change how others are shown: where text is read from right
+ * to left, or a line is written over, what is read is not what runs ("Trojan Source",
+ * CVE-2021-42574).
+ */
+static const struct {
+    uint32_t from, to;
+} unseen[] = {
+    {0,       0x8    },
+    {0xb,     0x1f   },
+    {0x7f,    0x9f   },
+    {0xad,    0xad   },
+    {0x61c,   0x61c  },
+    {0x180e,  0x180e },
+    {0x200b,  0x200f },
+    {0x2028,  0x202e },
+    {0x2060,  0x206f },
+    {0xfeff,  0xfeff },
+    {0xfff9,  0xfffb },
+    {0xe0000, 0xe007f},
+};
 
-    for (size_t i = 0; i < s.n; i++)
-        n += ((unsigned char)s.p[i] & 0xc0) != 0x80;
-    return n;
+static bool is_unseen(struct str s, uint32_t *ret)
+{
+    static const uint32_t lead[] = {0x7f, 0x7f, 0x1f, 0xf, 0x7}; /* bits of the first byte */
+    size_t n = utf8_char(s);
+    uint32_t c = (unsigned char)s.p[0] & lead[n];
+
+    for (size_t i = 1; i < n; i++)
+        c = c << 6 | ((unsigned char)s.p[i] & 0x3f);
+    *ret = c;
+    for (size_t i = 0; i < COUNT(unseen); i++)
+        if (c >= unseen[i].from && c <= unseen[i].to)
+            return c != '\r' || s.n < 2 || s.p[1] != '\n';
+    return false;
+}
+
+/* Puts s with the unseen written as their numbers. */
+static void put_seen(struct buf *b, struct str s)
+{
+    while (s.n > 0 && !b->full) {
+        size_t n = utf8_char(s);
+        uint32_t c;
+        if (n > 0 && is_unseen(s, &c))
+            buf_printf(b, c > 0xffff ? "\\U%08x" : "\\u%04x", c);
+        else
+            buf_put(b, (struct str){s.p, n ? n : 1});
+        s = str_from(s, n ? n : 1);
+    }
 }
 
 /* All that decides what runs, or nothing: code may be harmless, and what comes with it not. */
@@ -192,10 +237,12 @@ static int make_text(struct approval_op *op, struct err *e)
     AUTO_FREE char *rest = json_dumps(op->rest, JSON_COMPACT | JSON_SORT_KEYS);
     AUTO(buf_done) struct buf out = BUF(APPROVAL_TEXT_MAX);
 
-    op->text_chars = count_chars(op->spec.code);
-    buf_put(&out, op->spec.code);
-    if (json_object_size(op->rest) > 0)
-        buf_printf(&out, "\n\nwith %s", rest);
+    put_seen(&out, op->spec.code);
+    op->text_chars = (int64_t)utf8_count(buf_str(&out));
+    if (json_object_size(op->rest) > 0) {
+        buf_put(&out, STR("\n\nwith "));
+        put_seen(&out, str_of(rest));
+    }
     if (out.full)
         return err_set(e, ERR_LIMIT,
                        "a person must agree before code runs here, and more than %zu bytes are too "
@@ -273,7 +320,7 @@ static int write_new(struct approval_op *op, bool asks, struct db *db, struct er
     r->request = mem_strdup(op->caller.request);
     memcpy(r->digest, op->digest, sizeof(r->digest));
     r->lasting = op->policy == POLICY_ASK_FIRST;
-    r->created_ms = time_now_ms();
+    r->created_ms = id_ms(str_of(r->id)); /* so a list can go on after one that is gone */
     r->expires_ms = r->created_ms + (asks ? op->timeout_ms : op->wait_ms);
     r->text = take_ptr(&op->text);
     r->text_chars = op->text_chars;
@@ -390,6 +437,7 @@ void approval_request(struct service *sv, const struct caller *c, const struct a
     op->spec = *spec;
     op->spec.tool = keep(op->tool, sizeof(op->tool), spec->tool);
     op->spec.session = keep(op->session, sizeof(op->session), spec->session);
+    op->spec.name = keep(op->name, sizeof(op->name), spec->name);
     op->spec.pool = keep(op->pool, sizeof(op->pool), spec->pool);
     op->spec.conversation = keep(op->conversation, sizeof(op->conversation), spec->conversation);
     op->args = json_incref(spec->args);
@@ -416,7 +464,7 @@ static void decide(struct approval_op *op)
 /* Where an approver decides, the yes of whoever asks does not count. */
 static bool counts(struct task *t, const struct approval_op *op)
 {
-    const struct environment *env = environment_find(t->sv, str_of(op->row.pool));
+    const struct pool_entry *env = pool_entry_find(t->sv, str_of(op->row.pool));
 
     return op->answer == ANSWER_NO ||
            (op->answer != ANSWER_NONE && env && env->config.approval_by != APPROVAL_BY_APPROVER);

@@ -1,7 +1,7 @@
 /*
- * A person agrees to one execution before it begins. The rows of approvals.c are the truth;
- * here is the execution that waits for them. Whoever is first decides: the client's user, by
- * execution_answer(); an approver; or the clock.
+ * A person agrees to one execution before it begins. approvals.c keeps the rows, which decide;
+ * this file has the execution that waits. The first of these decides: the client's user, by
+ * execution_answer(); an approver; the approval's last moment.
  */
 #include "service/service_int.h"
 
@@ -129,23 +129,20 @@ const struct approval_info *execution_approval(const struct execution *j)
 
 /* --- asking --- */
 
-static struct str view(const json_t *v)
-{
-    return (struct str){json_string_value(v), json_string_length(v)};
-}
-
 void job_ask(struct execution *j, const struct exec_spec *spec)
 {
     const struct approval_ask *k = &spec->ask;
     bool shell = spec->kind == EXEC_COMMAND;
     json_t *args =
-        k->args ? json_incref(k->args) : json_pack("{s:o}", "code", record_text(spec->code));
+        k->args ? json_copy(k->args) : json_pack("{s:o}", "code", record_text(spec->code));
+    json_t *files = inputs_show(j);
     const struct approval_spec asked = {
         .tool = k->tool,
         .language = shell ? STR("shell") : STR("python"),
-        .code = k->args ? k->code : view(json_object_get(args, "code")),
+        .code = k->args ? k->code : json_view(json_object_get(args, "code")),
         .args = args,
         .session = spec->session.n || k->implied ? spec->session : spec->name,
+        .name = spec->name,
         .implied = k->implied,
         .pool = spec->pool,
         .conversation = k->conversation,
@@ -154,6 +151,9 @@ void job_ask(struct execution *j, const struct exec_spec *spec)
         .external = k->external,
     };
 
+    if (json_array_size(files) > 0)
+        json_object_set(args, "files", files);
+    json_decref(files);
     j->state = JOB_ASKING;
     j->approve.under_way = true;
     j->approve.write_clock = j->sv->write_clock;

@@ -1,4 +1,4 @@
-/* Approvals as approvers see them: listed, looked at, decided. */
+/* Approvals, from the side of the approver: list them, show one, decide. */
 #include "service/service_int.h"
 
 #include <stdio.h>
@@ -57,6 +57,7 @@ struct inquiry {
     bool approve;
     char reason[APPROVAL_REASON_MAX + 1];
     int64_t wait_ms;    /* for it to be used, once it is approved */
+    bool needs_other;   /* the asker's own yes does not count */
     char *pools;        /* owned, or NULL: of the caller's key */
     struct err refused; /* before anything was looked up */
     int expired;
@@ -64,6 +65,7 @@ struct inquiry {
     /* a list */
     int state;
     struct page page;
+    struct progress progress;
     struct approval_row *rows; /* owned */
     size_t count;
     approval_fn *fn;
@@ -76,6 +78,7 @@ static void inquiry_free(struct inquiry *k)
     for (size_t i = 0; i < k->count; i++)
         approval_row_done(&k->rows[i]);
     free(k->rows);
+    progress_done(&k->progress);
     approval_row_done(&k->row);
     free(k->pools);
     free(k);
@@ -157,7 +160,8 @@ static int read_list(struct task *t, struct db *db, struct err *e)
 
     page.limit++;
     page.pools = k->pools;
-    return db_approval_list(db, k->caller.tenant, k->state, page, &k->rows, &k->count, e);
+    return task_read_on(
+        t, db_approval_list(db, k->caller.tenant, k->state, page, &k->rows, &k->count, e));
 }
 
 static void on_list(struct task *t, const struct err *failed)
@@ -173,13 +177,15 @@ static void on_list(struct task *t, const struct err *failed)
 void service_approval_list(struct service *sv, const struct caller *c, int state, struct page page,
                            approvals_fn *fn, void *arg)
 {
-    static const struct step steps[] = {{.store = expire}, {.store = read_list}, {0}};
+    static const struct step steps[] = {
+        {.store = expire}, {.loop = task_go_on}, {.store = read_list}, {0}};
     struct inquiry *k = inquiry_new(sv, c, (struct str){0}, arg);
 
     k->list_fn = fn;
     k->state = state;
     k->page = page;
     k->page.limit = page.limit && page.limit < PAGE_MAX ? page.limit : PAGE_MAX;
+    k->page.progress = &k->progress;
     if (page.after) {
         snprintf(k->after, sizeof(k->after), "%s", page.after);
         k->page.after = k->after;
@@ -193,10 +199,11 @@ void service_approval_list(struct service *sv, const struct caller *c, int state
 static int find_wait(struct task *t, struct err *e)
 {
     struct inquiry *k = OWNER(t, struct inquiry, task);
-    const struct environment *env = environment_find(t->sv, str_of(k->row.pool));
+    const struct pool_entry *env = pool_entry_find(t->sv, str_of(k->row.pool));
 
     (void)e;
     k->wait_ms = env ? (int64_t)env->config.approval_wait_ms : WAIT_MS;
+    k->needs_other = !env || env->config.approval_by == APPROVAL_BY_APPROVER;
     approval_row_done(&k->row);
     return 0;
 }
@@ -211,6 +218,11 @@ static int decide(struct task *t, struct db *db, struct err *e)
     if (r->state != APPROVAL_PENDING)
         return err_set(e, ERR_CONFLICT, "it is not pending any more, but %s",
                        approval_state_name(r->state));
+    if (k->approve && k->needs_other && *k->caller.key && strcmp(r->key, k->caller.key) == 0)
+        return err_set(
+            e, ERR_DENIED,
+            "this key has asked for it: where approval-by = approver, the key of another "
+            "approver must decide");
     r->state = k->approve ? APPROVAL_APPROVED : APPROVAL_DECLINED;
     r->decided_by = mem_strdup(k->caller.key);
     r->decided_how = mem_strdup("approver");
@@ -231,6 +243,7 @@ static void on_decided(struct task *t, const struct err *failed)
         sv->counts.approvals[k->row.state]++;
         log_info("approval %s: %s by %s", id, approval_state_name(k->row.state),
                  *k->caller.key ? k->caller.key : "somebody local");
+        feed_approval(sv, &k->row);
     }
     on_one(t, failed);
     if (!failed)

@@ -1,9 +1,9 @@
 /*
- * An execution before it has a place in its session's queue: what was asked for is checked,
- * a person agrees where the pool wants that, a seat of the door's lane comes free, and the
- * session is found or made.
+ * An execution before it has a place in its session's queue: the request is checked, a person
+ * agrees where the pool wants that, a seat of the door's lane comes free, and the session is
+ * found or made.
  *
- * Nothing is made before the yes. The watcher may leave at any moment: an execution that is
+ * Nothing is made before the approval. The watcher may leave at any moment: an execution that is
  * not in a queue yet never begins then, also in the background, and an approval that was asked
  * for stays pending. The same call finds that approval again.
  */
@@ -44,7 +44,7 @@ static void refuse_closing(struct execution *j)
 /* --- the session --- */
 
 /* The session may be of another pool than the one that was asked about: pools come and go. */
-bool job_is_cleared_for(const struct execution *j, const struct environment *env)
+bool job_is_cleared_for(const struct execution *j, const struct pool_entry *env)
 {
     enum approval_policy policy = env->config.approval;
 
@@ -52,7 +52,7 @@ bool job_is_cleared_for(const struct execution *j, const struct environment *env
            strcmp(j->cleared, env->config.name) == 0;
 }
 
-static int check_cleared(const struct execution *j, const struct environment *env, struct err *e)
+static int check_cleared(const struct execution *j, const struct pool_entry *env, struct err *e)
 {
     if (job_is_cleared_for(j, env))
         return 0;
@@ -114,7 +114,7 @@ static void on_named(void *arg, const struct session_info *info, const struct er
 static void begin_new(struct execution *j)
 {
     struct err e;
-    struct environment *env = scope_environment(j->sv, &j->caller, str_of(j->wanted.pool), &e);
+    struct pool_entry *env = scope_pool_entry(j->sv, &j->caller, str_of(j->wanted.pool), &e);
     struct session_row row = {0};
     struct loaded *l;
 

@@ -1,4 +1,4 @@
-/* What happened in a workspace: collected on the loop, saved on a worker, told at the end. */
+/* Changes in a workspace: collected on the loop, saved on a worker, reported at the end. */
 #include "service/service_int.h"
 
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /*
- * How an execution ends: the files it changed are saved, its record is written in one
- * transaction with them, or with the last of them when they are many, and only then does its
- * watcher hear of both. Without files
- * and with little output there is no worker in between.
+ * The end of an execution. The files that it changed are saved. Its record is written in the same
+ * transaction as their rows, or as the last of them when there are many. Only then does the watcher
+ * hear of files and outcome. An execution without files and with little output needs no worker for
+ * this.
  */
 #include "service/service_int.h"
 
@@ -225,10 +225,12 @@ static void conclude(struct execution *j)
         tell_files(j);
     if (!j->failed.kind && !j->unsaved.kind)
         feed_saved(l, &j->changes);
-    feed_execution(j);
+    feed_execution(j, true);
     leave_session(j);
     tell_end(j);
     job_wake(j, true);
+    if (j->late)
+        late_records_add(j->sv, &j->row);
     job_free(j);
     job_pump(l);
     loaded_drop(l);
@@ -246,7 +248,9 @@ static void on_recorded(struct task *t, const struct err *failed)
     struct execution *j = OWNER(t, struct execution, ended);
 
     if (failed)
-        log_error("execution %s is not on record: %s", j->row.id, failed->text);
+        log_error("execution %s is not on record%s: %s", j->row.id,
+                  failed->kind == ERR_FULL ? " yet" : "", failed->text);
+    j->late = failed && failed->kind == ERR_FULL;
     if (failed && j->failed.kind == ERR_NONE) {
         j->failed = *failed;
         if (j->ran) /* or somebody would run it once more */

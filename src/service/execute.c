@@ -54,7 +54,7 @@ struct execution *job_new(struct service *sv, const struct caller *c, const stru
     j->row.door = mem_strdup(c->door ? c->door : "");
     j->row.kind = mem_strdup(spec->kind == EXEC_COMMAND ? "command" : "cell");
     j->row.status = mem_strdup("queued");
-    j->row.created_ms = time_now_ms();
+    j->row.created_ms = id_ms(str_of(j->row.id)); /* so a list can go on after one that is gone */
     transcript_init(&j->transcript);
     sv->job_count++;
     return j;
@@ -200,6 +200,25 @@ static void on_event(void *arg, const struct event *ev)
         tell(j, ev);
 }
 
+static void say_unexecuted(struct execution *j, const char *why)
+{
+    snprintf(j->outcome.line, sizeof(j->outcome.line), "nothing was executed: %.200s", why);
+}
+
+/* It was the sandbox's to begin with, and the sandbox ended first. Whoever asks once more runs
+ * nothing twice. */
+static void take_back(struct execution *j, const char *why)
+{
+    struct session_row *row = &j->loaded->row;
+
+    say_unexecuted(j, why);
+    forbid(j->sv, &j->failed, 1, j->outcome.line);
+    j->ran = false;
+    j->row.started_ms = 0;
+    row->lost = (int)j->note;
+    row->executions--;
+}
+
 static void on_outcome(void *arg, const struct outcome *o)
 {
     struct execution *j = arg;
@@ -223,6 +242,8 @@ static void on_outcome(void *arg, const struct outcome *o)
             snprintf(j->outcome.line, sizeof(j->outcome.line),
                      "the server is stopping, and ended this before it was over; variables are "
                      "lost, files are kept");
+        else if (o->untaken && l->state != SESSION_ENDED)
+            take_back(j, o->line);
     }
     loaded_hold(l);
     job_end(j);
@@ -396,7 +417,7 @@ void job_fail(struct execution *j, const struct err *why)
 {
     j->failed = *why;
     j->outcome = (struct outcome){.status = OUTCOME_SESSION_LOST};
-    snprintf(j->outcome.line, sizeof(j->outcome.line), "nothing was executed: %.200s", why->text);
+    say_unexecuted(j, why->text);
     drop(j);
 }
 
@@ -487,6 +508,8 @@ static void on_begun(struct task *t, const struct err *failed)
 
     if (failed)
         log_warn("execution %s is not on record yet: %s", j->row.id, failed->text);
+    else if (!j->recorded)
+        feed_execution(j, false);
     j->begun_over = true;
     if (!j->recorded_first || j->told_queued)
         return job_settle(j);

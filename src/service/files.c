@@ -19,6 +19,7 @@ struct file_op {
     struct file_row *rows; /* owned */
     size_t count;
     struct page page;
+    struct progress progress;
     int fd; /* owned */
     bool own_name;
     char (*ids)[ID_MAX]; /* owned: to be picked */
@@ -52,6 +53,7 @@ static void op_free(struct file_op *op)
     for (size_t i = 0; i < op->count; i++)
         file_row_done(&op->rows[i]);
     free(op->rows);
+    progress_done(&op->progress);
     free(op->ids);
     fd_closep(&op->fd);
     free(op);
@@ -111,28 +113,12 @@ static int keep(struct task *t, struct err *e)
     return blob_keep(take_ptr(&op->blob), true, op->row.hash, &op->row.size, e);
 }
 
-/* In the transaction that adds to it, so that two at a time cannot both have the last of it. */
-static int check_quota(struct file_op *op, struct db *db, struct err *e)
-{
-    uint64_t max = op->sv->config.tenant_bytes, sum;
-
-    if (!max)
-        return 0;
-    if (db_file_bytes(db, op->tenant, time_sure_ms(), &sum, e) < 0)
-        return -1;
-    if (sum <= max && op->row.size <= max - sum)
-        return 0;
-    err_set(e, ERR_LIMIT, "the files of this tenant would take more than %llu bytes",
-            (unsigned long long)max);
-    e->sys = FILE_QUOTA;
-    return -1;
-}
-
 static int write_row(struct task *t, struct db *db, struct err *e)
 {
     struct file_op *op = OWNER(t, struct file_op, task);
 
-    return check_quota(op, db, e) < 0 ? -1 : db_file_put(db, &op->row, e);
+    return quota_check(op->sv, db, op->tenant, op->row.size, e) < 0 ? -1
+                                                                    : db_file_put(db, &op->row, e);
 }
 
 static const struct step keeping[] = {{.work = keep}, {.store = write_row}, {0}};
@@ -236,7 +222,8 @@ static int copy_row(struct task *t, struct db *db, struct err *e)
     space_row_done(&file);
     if (rc <= 0)
         return rc < 0 ? -1 : err_set(e, ERR_MISSING, "there is no such file in the workspace");
-    return check_quota(op, db, e) < 0 ? -1 : db_file_put(db, &op->row, e);
+    return quota_check(op->sv, db, op->tenant, op->row.size, e) < 0 ? -1
+                                                                    : db_file_put(db, &op->row, e);
 }
 
 void service_file_of_space(struct service *sv, const struct caller *c, struct str session,
@@ -244,14 +231,12 @@ void service_file_of_space(struct service *sv, const struct caller *c, struct st
 {
     static const struct step steps[] = {{.store = copy_row}, {0}};
     struct file_op *op = op_new(sv, c, session, arg);
-    const char *slash;
 
     op->fn = fn;
     op->path = mem_strndup(path);
     op->row.downloadable = true;
-    slash = strrchr(op->path, '/');
     fill(op);
-    if (take_names(op, str_of(slash ? slash + 1 : op->path), (struct str){0}, &op->failed) < 0)
+    if (take_names(op, str_of(path_base(op->path)), (struct str){0}, &op->failed) < 0)
         refuse(op);
     else
         task_start(&op->task, sv, NULL, steps, on_done);
@@ -321,18 +306,20 @@ static int read_list(struct task *t, struct db *db, struct err *e)
 
     page.limit++;
     page.pools = op->pools;
-    return db_file_list(db, op->tenant, time_sure_ms(), page, &op->rows, &op->count, e);
+    return task_read_on(
+        t, db_file_list(db, op->tenant, time_sure_ms(), page, &op->rows, &op->count, e));
 }
 
 void service_file_list(struct service *sv, const struct caller *c, struct page page, files_fn *fn,
                        void *arg)
 {
-    static const struct step steps[] = {{.store = read_list}, {0}};
+    static const struct step steps[] = {{.loop = task_go_on}, {.store = read_list}, {0}};
     struct file_op *op = op_new(sv, c, str_of(page.after), arg);
 
     op->list_fn = fn;
     op->page = page;
     op->page.after = page.after ? op->id : NULL;
+    op->page.progress = &op->progress;
     op->page.limit = page.limit && page.limit < PAGE_MAX ? page.limit : PAGE_MAX;
     task_start_read(&op->task, sv, steps, on_done);
 }

@@ -2,19 +2,21 @@
  * turn, and saved like any other file there. */
 #include "service/service_int.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 /* --- copied from the request --- */
 
 static int copy_one(struct exec_input *in, const struct file_input *from, struct err *e)
 {
     int sources = (from->file_id.n > 0) + (from->url.n > 0) + from->has_content +
-                  (from->fd != NULL) + from->is_folder;
+                  (from->fd != NULL) + from->is_folder + (from->hash != NULL);
     char path[SPACE_PATH_MAX];
 
     if (sources != 1)
         return err_set(e, ERR_CALLER, "a file needs exactly one of id, url and content");
-    if ((from->has_content || from->fd || from->is_folder) && from->path.n == 0)
+    if ((from->has_content || from->fd || from->is_folder || from->hash) && from->path.n == 0)
         return err_set(e, ERR_CALLER, "a file with content needs a path");
     if (from->path.n > 0) {
         if (space_path_clean(from->path, path, e) < 0)
@@ -22,6 +24,7 @@ static int copy_one(struct exec_input *in, const struct file_input *from, struct
         in->path = mem_strdup(path);
     }
     in->is_folder = from->is_folder;
+    in->is_ours = from->is_ours;
     if (in->is_folder)
         return 0;
     if (from->file_id.n > 0) {
@@ -32,6 +35,9 @@ static int copy_one(struct exec_input *in, const struct file_input *from, struct
         in->url = mem_strndup(from->url);
     } else if (from->fd) {
         in->fd = take_fd(from->fd);
+    } else if (from->hash) {
+        snprintf(in->hash, sizeof(in->hash), "%s", from->hash);
+        in->size = from->size;
     } else {
         in->content = mem_strndup(from->content);
         in->content_n = from->content.n;
@@ -78,17 +84,66 @@ void inputs_free(struct execution *j)
     free(j->inputs);
 }
 
+/* --- shown --- */
+
+/* Whole where it is text. Of other bytes more than a person is asked to read is cut: what is left
+ * is still too long, and the call is refused. */
+static void show_content(json_t *one, struct str s)
+{
+    if (str_utf8_len(s) == s.n) {
+        json_object_set_new(one, "content", record_text(s));
+        return;
+    }
+    if (s.n > APPROVAL_TEXT_MAX)
+        s.n = APPROVAL_TEXT_MAX;
+    json_object_set_new(one, "content_base64", record_base64(s));
+}
+
+/* A file of the host is told by its size and time: to read it here would hold up everybody. */
+static void show_host_file(json_t *one, int fd)
+{
+    struct stat st = {0};
+
+    (void)!fstat(fd, &st);
+    json_object_set_new(one, "size", json_integer(st.st_size));
+    json_object_set_new(
+        one, "modified_ms",
+        json_integer((json_int_t)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000));
+}
+
+/* What decides what runs, whichever door it came through: code may be harmless, and a file that
+ * comes with it not. Folders are empty. */
+json_t *inputs_show(const struct execution *j)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < j->input_count; i++) {
+        const struct exec_input *in = &j->inputs[i];
+        json_t *one;
+        if (in->is_folder || in->is_ours)
+            continue;
+        one = json_pack("{s:s*, s:s*, s:s*}", "path", in->path, "id", in->file_id, "url", in->url);
+        if (in->content)
+            show_content(one, (struct str){in->content, in->content_n});
+        if (in->fd >= 0)
+            show_host_file(one, in->fd);
+        if (*in->hash)
+            json_object_set_new(one, "sha256", json_string(in->hash));
+        json_array_append_new(list, one);
+    }
+    return list;
+}
+
 /* --- gathered --- */
 
 /* Its own name where the client gave none. */
 static int name_it(struct exec_input *in, const char *name, struct err *e)
 {
-    const char *slash = strrchr(name, '/');
     char path[SPACE_PATH_MAX];
 
     if (in->path)
         return 0;
-    if (space_path_clean(str_of(slash ? slash + 1 : name), path, e) < 0)
+    if (space_path_clean(str_of(path_base(name)), path, e) < 0)
         return err_wrap(e, "a file's own name cannot be used, give it a path");
     in->path = mem_strdup(path);
     return 0;

@@ -13,9 +13,10 @@ struct item_op {
     char *owner, *parent;  /* owned, or NULL */
     struct item_row *rows; /* owned */
     size_t count;
-    uint64_t total;
     uint64_t max; /* 0: any number of them */
     struct item_filter filter;
+    struct progress progress;
+    char *after; /* owned, or NULL */
     char tenant[sizeof(((struct caller *)0)->tenant)];
     char *pools; /* owned, or NULL: of the caller's key */
     int fd;      /* owned */
@@ -47,6 +48,8 @@ static void op_free(struct item_op *op)
     for (size_t i = 0; i < op->count; i++)
         item_row_done(&op->rows[i]);
     free(op->rows);
+    free(op->after);
+    progress_done(&op->progress);
     free(op->kind);
     free(op->pools);
     free(op->id);
@@ -65,7 +68,7 @@ static void on_done(struct task *t, const struct err *failed)
     else if (op->open_fn)
         op->open_fn(op->arg, &op->fd, failed ? NULL : &op->row, failed);
     else if (op->list_fn)
-        op->list_fn(op->arg, op->rows, failed ? 0 : op->count, op->total, failed);
+        op->list_fn(op->arg, op->rows, failed ? 0 : op->count, op->progress.seen, failed);
     else
         op->done_fn(op->arg, failed);
     op_free(op);
@@ -76,18 +79,18 @@ static void on_done(struct task *t, const struct err *failed)
 /* In the transaction of the put, so that two at once cannot both be the last. */
 static int check_room(struct item_op *op, struct db *db, struct err *e)
 {
-    const struct item_filter all = {.tenant = op->tenant, .kind = op->kind, .owner = ""};
     struct item_row old = {0};
+    uint64_t count = 0;
     int there = db_item_get(db, op->tenant, op->kind, op->row.id, &old, e);
 
     item_row_done(&old);
     if (there != 0)
         return there < 0 ? -1 : 0;
-    if (db_item_list(db, &all, &op->rows, &op->count, &op->total, e) < 0)
+    if (db_item_count(db, op->tenant, op->kind, &count, e) < 0)
         return -1;
-    return op->total < op->max ? 0
-                               : err_set(e, ERR_LIMIT, "there are %llu of them, which is the most",
-                                         (unsigned long long)op->total);
+    return count < op->max ? 0
+                           : err_set(e, ERR_LIMIT, "there are %llu of them, which is the most",
+                                     (unsigned long long)count);
 }
 
 /* Whether the caller's key sees what was read. */
@@ -112,7 +115,8 @@ static int write_row(struct task *t, struct db *db, struct err *e)
 {
     struct item_op *op = OWNER(t, struct item_op, task);
 
-    if (check_seen(op, db, e) < 0)
+    if (check_seen(op, db, e) < 0 ||
+        (*op->row.hash && quota_check(t->sv, db, op->tenant, op->row.size, e) < 0))
         return -1;
     return op->max && check_room(op, db, e) < 0 ? -1 : db_item_put(db, &op->row, e);
 }
@@ -196,13 +200,13 @@ static int read_list(struct task *t, struct db *db, struct err *e)
 {
     struct item_op *op = OWNER(t, struct item_op, task);
 
-    return db_item_list(db, &op->filter, &op->rows, &op->count, &op->total, e);
+    return task_read_on(t, db_item_list(db, &op->filter, &op->rows, &op->count, e));
 }
 
 void service_item_list(struct service *sv, const struct caller *c, const struct item_filter *f,
                        items_fn *fn, void *arg)
 {
-    static const struct step steps[] = {{.store = read_list}, {0}};
+    static const struct step steps[] = {{.loop = task_go_on}, {.store = read_list}, {0}};
     struct item_op *op = op_new(sv, c, f->kind, (struct str){0}, arg);
 
     op->list_fn = fn;
@@ -213,8 +217,11 @@ void service_item_list(struct service *sv, const struct caller *c, const struct 
     op->filter.kind = op->kind;
     op->filter.owner = op->owner;
     op->filter.parent = op->parent;
-    op->filter.pools = op->pools;
-    op->filter.limit = f->limit && f->limit < PAGE_MAX ? f->limit : PAGE_MAX;
+    op->after = f->page.after ? mem_strdup(f->page.after) : NULL;
+    op->filter.page.after = op->after;
+    op->filter.page.pools = op->pools;
+    op->filter.page.limit = f->page.limit && f->page.limit < PAGE_MAX ? f->page.limit : PAGE_MAX;
+    op->filter.page.progress = &op->progress;
     task_start_read(&op->task, sv, steps, on_done);
 }
 

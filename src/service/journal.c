@@ -1,9 +1,11 @@
 /*
- * What somebody has heard of an execution can be read again, even if this process is killed the
- * next moment. An execution that tells while it runs (a stream, one in the background, one that
- * somebody looks at) keeps its events back until they are in the store, and tells them then: what
- * comes while one group is being written is the next group. With the end of the execution its
- * record has all of it, and these groups go; a start that finds some makes a record of them.
+ * The journal: what a client has heard of an execution can be read again, even if this process is
+ * killed the next moment.
+ *
+ * An execution that tells while it runs (a stream, one in the background, one that a client looks
+ * at) holds its events back until they are in the store, and tells them then. Events that come
+ * while one group is written are the next group. At its end the execution writes its whole record,
+ * and the groups are deleted. A server that finds groups at its start makes a record of them.
  */
 #include "service/service_int.h"
 

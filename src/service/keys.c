@@ -1,6 +1,6 @@
 /*
- * Keys: the one place where a secret becomes a tenant. The list is kept in memory and
- * read again every few seconds, as the command line makes and revokes keys in the same
+ * Keys: the one place where a secret becomes a tenant. The service keeps the list in memory and
+ * reads it again every few seconds, as the command line creates and revokes keys in the same
  * database.
  */
 #include "service/service_int.h"

@@ -105,6 +105,8 @@ void loaded_go(struct loaded *l, enum session_state to)
         count_room(l, after ? 1 : -1);
     l->state = to;
     l->row.state = (int)(after ? SESSION_IDLE : to);
+    if (l->kept && to != SESSION_ENDED) /* its end is told when the store knows it */
+        feed_session(l, false);
 }
 
 bool loaded_is_awake(const struct loaded *l)
@@ -115,7 +117,7 @@ bool loaded_is_awake(const struct loaded *l)
 /* --- in memory --- */
 
 /* Asleep ones are counted already. */
-struct loaded *loaded_enter(struct service *sv, struct environment *env, struct session_row *row,
+struct loaded *loaded_enter(struct service *sv, struct pool_entry *env, struct session_row *row,
                             enum session_state state)
 {
     struct loaded *l = mem_zalloc(sizeof(*l));
@@ -123,7 +125,7 @@ struct loaded *loaded_enter(struct service *sv, struct environment *env, struct 
     *l = (struct loaded){.sv = sv, .env = env, .row = *row, .state = state, .refs = 1};
     *row = (struct session_row){0};
     l->whose = whose_of(l->row.tenant, l->row.id);
-    environment_hold(env);
+    pool_entry_hold(env);
     l->kept = state == SESSION_ASLEEP;
     l->is_new = !l->kept;
     if (l->row.env)
@@ -143,7 +145,7 @@ static void leave(struct loaded *l)
     assert(!l->jobs && !l->tasks && !l->session && !l->waiters);
     table_drop(&l->sv->sessions, l->row.id);
     timer_free(l->clock);
-    environment_drop(l->env);
+    pool_entry_drop(l->env);
     json_decref(l->vars);
     changes_done(&l->changes);
     free(l->note);
@@ -180,7 +182,7 @@ struct loaded *loaded_get(struct service *sv, const struct caller *c, struct str
 struct loaded *loaded_adopt(struct service *sv, struct session_row *row)
 {
     struct loaded *l = table_get(&sv->sessions, row->id);
-    struct environment *env = environment_find(sv, str_of(row->pool));
+    struct pool_entry *env = pool_entry_find(sv, str_of(row->pool));
 
     if (l) {
         loaded_hold(l);
@@ -291,7 +293,7 @@ static void on_kept(struct task *t, const struct err *failed)
         loaded_fail_start(l, failed);
     } else if (k->is_new) {
         l->kept = true;
-        feed_session(l);
+        feed_session(l, true);
         loaded_answer_if_there(l);
     }
     loaded_drop(l);

@@ -1,8 +1,8 @@
 /*
- * Pools that come, change and go while the service runs.
+ * Pools that are made, changed and deleted while the service runs.
  *
- * What somebody asked for is kept as it was asked, in one JSON object: a pool is made of
- * it when it comes and again at every start, with what the settings say at that time.
+ * The request for a pool is stored as one JSON object. The pool is made from this object, now and
+ * at every start, together with the settings at that time.
  */
 #include "service/service_int.h"
 
@@ -15,7 +15,7 @@
 /* --- settings of a pool, as they are kept --- */
 
 /* The numbers, each with its place and what may be asked for. */
-static const struct number {
+static const struct pool_number {
     const char *name;
     size_t in_spec, in_pool;
     uint64_t min, max;
@@ -87,7 +87,7 @@ static int settings_read(struct service *sv, const char *name, const json_t *v,
 
     if (!make)
         return err_set(e, ERR_CALLER, "there is no environment '%s'", named);
-    *ret = sv->environments->config;
+    *ret = sv->pools->config;
     ret->text = ret->images = NULL;
     ret->approval_when = ret->approval_when ? mem_strdup(ret->approval_when) : NULL;
     ret->name = mem_strdup(name);
@@ -180,7 +180,7 @@ static void refuse(struct pool_op *op)
 
 /* Who may, and which. *ret_env: the pool of this name, or NULL. */
 static int check_right(struct service *sv, const struct caller *c, struct str name,
-                       struct environment **ret_env, struct err *e)
+                       struct pool_entry **ret_env, struct err *e)
 {
     if (!c->admin)
         return err_set(e, ERR_DENIED, "this needs the key of an administrator");
@@ -188,7 +188,7 @@ static int check_right(struct service *sv, const struct caller *c, struct str na
         return forbid(sv, e, 5, "the server is shutting down");
     if (check_name(name, e) < 0)
         return -1;
-    *ret_env = environment_find(sv, name);
+    *ret_env = pool_entry_find(sv, name);
     if (*ret_env && (*ret_env)->fixed)
         return err_set(e, ERR_CONFLICT,
                        "this pool is one of the server's settings, and is changed there");
@@ -205,19 +205,19 @@ static int write_pool(struct task *t, struct db *db, struct err *e)
 static void on_written(struct task *t, const struct err *failed)
 {
     struct pool_op *op = OWNER(t, struct pool_op, task);
-    struct environment *env = NULL;
+    struct pool_entry *env = NULL;
     struct pool_info info;
     struct err e;
 
     if (!failed)
-        env = environment_add(op->sv, &op->pool, &e);
+        env = pool_entry_add(op->sv, &op->pool, &e);
     if (!env) {
         answer(op, NULL, failed ? failed : &e);
         return;
     }
     env->document = json_incref(op->document);
     log_info("pool %s: made, or changed", env->config.name);
-    info = environment_info(env);
+    info = pool_entry_info(env);
     answer(op, &info, NULL);
 }
 
@@ -237,20 +237,38 @@ static int take_spec(struct pool_op *op, const struct pool_spec *spec, struct er
     return rc < 0 || check_numbers(&op->pool, e) < 0 || check_egress(&op->pool, e) < 0 ? -1 : 0;
 }
 
+static int op_prepare(struct pool_op *op, const struct caller *c, const struct pool_spec *spec,
+                      struct err *e)
+{
+    struct pool_entry *env = NULL;
+
+    if (check_right(op->sv, c, spec->name, &env, e) < 0)
+        return -1;
+    if (!env && service_pool_count(op->sv) >= POOLS_MADE_MAX)
+        return err_set(e, ERR_LIMIT, "there are %d pools already", POOLS_MADE_MAX);
+    return take_spec(op, spec, e);
+}
+
+int service_pool_check(struct service *sv, const struct caller *c, const struct pool_spec *spec,
+                       struct err *e)
+{
+    struct pool_op *op = mem_zalloc(sizeof(*op));
+    int rc;
+
+    op->sv = sv;
+    rc = op_prepare(op, c, spec, e);
+    op_free(op);
+    return rc;
+}
+
 void service_pool_put(struct service *sv, const struct caller *c, const struct pool_spec *spec,
                       pool_fn *fn, void *arg)
 {
     static const struct step steps[] = {{.store = write_pool}, {0}};
     struct pool_op *op = mem_zalloc(sizeof(*op));
-    struct environment *env = NULL;
-    struct err *e = &op->failed;
-    int rc;
 
     *op = (struct pool_op){.sv = sv, .fn = fn, .arg = arg};
-    rc = check_right(sv, c, spec->name, &env, e);
-    if (rc == 0 && !env && service_pool_count(sv) >= POOLS_MADE_MAX)
-        rc = err_set(e, ERR_LIMIT, "there are %d pools already", POOLS_MADE_MAX);
-    if (rc < 0 || take_spec(op, spec, e) < 0)
+    if (op_prepare(op, c, spec, &op->failed) < 0)
         refuse(op);
     else
         task_start(&op->task, sv, NULL, steps, on_written);
@@ -271,10 +289,10 @@ static int drop_pool(struct task *t, struct db *db, struct err *e)
 static void on_dropped(struct task *t, const struct err *failed)
 {
     struct pool_op *op = OWNER(t, struct pool_op, task);
-    struct environment *env = environment_find(op->sv, str_of(op->row.name));
+    struct pool_entry *env = pool_entry_find(op->sv, str_of(op->row.name));
 
     if (env && !failed)
-        environment_retire(env);
+        pool_entry_retire(env);
     if (failed) {
         answer(op, NULL, failed);
         return;
@@ -312,7 +330,7 @@ static void end_one(struct pool_op *op, struct session_row *row)
     if (l)
         loaded_hold(l);
     else
-        l = loaded_enter(op->sv, op->sv->environments, row, SESSION_ASLEEP);
+        l = loaded_enter(op->sv, op->sv->pools, row, SESSION_ASLEEP);
     if (l->state == SESSION_ENDED) /* somebody else is at it */
         on_ended(op, NULL);
     else
@@ -355,7 +373,7 @@ void service_pool_delete(struct service *sv, const struct caller *c, struct str 
 {
     static const struct step steps[] = {{.store = drop_pool}, {0}};
     struct pool_op *op = mem_zalloc(sizeof(*op));
-    struct environment *env = NULL;
+    struct pool_entry *env = NULL;
 
     *op = (struct pool_op){.sv = sv, .done = fn, .arg = arg};
     op->row.name = mem_strndup(name);
@@ -370,7 +388,7 @@ void service_pool_delete(struct service *sv, const struct caller *c, struct str 
 static int restore(struct service *sv, const struct pool_row *row, struct err *e)
 {
     struct service_pool pool = {0};
-    struct environment *env = environment_find(sv, str_of(row->name));
+    struct pool_entry *env = pool_entry_find(sv, str_of(row->name));
     json_t *settings = json_loads(row->settings, 0, NULL);
     int rc = -1;
 
@@ -381,7 +399,7 @@ static int restore(struct service *sv, const struct pool_row *row, struct err *e
     else
         rc = settings_read(sv, row->name, settings, &pool, e);
     if (rc == 0) {
-        env = environment_add(sv, &pool, e);
+        env = pool_entry_add(sv, &pool, e);
         rc = env ? 0 : -1;
     }
     if (rc == 0) {

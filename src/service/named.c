@@ -50,11 +50,12 @@ void service_session_named(struct service *sv, const struct caller *c, struct st
 {
     static const struct step steps[] = {{.store = find}, {0}};
     struct naming *n = mem_zalloc(sizeof(*n));
-    struct pool_info first;
+    const struct pool_entry *env;
+    struct err e; /* a pool that is none has no sessions */
 
-    service_pool_get(sv, 0, &first);
-    if (pool.n == 0)
-        pool = str_of(first.pool->name);
+    env = pool.n == 0 ? scope_pool_entry(sv, c, pool, &e) : NULL;
+    if (env)
+        pool = str_of(env->config.name);
     *n =
         (struct naming){.pool = mem_strndup(pool), .name = mem_strndup(name), .fn = fn, .arg = arg};
     n->caller = *c;

@@ -1,4 +1,4 @@
-/* Keys that are handed out with a pool, and handed out again. */
+/* The key that a client gets with a pool, and gets again when it asks again. */
 #include "service/service_int.h"
 
 #include <gnutls/gnutls.h>
@@ -111,7 +111,7 @@ void service_pool_key(struct service *sv, const struct caller *c, struct str poo
     snprintf(h->tenant, sizeof(h->tenant), "%s", c->tenant);
     if (!c->admin)
         err_set(&h->failed, ERR_DENIED, "this needs the key of an administrator");
-    else if (!environment_find(sv, pool))
+    else if (!pool_entry_find(sv, pool))
         err_set(&h->failed, ERR_MISSING, "there is no such pool");
     else if (!service_has_keys(sv))
         err_set(&h->failed, ERR_CONFLICT, "no key is needed here: none has been made");

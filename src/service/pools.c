@@ -45,8 +45,8 @@ static const char question[] =
 
 struct asking {
     struct task task;
-    struct environment *env; /* borrowed */
-    json_t *packages;        /* owned */
+    struct pool_entry *env; /* borrowed */
+    json_t *packages;       /* owned */
 };
 
 static int ask(struct task *t, struct err *e)
@@ -75,7 +75,7 @@ static void on_answer(struct task *t, const struct err *failed)
     free(a);
 }
 
-static void ask_packages(struct environment *env)
+static void ask_packages(struct pool_entry *env)
 {
     static const struct step steps[] = {{.work = ask}, {0}};
     struct asking *a = mem_zalloc(sizeof(*a));
@@ -88,7 +88,7 @@ static void ask_packages(struct environment *env)
 
 static void on_ready(void *arg, const struct err *failed)
 {
-    struct environment *env = arg;
+    struct pool_entry *env = arg;
 
     if (failed)
         log_error("pool %s: %s", env->config.name, failed->text);
@@ -97,7 +97,7 @@ static void on_ready(void *arg, const struct err *failed)
 }
 
 /* Everything that could be refused. */
-static int make_rules(struct environment *env, struct err *e)
+static int make_rules(struct pool_entry *env, struct err *e)
 {
     struct service_pool *c = &env->config;
 
@@ -115,7 +115,7 @@ static int make_rules(struct environment *env, struct err *e)
     return 0;
 }
 
-static void start(struct environment *env)
+static void start(struct pool_entry *env)
 {
     const struct service_pool *c = &env->config;
     const struct pool_config config = {
@@ -132,7 +132,7 @@ static void start(struct environment *env)
     ask_packages(env);
 }
 
-static void environment_free(struct environment *env)
+static void pool_entry_free(struct pool_entry *env)
 {
     service_pool_done(&env->config);
     when_free(env->when);
@@ -166,16 +166,16 @@ void service_pool_done(struct service_pool *p)
     *p = (struct service_pool){0};
 }
 
-struct environment *environment_add(struct service *sv, const struct service_pool *p, struct err *e)
+struct pool_entry *pool_entry_add(struct service *sv, const struct service_pool *p, struct err *e)
 {
-    struct environment *env = mem_zalloc(sizeof(*env)), *last = sv->environments;
-    struct environment *before = last ? environment_find(sv, str_of(p->name)) : NULL;
+    struct pool_entry *env = mem_zalloc(sizeof(*env)), *last = sv->pools;
+    struct pool_entry *before = last ? pool_entry_find(sv, str_of(p->name)) : NULL;
 
     env->sv = sv;
     env->created_ms = env->updated_ms = time_now_ms();
     take_config(&env->config, p);
     if (make_rules(env, e) < 0) {
-        environment_free(env);
+        pool_entry_free(env);
         return NULL;
     }
     start(env);
@@ -186,9 +186,9 @@ struct environment *environment_add(struct service *sv, const struct service_poo
     if (last)
         last->next = env;
     else
-        sv->environments = env;
+        sv->pools = env;
     if (before)
-        environment_retire(before);
+        pool_entry_retire(before);
     return env;
 }
 
@@ -231,13 +231,13 @@ static int take_makes(struct service *sv, const struct service_config *config, s
     return 0;
 }
 
-int environments_start(struct service *sv, const struct service_config *config, struct err *e)
+int pool_entries_start(struct service *sv, const struct service_config *config, struct err *e)
 {
     assert(config->pool_count > 0);
     if (take_makes(sv, config, e) < 0)
         return -1;
     for (size_t i = 0; i < config->pool_count; i++) {
-        struct environment *env = environment_add(sv, &config->pools[i], e);
+        struct pool_entry *env = pool_entry_add(sv, &config->pools[i], e);
         if (!env)
             return -1;
         env->fixed = true;
@@ -245,20 +245,20 @@ int environments_start(struct service *sv, const struct service_config *config, 
     return 0;
 }
 
-void environments_free(struct service *sv)
+void pool_entries_free(struct service *sv)
 {
-    for (struct environment *env = sv->environments, *next; env; env = next) {
+    for (struct pool_entry *env = sv->pools, *next; env; env = next) {
         next = env->next;
-        environment_free(env);
+        pool_entry_free(env);
     }
     for (size_t i = 0; i < sv->make_count; i++)
         service_pool_done(&sv->makes[i]);
     free(sv->makes);
 }
 
-struct environment *environment_find(struct service *sv, struct str name)
+struct pool_entry *pool_entry_find(struct service *sv, struct str name)
 {
-    struct environment *env = sv->environments;
+    struct pool_entry *env = sv->pools;
 
     if (name.n == 0)
         return env;
@@ -273,13 +273,13 @@ struct environment *environment_find(struct service *sv, struct str name)
 
 static void on_stop(void *arg)
 {
-    struct environment *env = arg;
+    struct pool_entry *env = arg;
 
     if (env->held == 0)
         pool_stop(take_ptr(&env->pool));
 }
 
-static void stop_if_unused(struct environment *env)
+static void stop_if_unused(struct pool_entry *env)
 {
     if (!env->gone || env->held > 0 || !env->pool || env->sv->closing)
         return;
@@ -288,31 +288,31 @@ static void stop_if_unused(struct environment *env)
     timer_set(env->stop, STOP_MS);
 }
 
-void environment_retire(struct environment *env)
+void pool_entry_retire(struct pool_entry *env)
 {
-    assert(env != env->sv->environments);
+    assert(env != env->sv->pools);
     env->gone = true;
     pool_retire(env->pool);
     stop_if_unused(env);
 }
 
-void environment_hold(struct environment *env)
+void pool_entry_hold(struct pool_entry *env)
 {
     env->held++;
 }
 
-void environment_drop(struct environment *env)
+void pool_entry_drop(struct pool_entry *env)
 {
     assert(env->held > 0);
     env->held--;
     stop_if_unused(env);
 }
 
-unsigned environment_awake(const struct environment *env)
+unsigned pool_entry_awake(const struct pool_entry *env)
 {
     unsigned n = 0;
 
-    for (const struct environment *at = env->sv->environments; at; at = at->next)
+    for (const struct pool_entry *at = env->sv->pools; at; at = at->next)
         if (strcmp(at->config.name, env->config.name) == 0)
             n += at->awake;
     return n;
@@ -324,19 +324,19 @@ size_t service_pool_count(struct service *sv)
 {
     size_t n = 0;
 
-    for (const struct environment *env = sv->environments; env; env = env->next)
+    for (const struct pool_entry *env = sv->pools; env; env = env->next)
         n += !env->gone;
     return n;
 }
 
-struct pool_info environment_info(const struct environment *env)
+struct pool_info pool_entry_info(const struct pool_entry *env)
 {
     struct pool_info info = {
         .pool = &env->config,
         .python = pool_python_version(env->pool),
         .packages = env->packages,
         .parked = pool_parked(env->pool),
-        .live = environment_awake(env),
+        .live = pool_entry_awake(env),
         .fixed = env->fixed,
         .document = env->document,
         .created_ms = env->created_ms,
@@ -349,11 +349,11 @@ struct pool_info environment_info(const struct environment *env)
 
 void service_pool_get(struct service *sv, size_t i, struct pool_info *ret)
 {
-    const struct environment *env = sv->environments;
+    const struct pool_entry *env = sv->pools;
 
     while (env->gone || i-- > 0)
         env = env->next;
-    *ret = environment_info(env);
+    *ret = pool_entry_info(env);
 }
 
 size_t service_environment_count(struct service *sv)

@@ -1,4 +1,4 @@
-/* Executions as clients read them: those in hand and those on record. */
+/* Executions as clients read them: running ones from memory, ended ones from the store. */
 #include "service/service_int.h"
 
 #include <fcntl.h>
@@ -61,6 +61,7 @@ struct exec_op {
     char of[sizeof(((struct caller *)0)->tenant)], session[ID_MAX], after[ID_MAX];
     char status[16], key[ID_MAX];
     struct page page;
+    struct progress progress;
     bool whole, more;
     struct exec_row *rows;   /* owned */
     struct exec_info *infos; /* owned, with what is in them */
@@ -74,6 +75,7 @@ static void op_free(struct exec_op *op)
         json_decref(op->infos ? op->infos[i].outcome : NULL);
         exec_row_done(&op->rows[i]);
     }
+    progress_done(&op->progress);
     free(op->infos);
     free(op->rows);
     free(op->pools);
@@ -276,8 +278,10 @@ static int read_list(struct task *t, struct db *db, struct err *e)
     size_t bytes = 0;
 
     page.limit++;
-    if (db_exec_list(db, &op->filter, page, false, &op->rows, &op->read, e) < 0)
+    if (task_read_on(t, db_exec_list(db, &op->filter, page, false, &op->rows, &op->read, e)) < 0)
         return -1;
+    if (t->again)
+        return 0;
     op->more = op->read > op->page.limit;
     op->count = op->more ? op->page.limit : op->read;
     for (size_t i = 0; op->whole && i < op->count; i++) {
@@ -315,7 +319,8 @@ static const char *copy(char *to, size_t size, const char *from)
 void service_exec_list(struct service *sv, const struct caller *c, const struct exec_filter *f,
                        struct page page, bool whole, execs_fn *fn, void *arg)
 {
-    static const struct step steps[] = {{.store = read_list}, {.work = parse}, {0}};
+    static const struct step steps[] = {
+        {.loop = task_go_on}, {.store = read_list}, {.work = parse}, {0}};
     struct exec_op *op = op_new(sv, c, arg);
     size_t most = whole ? WHOLE_ROWS : PAGE_MAX;
 
@@ -328,6 +333,7 @@ void service_exec_list(struct service *sv, const struct caller *c, const struct 
     op->filter.key = copy(op->key, sizeof(op->key), f->key);
     op->page.after = copy(op->after, sizeof(op->after), page.after);
     op->page.after_ms = page.after_ms;
+    op->page.progress = &op->progress;
     op->page.pools = op->pools;
     op->page.limit = page.limit && page.limit < most ? page.limit : most;
     task_start_read(&op->task, sv, steps, on_list);

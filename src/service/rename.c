@@ -73,7 +73,7 @@ static void on_written(struct task *t, const struct err *failed)
         n->loaded->row.name = take_ptr(&n->before);
     }
     if (!failed)
-        feed_session(n->loaded);
+        feed_session(n->loaded, true);
     answer(n, failed);
 }
 

@@ -1,8 +1,8 @@
 /*
- * What a key is limited to: pools, doors, reading, a time. The one place that decides.
+ * The limits of a key: pools, doors, reading, time. This is the one place that decides about them.
  *
- * A caller carries the id of its key, and the limits are looked up in the list of keys with each
- * question. So they are those of the key wherever the caller was copied to: a conversation, a run
+ * A caller carries the id of its key, and each question looks the limits up in the list of keys. So
+ * the limits are always those of the key, wherever the caller was copied to: a conversation, a run
  * of the agent after a restart, a token that was signed for an end user.
  */
 #include "service/service_int.h"
@@ -171,19 +171,19 @@ bool service_is_limited(struct service *sv, const struct caller *c)
     return k->doors || k->read_only;
 }
 
-struct environment *scope_environment(struct service *sv, const struct caller *c, struct str pool,
-                                      struct err *e)
+struct pool_entry *scope_pool_entry(struct service *sv, const struct caller *c, struct str pool,
+                                    struct err *e)
 {
     const char *pools = scope_pools(sv, c);
     struct str rest = str_of(pools), first = {0};
-    struct environment *env;
+    struct pool_entry *env;
     char shown[NAME_SHOWN];
 
-    if (pool.n == 0 && pools && !has_name(pools, str_of(sv->environments->config.name)) &&
+    if (pool.n == 0 && pools && !has_name(pools, str_of(sv->pools->config.name)) &&
         str_next(&rest, ',', &first))
         pool = first;
-    env = environment_find(sv, pool);
-    if (pools && !has_name(pools, pool.n ? pool : str_of(sv->environments->config.name))) {
+    env = pool_entry_find(sv, pool);
+    if (pools && !has_name(pools, pool.n ? pool : str_of(sv->pools->config.name))) {
         err_set(e, ERR_DENIED, "this key does not open the pool %s", name_show(shown, pool));
         return NULL;
     }

@@ -60,7 +60,7 @@ static bool forget(struct service *sv, struct session_row *row)
     if (table_get(&sv->sessions, row->id))
         return false;
     /* Its own pool may be gone, and then any will do for this. */
-    l = loaded_enter(sv, sv->environments, row, SESSION_ASLEEP);
+    l = loaded_enter(sv, sv->pools, row, SESSION_ASLEEP);
     log_info("session %s: its time is over", l->row.id);
     loaded_end(l, NULL, NULL);
     loaded_drop(l);
@@ -120,6 +120,7 @@ static void on_look(void *arg)
     struct service *sv = arg;
 
     timer_set(sv->look, LOOK_MS);
+    late_records_write(sv);
     service_reload(sv);
 }
 
@@ -170,7 +171,7 @@ static int start(struct service *sv, struct engine *en, const struct service_con
     sv->counts.sessions[SESSION_ASLEEP] = s.asleep;
     sv->fetcher = fetcher_new(sv->loop, &fetch, e);
     sv->engine = en;
-    if (!sv->fetcher || environments_start(sv, config, e) < 0)
+    if (!sv->fetcher || pool_entries_start(sv, config, e) < 0)
         return -1;
     pools_restore(sv, s.pools, s.pool_count);
     sv->sweep = timer_new(sv->loop, on_sweep, sv);
@@ -207,14 +208,14 @@ bool service_is_ready(struct service *sv, const char **ret_why)
         *ret_why = "the server is shutting down";
     else if (store_is_full(sv->store, &sv->full))
         *ret_why = sv->full.text;
-    return !*ret_why && pool_is_up(sv->environments->pool, ret_why);
+    return !*ret_why && pool_is_up(sv->pools->pool, ret_why);
 }
 
 struct service_pools service_look_at_pools(const struct service *sv)
 {
     struct service_pools found = {0};
 
-    for (const struct environment *env = sv->environments; env; env = env->next) {
+    for (const struct pool_entry *env = sv->pools; env; env = env->next) {
         const char *why;
         found.all++;
         found.up += pool_is_up(env->pool, &why);
@@ -306,9 +307,12 @@ void service_free(struct service *sv)
     close_all(sv);
     approvals_close(sv);
     settle(sv);
+    late_records_write(sv);
+    settle(sv);
+    late_records_free(sv);
     assert(sv->sessions.n == 0 && sv->jobs.n == 0);
     timer_free(sv->relief);
-    environments_free(sv);
+    pool_entries_free(sv);
     keys_free(sv->keys, sv->key_count);
     table_done(&sv->sessions);
     table_done(&sv->jobs);

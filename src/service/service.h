@@ -66,7 +66,7 @@ struct service_config {
     uint64_t record_ms;             /* an execution record; 0: for ever */
     uint64_t home_bytes;            /* of files in /tmp kept while a session sleeps */
     uint64_t file_bytes;            /* of one upload */
-    uint64_t tenant_bytes;          /* of all files of one tenant; 0: what the disk has */
+    uint64_t tenant_bytes;          /* files and items of one tenant; 0: what the disk has */
     uint64_t fetch_bytes, fetch_ms; /* of one URL */
     bool fetch_private;             /* private addresses may be fetched from ... */
     const char *fetch_allow;        /* ... or these hosts of them; borrowed, like pools */
@@ -93,10 +93,11 @@ struct service_pools {
 };
 struct service_pools service_look_at_pools(const struct service *sv);
 
-/* What a door keeps in memory of an execution that has ended, until its client has it: it was so
- * many bytes before, and is so many now. */
+/* A door keeps output of an ended execution in memory until its client has it: the door held
+ * `before` bytes so far, and holds `now` bytes from here on. */
 void service_hold(struct service *sv, uint64_t before, uint64_t now);
-/* As loop_work(), for a door whose done() calls the service: it is there until then. */
+/* As loop_work(), for doors: the service, and the store below it, are not freed before done() has
+ * been called. */
 void service_work(struct service *sv, loop_fn *work, loop_fn *done, void *arg);
 
 /* --- who asks --- */
@@ -129,8 +130,8 @@ bool service_sees_pool(struct service *sv, const struct caller *c, const char *p
 const char *scope_pools(const struct service *sv, const struct caller *c);
 bool scope_door_known(struct str name);
 
-/* Whether what this key, by its id, has promised still stands: it is there, not revoked and not
- * expired; "" as long as no key is needed. */
+/* Whether the key with this id is there, not revoked and not expired; for "": whether no key is
+ * needed. */
 bool service_key_stands(struct service *sv, const char *tenant, const char *id);
 /* Whose a key is, by its id; "local" for "". False: there is no such key. */
 bool service_key_tenant(struct service *sv, const char *id, char ret[64]);
@@ -180,7 +181,8 @@ void service_session_create(struct service *sv, const struct caller *c,
                             const struct session_spec *spec, session_fn *fn, void *arg);
 void service_session_get(struct service *sv, const struct caller *c, struct str id, session_fn *fn,
                          void *arg);
-/* By its own name in this pool (empty: the first); it is not made when it is not there. */
+/* By its own name in this pool (empty: the first of the key); it is not made when it is not there.
+ */
 void service_session_named(struct service *sv, const struct caller *c, struct str pool,
                            struct str name, session_fn *fn, void *arg);
 void service_session_list(struct service *sv, const struct caller *c, struct page page,
@@ -209,20 +211,24 @@ struct file_input {
     struct str url;     /* http, https or data */
     struct str content; /* bytes, already decoded */
     bool has_content;
-    int *fd;        /* a file of the host, at its beginning; taken: set to -1. Or NULL */
-    bool is_folder; /* no file but an empty folder, unless it is there */
+    int *fd;          /* a file of the host, at its beginning; taken: set to -1. Or NULL */
+    bool is_folder;   /* no file but an empty folder, unless it is there */
+    const char *hash; /* of an item of the tenant's with bytes, which stays; or NULL */
+    uint64_t size;    /* of those bytes */
+    bool is_ours;     /* the door has made it of what is asked about: a person is not shown it */
 };
 
 /* How a person is asked before the code runs, where the pool wants that. */
 struct approval_ask {
     struct str tool;         /* "run_code": as rules and people know it */
-    json_t *args;            /* borrowed: an object, what is asked about; NULL: the code alone */
+    json_t *args;            /* borrowed: an object, what is asked about; NULL: the code alone.
+                              * Files of the spec are added to it; variables of a client are in it */
     struct str code;         /* a view into args */
     struct str conversation; /* the door's own, or empty */
     struct str answers;      /* the approval that the client's user was asked about, or empty */
     bool implied;            /* the session was not named: another may stand in its place later */
     bool can_ask;            /* the client's user can be asked, by on_ask() */
-    bool external;           /* a tool of a protocol, of whoever wrote its client: MCP */
+    bool external;           /* a tool over MCP: its client may be anybody's program */
     bool reads;              /* it is code of ours that changes nothing: nobody is asked */
 };
 
@@ -297,9 +303,10 @@ struct execution *service_execute(struct service *sv, const struct caller *c,
 void execution_leave(struct execution *j);
 /* The same, and it goes on in the background. After on_queued. */
 void execution_detach(struct execution *j);
-/* The watcher does not keep up: the code waits with its output until this is taken back. */
+/* hold: the watcher does not keep up, so the code waits with its output until a call with false. */
 void execution_hold(struct execution *j, bool hold);
-/* It waits for somebody outside: its time stands still until this is taken back. */
+/* stopped: the execution waits for an answer from outside, and its time stands still until a call
+ * with false. */
 void execution_stop_clock(struct execution *j, bool stopped);
 
 enum approval_answer { ANSWER_NONE, ANSWER_ONCE, ANSWER_LASTING, ANSWER_NO };
@@ -367,8 +374,8 @@ void service_approval_decide(struct service *sv, const struct caller *c, struct 
 /* Whether approval_when can be read. */
 int approval_when_check(const char *text, struct err *e) MUST_CHECK;
 
-/* fn once, from the loop, when one that is under way has ended; talk: or has said something. NULL:
- * it is not under way. */
+/* Calls fn once, from the loop, when the execution has ended, or (talk) has printed something.
+ * NULL: the execution is not under way. */
 struct exec_watch;
 struct exec_watch *service_exec_watch(struct service *sv, const struct caller *c, struct str id,
                                       bool talk, loop_fn *fn, void *arg);
@@ -428,16 +435,24 @@ int space_path_clean(struct str path, char ret[SPACE_PATH_MAX], struct err *e) M
 
 /* --- the change feed, for doors that keep clients informed --- */
 
+enum changed { CHANGED_SESSION, CHANGED_FILE, CHANGED_EXECUTION, CHANGED_APPROVAL };
+
 struct service_change {
-    const char *tenant;
-    const char *session;
-    struct str path;       /* a file that was saved or deleted; p NULL: none */
-    const char *execution; /* it has ended; or NULL */
-    bool listed;           /* there is one more, or one less: a file or a session */
+    enum changed kind;
+    const char *tenant, *pool;
+    const char *session; /* "": an approval that is for none */
+    const char *id;      /* of the execution or approval; of the session otherwise */
+    const char *state;   /* what that is now: "running", "ok", "pending"; NULL: a file */
+    struct str path;     /* a file that was saved or deleted; p NULL: none */
+    bool listed;         /* there is one more, or one less: a file or a session */
+    bool over;           /* an execution that has ended */
 };
 typedef void change_fn(void *arg, const struct service_change *what);
-/* From the loop, when it is in the store. One at a time; fn NULL: nobody. */
-void service_on_change(struct service *sv, change_fn *fn, void *arg);
+struct change_watch;
+/* fn is called from the loop, when the change is in the store. It may free its own watch and no
+ * other. Until change_watch_free(), which comes before service_free(). */
+struct change_watch *service_watch_changes(struct service *sv, change_fn *fn, void *arg);
+void change_watch_free(struct change_watch *w); /* or NULL */
 
 /* --- files --- */
 
@@ -449,7 +464,7 @@ typedef void file_open_fn(void *arg, int *fd, const struct file_row *file,
 
 /* Why there is no file, beside err.kind: in err.sys. */
 #define FILE_EXPIRED  ESTALE /* ERR_MISSING: its time is over */
-#define FILE_QUOTA    EDQUOT /* ERR_LIMIT: this tenant's files would take more than tenant_bytes */
+#define FILE_QUOTA    EDQUOT /* ERR_LIMIT: this tenant would hold more than tenant_bytes */
 #define FILE_KNOWN_MS (INT64_C(7) * 86400 * 1000) /* so long it is known that one has expired */
 
 struct file_spec {
@@ -486,18 +501,31 @@ void service_file_delete(struct service *sv, const struct caller *c, struct str 
 /* --- items: what a door keeps of its own, for the caller's tenant --- */
 
 typedef void item_fn(void *arg, const struct item_row *item, const struct err *failed);
+/* total: of all pages, where the filter asks to count them. */
 typedef void items_fn(void *arg, const struct item_row *items, size_t count, uint64_t total,
                       const struct err *failed);
 /* fd: for reading, the callback's to take (set *fd to -1). */
 typedef void item_open_fn(void *arg, int *fd, const struct item_row *item,
                           const struct err *failed);
 
+/* Whether the tenant may hold so many bytes more: ERR_LIMIT with FILE_QUOTA otherwise. For what
+ * comes in many items; items with bytes of their own are held against it as they are put. */
+void service_room(struct service *sv, const struct caller *c, uint64_t bytes, done_fn *fn,
+                  void *arg);
 /* Copies; tenant and times are filled in. Who owns it is the door's to check. */
 void service_item_put(struct service *sv, const struct caller *c, const struct item_row *row,
                       done_fn *fn, void *arg);
 /* ERR_LIMIT when it is new, and the tenant has max of its kind already. */
 void service_item_put_up_to(struct service *sv, const struct caller *c, const struct item_row *row,
                             uint64_t max, done_fn *fn, void *arg);
+/* All of them, or none. blobs[i]: the bytes of rows[i], or NULL; all are taken in any case. max: as
+ * above, of the first one's kind. */
+void service_items_put(struct service *sv, const struct caller *c, const struct item_row *rows,
+                       struct blob **blobs, size_t count, uint64_t max, done_fn *fn, void *arg);
+/* Deletes the item with all that belong to it, and all that belong to those. kinds, up to a NULL:
+ * its own, that of its children, that of theirs; static. */
+void service_items_delete(struct service *sv, const struct caller *c, const char *const *kinds,
+                          struct str id, done_fn *fn, void *arg);
 void service_item_get(struct service *sv, const struct caller *c, const char *kind, struct str id,
                       item_fn *fn, void *arg);
 void service_item_open(struct service *sv, const struct caller *c, const char *kind, struct str id,
@@ -552,6 +580,9 @@ struct pool_spec {
 };
 
 typedef void pool_fn(void *arg, const struct pool_info *info, const struct err *failed);
+/* Whether service_pool_put() would take it now. Nothing is made. */
+int service_pool_check(struct service *sv, const struct caller *c, const struct pool_spec *spec,
+                       struct err *e) MUST_CHECK;
 /* Makes it, or changes it: sessions that are there keep what they have until they end. It is kept
  * over a restart. ERR_CONFLICT: a pool of the settings has this name. */
 void service_pool_put(struct service *sv, const struct caller *c, const struct pool_spec *spec,

@@ -1,4 +1,7 @@
-/* Private to the room: service > environment, loaded > job. */
+/*
+ * Private to the room: the service has pools (struct pool_entry) and loaded sessions, a session has
+ * jobs.
+ */
 #pragma once
 
 #include "service/service.h"
@@ -27,7 +30,7 @@
 #define OWNER(p, type, member) ((type *)((char *)(p)-offsetof(type, member)))
 
 struct approval_spec;
-struct environment;
+struct pool_entry;
 struct loaded;
 struct execution;
 struct task;
@@ -39,7 +42,7 @@ int session_name_take(struct session_row *row, struct str name, struct err *e) M
 struct loaded *session_in_memory(struct service *sv, const char *tenant, const char *pool,
                                  const char *name);
 /* A new session of this pool, with the pool's times. */
-void session_row_fill(struct session_row *ret, const struct environment *env, const char *tenant);
+void session_row_fill(struct session_row *ret, const struct pool_entry *env, const char *tenant);
 /* ERR_BUSY, counted. */
 int forbid(struct service *sv, struct err *e, int retry_s, const char *text);
 
@@ -97,6 +100,8 @@ void task_start(struct task *t, struct service *sv, struct loaded *l, const stru
  * time, the others wait with nothing in their hands. */
 void task_start_read(struct task *t, struct service *sv, const struct step *steps, task_fn *done);
 bool bite_is_over(const struct task *t);
+/* What a step returns that has read a list: 1 of it (store.h, struct progress) is another bite. */
+int task_read_on(struct task *t, int rc);
 /* A step that does nothing. */
 int task_go_on(struct task *t, struct err *e);
 /* A step for tasks of a session: its rows must not come back after they were deleted. */
@@ -109,21 +114,21 @@ int task_session_there(struct task *t, struct err *e);
  * for one by its name: a pool that was changed has a successor further on, and is gone itself, as
  * one that was deleted is. Its sessions keep it; with the last of them goes all but this husk.
  */
-struct environment {
-    _Atomic(struct environment *) next; /* owned */
-    atomic_bool gone;                   /* not to be found */
-    bool fixed;                         /* of the settings: it is changed there */
-    struct service *sv;                 /* borrowed */
-    struct service_pool config;         /* its strings are owned; does not change */
-    struct pool *pool;                  /* borrowed: the engine's; NULL: stopped */
-    struct egress_policy *policy;       /* owned, or NULL */
-    struct when *when;                  /* owned, or NULL: any call */
-    json_t *packages;                   /* owned, or NULL */
-    json_t *vars;                       /* owned, or NULL: variables of all its sessions */
-    json_t *document;                   /* owned, or NULL: of the door that made it */
-    struct timer *stop;                 /* owned, or NULL */
-    unsigned awake;                     /* sessions with a sandbox, or about to have one */
-    unsigned held;                      /* sessions in memory */
+struct pool_entry {
+    _Atomic(struct pool_entry *) next; /* owned */
+    atomic_bool gone;                  /* not to be found */
+    bool fixed;                        /* of the settings: it is changed there */
+    struct service *sv;                /* borrowed */
+    struct service_pool config;        /* its strings are owned; does not change */
+    struct pool *pool;                 /* borrowed: the engine's; NULL: stopped */
+    struct egress_policy *policy;      /* owned, or NULL */
+    struct when *when;                 /* owned, or NULL: any call */
+    json_t *packages;                  /* owned, or NULL */
+    json_t *vars;                      /* owned, or NULL: variables of all its sessions */
+    json_t *document;                  /* owned, or NULL: of the door that made it */
+    struct timer *stop;                /* owned, or NULL */
+    unsigned awake;                    /* sessions with a sandbox, or about to have one */
+    unsigned held;                     /* sessions in memory */
     int64_t created_ms, updated_ms;
 };
 
@@ -136,13 +141,13 @@ struct tenant {
 };
 
 struct service {
-    struct loop *loop;                /* borrowed */
-    struct store *store;              /* borrowed */
-    struct fetcher *fetcher;          /* owned */
-    struct service_config config;     /* pools: see environments */
-    struct engine *engine;            /* borrowed */
-    struct environment *environments; /* owned: the first is the default, and never goes */
-    struct service_pool *makes;       /* owned: what pools can be made of */
+    struct loop *loop;            /* borrowed */
+    struct store *store;          /* borrowed */
+    struct fetcher *fetcher;      /* owned */
+    struct service_config config; /* its pools: see pools below */
+    struct engine *engine;        /* borrowed */
+    struct pool_entry *pools;     /* owned: the first is the default, and never goes */
+    struct service_pool *makes;   /* owned: what pools can be made of */
     size_t make_count;
     struct table sessions; /* struct loaded by id: awake, or with something under way */
     struct table jobs;     /* struct execution by id */
@@ -169,9 +174,9 @@ struct service {
     struct task *reads_waiting, **reads_end;
     size_t bites; /* steps of the store that are not the first of their kind */
     struct task *bites_waiting, **bites_end;
-    struct err full;      /* why the store takes nothing, as last seen */
-    change_fn *on_change; /* or NULL */
-    void *on_change_arg;
+    struct err full;           /* why the store takes nothing, as last seen */
+    struct late_records *late; /* owned, or NULL: nothing was ever late */
+    struct change_watch *change_watches;
     bool asks; /* some pool has a policy */
     struct approval_watch *watches;
     struct service_counts counts;
@@ -180,32 +185,39 @@ struct service {
 void service_check_empty(struct service *sv); /* a foreground execution has gone */
 
 /* change_feed.c */
-void feed_session(const struct loaded *l); /* came or went */
+void feed_session(const struct loaded *l, bool listed); /* listed: came, went or was renamed */
 void feed_file(const struct loaded *l, struct str path, bool listed);
 void feed_saved(const struct loaded *l, const struct changes *saved);
-void feed_execution(const struct execution *j);
+void feed_execution(const struct execution *j, bool over);
+void feed_approval(struct service *sv, const struct approval_row *row);
 
 /* pools.c */
-int environments_start(struct service *sv, const struct service_config *config,
+int pool_entries_start(struct service *sv, const struct service_config *config,
                        struct err *e) MUST_CHECK;
-void environments_free(struct service *sv);
+void pool_entries_free(struct service *sv);
 /* NULL when there is no such pool; empty: the first. From any thread. */
-struct environment *environment_find(struct service *sv, struct str name);
+struct pool_entry *pool_entry_find(struct service *sv, struct str name);
 /* One more, with copies of what p has. It takes the place of any of the same name. */
-struct environment *environment_add(struct service *sv, const struct service_pool *p,
-                                    struct err *e);
+struct pool_entry *pool_entry_add(struct service *sv, const struct service_pool *p, struct err *e);
 /* It is not found any more, and ends with its last session. */
-void environment_retire(struct environment *env);
-void environment_hold(struct environment *env); /* a session of it is in memory */
-void environment_drop(struct environment *env);
+void pool_entry_retire(struct pool_entry *env);
+void pool_entry_hold(struct pool_entry *env); /* a session of it is in memory */
+void pool_entry_drop(struct pool_entry *env);
 /* Awake sessions of all pools that have had this name. */
-unsigned environment_awake(const struct environment *env);
-struct pool_info environment_info(const struct environment *env);
+unsigned pool_entry_awake(const struct pool_entry *env);
+struct pool_info pool_entry_info(const struct pool_entry *env);
 void service_pool_done(struct service_pool *p); /* frees its strings */
 
 /* manage.c: those of the store, at start; takes the rows. What cannot be made again is told in the
  * log, and stays on record. */
 void pools_restore(struct service *sv, struct pool_row *rows, size_t count);
+
+/* --- quota.c --- */
+
+/* Whether the tenant may hold so many bytes more. In the transaction that adds them, so that two at
+ * a time cannot both have the last of it. -1: ERR_LIMIT with FILE_QUOTA. */
+int quota_check(struct service *sv, struct db *db, const char *tenant, uint64_t bytes,
+                struct err *e) MUST_CHECK;
 
 /* --- approvals --- */
 
@@ -222,6 +234,7 @@ struct approval_spec {
     struct str code;         /* what is to run: a view into args */
     json_t *args;            /* borrowed: an object, all of them; not changed until fn */
     struct str session;      /* empty: a new one, ... */
+    struct str name;         /* ... or the one of this name, if it is there, ... */
     bool implied;            /* it was not named: another may stand in its place later */
     struct str pool;         /* ... of this pool; empty: the first */
     struct str conversation; /* the door's own, or empty */
@@ -284,8 +297,8 @@ bool pools_have(const char *pools, const char *pool);                     /* poo
 int scope_writes(const struct service *sv, const struct caller *c, struct err *e) MUST_CHECK;
 /* The pool that the caller means, which its key opens. Empty: the first, or the key's first. NULL
  * with *e. */
-struct environment *scope_environment(struct service *sv, const struct caller *c, struct str pool,
-                                      struct err *e);
+struct pool_entry *scope_pool_entry(struct service *sv, const struct caller *c, struct str pool,
+                                    struct err *e);
 
 /* keys.c */
 void keys_take(struct service *sv, struct key_row *keys, size_t count);
@@ -337,8 +350,8 @@ bool change_problem(const struct change *c, struct event *ret);
 enum sleep_why { SLEEP_IDLE, SLEEP_CROWDED, SLEEP_LIFETIME, SLEEP_ONCE, SLEEP_LOST, SLEEP_CLOSING };
 
 struct loaded {
-    struct service *sv;      /* borrowed */
-    struct environment *env; /* borrowed */
+    struct service *sv;     /* borrowed */
+    struct pool_entry *env; /* borrowed */
     struct whose whose;
     struct session_row row; /* row.state is what a reader of the database should see */
     json_t *vars;           /* owned, or NULL: environment variables of every execution */
@@ -377,7 +390,7 @@ void loaded_drop(struct loaded *l);
 /* Moves between states: the only place where awake sessions are counted. */
 void loaded_go(struct loaded *l, enum session_state to);
 /* Into memory, held; takes the row. */
-struct loaded *loaded_enter(struct service *sv, struct environment *env, struct session_row *row,
+struct loaded *loaded_enter(struct service *sv, struct pool_entry *env, struct session_row *row,
                             enum session_state state);
 /* Writes the row as it is now. is_new: callers that wait for the session are answered then. */
 void loaded_keep(struct loaded *l, bool is_new);
@@ -395,12 +408,12 @@ void loaded_find(struct service *sv, const struct caller *c, struct str id, load
 bool loaded_is_awake(const struct loaded *l); /* has a sandbox that can be used */
 /* Room in the pool and for the tenant? Where there is none, the session that has been idle for the
  * longest time is put to sleep. ERR_BUSY: none is idle. */
-int loaded_room(struct service *sv, const struct environment *env, const char *tenant,
+int loaded_room(struct service *sv, const struct pool_entry *env, const char *tenant,
                 struct err *e) MUST_CHECK;
 /* A new session: takes the row, opens a sandbox and writes the row at once. */
-struct loaded *loaded_begin(struct service *sv, struct environment *env, struct session_row *row);
+struct loaded *loaded_begin(struct service *sv, struct pool_entry *env, struct session_row *row);
 /* The same without a sandbox: the first execution opens one. */
-struct loaded *loaded_begin_asleep(struct service *sv, struct environment *env,
+struct loaded *loaded_begin_asleep(struct service *sv, struct pool_entry *env,
                                    struct session_row *row);
 void loaded_wait(struct loaded *l, session_fn *fn, void *arg, bool existed);
 void loaded_wake(struct loaded *l);
@@ -434,8 +447,6 @@ void space_change(struct loaded *l, const struct event *ev);
 void space_return(struct loaded *l, struct changes *unsaved);
 /* A step's: the workspace for other threads; closed by the caller. */
 int space_take(struct loaded *l, struct space *ret, struct err *e) MUST_CHECK;
-/* Is this path what a task under way has put there? */
-bool space_is_ours(const struct loaded *l, struct str path);
 /* What a failed put means for the caller. */
 int space_blame(struct err *e, const char *path);
 
@@ -481,7 +492,7 @@ struct exec_input {
     char *file_id, *url, *content; /* owned: one of them, unless it is a folder or has an fd */
     int fd;                        /* owned, or -1 */
     size_t content_n;
-    bool is_folder;
+    bool is_folder, is_ours;
     bool is_absent;    /* could not be fetched, and the watcher goes on without */
     struct blob *blob; /* owned: being fetched */
     struct fetch *fetch;
@@ -556,6 +567,7 @@ struct execution {
     struct exec_row shown;      /* the same, for who asks while it runs */
     struct session_row session; /* as written with its end; strings borrowed */
     bool orphan;                /* its session was deleted */
+    bool late;                  /* the disk failed just then: its end goes on record later */
     struct transcript transcript;
     struct journal journal;
     struct outcome outcome;
@@ -566,7 +578,7 @@ struct execution {
 };
 
 /* begin.c */
-bool job_is_cleared_for(const struct execution *j, const struct environment *env);
+bool job_is_cleared_for(const struct execution *j, const struct pool_entry *env);
 void job_cleared(struct execution *j); /* nobody need be asked any more */
 void job_refuse(struct execution *j, const struct err *why);
 bool job_leave_early(struct execution *j) MUST_CHECK; /* true: it is not in a queue yet */
@@ -591,7 +603,6 @@ void jobs_fail(struct loaded *l, const struct err *why);   /* all that have not 
 void job_free(struct execution *j);
 void job_hold(struct execution *j); /* for a slow reader, or for want of room; or neither */
 /* throttle.c */
-uint64_t held_budget(const struct service *sv);
 loop_fn on_relief;                        /* arg: the service */
 void job_throttle(struct execution *j);   /* it has said more */
 void job_unthrottle(struct execution *j); /* it is about to go */
@@ -600,6 +611,11 @@ bool job_takes_output(struct execution *j, uint64_t n) MUST_CHECK;
 /* Counts n more bytes for it. False when the service holds too much: then they are not counted. */
 bool job_takes(struct execution *j, uint64_t n) MUST_CHECK;
 const char *job_status(const struct execution *j);
+/* late_records.c */
+void late_records_add(struct service *sv, struct exec_row *row); /* takes what row holds */
+void late_records_write(struct service *sv);                     /* if the store accepts them now */
+void late_records_free(struct service *sv);
+
 /* exec_end.c */
 void job_end(struct execution *j);
 void job_settle(struct execution *j);     /* another thing about it is over: perhaps it has gone */
@@ -615,6 +631,8 @@ void journal_done(struct journal *n);
 struct exec_info job_info(struct execution *j);
 /* inputs.c */
 int inputs_copy(struct execution *j, const struct exec_spec *spec, struct err *e) MUST_CHECK;
+/* The files that come with the code, as a person reads them; owned. */
+json_t *inputs_show(const struct execution *j);
 void inputs_gather(struct execution *j);
 void inputs_place(struct execution *j, task_fn *done);
 void inputs_cancel(struct execution *j);

@@ -9,7 +9,7 @@
 struct creation {
     struct task task;
     struct service *sv;
-    struct environment *env;
+    struct pool_entry *env;
     struct session_row row;   /* owned: as it will be */
     struct session_row found; /* owned: one of this name */
     bool finds;               /* and makes none: the caller only reads */
@@ -45,16 +45,16 @@ static uint64_t at_most(uint64_t asked, uint64_t most)
     return asked && asked < most ? asked : most;
 }
 
-void session_row_fill(struct session_row *ret, const struct environment *env, const char *tenant)
+void session_row_fill(struct session_row *ret, const struct pool_entry *env, const char *tenant)
 {
     *ret = (struct session_row){
         .tenant = mem_strdup(tenant),
         .pool = mem_strdup(env->config.name),
-        .created_ms = time_now_ms(),
         .idle_ms = (int64_t)env->config.idle_ms,
         .lifetime_ms = (int64_t)env->config.lifetime_ms,
     };
     id_make(ret->id, "sess_");
+    ret->created_ms = id_ms(str_of(ret->id)); /* so a list can go on after one that is gone */
 }
 
 int session_name_take(struct session_row *row, struct str name, struct err *e)
@@ -89,7 +89,7 @@ static int take_spec(struct creation *n, const struct caller *c, const struct se
 {
     json_t *vars;
 
-    n->env = scope_environment(n->sv, c, spec->pool, e);
+    n->env = scope_pool_entry(n->sv, c, spec->pool, e);
     if (!n->env)
         return -1;
     n->finds = scope_writes(n->sv, c, &n->failed) < 0;
@@ -151,7 +151,7 @@ static void on_named(struct task *t, const struct err *failed)
     struct creation *n = OWNER(t, struct creation, task);
     struct loaded *l = session_in_memory(n->sv, n->row.tenant, n->row.pool, n->row.name);
 
-    n->env = environment_find(n->sv, str_of(n->row.pool)); /* it may be another by now */
+    n->env = pool_entry_find(n->sv, str_of(n->row.pool)); /* it may be another by now */
     if (failed)
         n->failed = *failed;
     else if (!n->env)
@@ -311,6 +311,7 @@ struct listing {
     char after[ID_MAX];
     char *pool, *pools, *name_prefix; /* owned, or NULL */
     struct page page;
+    struct progress progress;
     struct session_row *rows; /* owned */
     size_t count;
     sessions_fn *fn;
@@ -323,7 +324,7 @@ static int read_list(struct task *t, struct db *db, struct err *e)
     struct page page = g->page;
 
     page.limit++;
-    return db_session_list(db, g->caller.tenant, page, &g->rows, &g->count, e) < 0 ? -1 : 0;
+    return task_read_on(t, db_session_list(db, g->caller.tenant, page, &g->rows, &g->count, e));
 }
 
 /* As many as the page may have, and fewer where their metadata is long: it is on the loop that
@@ -356,6 +357,7 @@ static void on_list(struct task *t, const struct err *failed)
     for (size_t i = 0; i < g->count; i++)
         session_row_done(&g->rows[i]);
     free(g->rows);
+    progress_done(&g->progress);
     free(g->pool);
     free(g->pools);
     free(g->name_prefix);
@@ -365,13 +367,14 @@ static void on_list(struct task *t, const struct err *failed)
 void service_session_list(struct service *sv, const struct caller *c, struct page page,
                           sessions_fn *fn, void *arg)
 {
-    static const struct step steps[] = {{.store = read_list}, {0}};
+    static const struct step steps[] = {{.loop = task_go_on}, {.store = read_list}, {0}};
     struct listing *g = mem_zalloc(sizeof(*g));
 
     *g = (struct listing){.sv = sv, .caller = *c, .page = page, .fn = fn, .arg = arg};
     if (page.after)
         snprintf(g->after, sizeof(g->after), "%s", page.after);
     g->page.after = page.after ? g->after : NULL;
+    g->page.progress = &g->progress;
     g->page.pool = g->pool = page.pool ? mem_strdup(page.pool) : NULL;
     g->page.pools = g->pools = scope_pools_copy(sv, c);
     g->page.name_prefix = g->name_prefix = page.name_prefix ? mem_strdup(page.name_prefix) : NULL;

@@ -34,7 +34,7 @@ struct crowd {
 };
 
 /* Only asked when a limit is reached. */
-static struct crowd look_at(struct service *sv, const struct environment *env, const char *tenant)
+static struct crowd look_at(struct service *sv, const struct pool_entry *env, const char *tenant)
 {
     AUTO_FREE void **all = table_all(&sv->sessions);
     struct crowd c = {.next_us = time_mono_us() + (int64_t)NEXT_MAX_S * 1000000};
@@ -66,7 +66,7 @@ int forbid(struct service *sv, struct err *e, int retry_s, const char *text)
 /* Room for one more where `awake` of `most` are live. One that falls asleep has a sandbox until its
  * files are saved, for milliseconds mostly. The new one does not wait for that, so there may be up
  * to FALLING_MAX sandboxes more than the limit. */
-static int make_room(struct service *sv, const struct environment *env, const char *tenant,
+static int make_room(struct service *sv, const struct pool_entry *env, const char *tenant,
                      uint64_t awake, uint64_t most, struct err *e)
 {
     struct crowd c;
@@ -86,8 +86,7 @@ static int make_room(struct service *sv, const struct environment *env, const ch
                          : "as many sessions are live as the pool may have");
 }
 
-int loaded_room(struct service *sv, const struct environment *env, const char *tenant,
-                struct err *e)
+int loaded_room(struct service *sv, const struct pool_entry *env, const char *tenant, struct err *e)
 {
     struct tenant *t = table_get(&sv->tenants, tenant);
 
@@ -95,7 +94,7 @@ int loaded_room(struct service *sv, const struct environment *env, const char *t
         return forbid(sv, e, 5, "the server is shutting down");
     if (make_room(sv, env, tenant, t ? t->awake : 0, sv->config.tenant_sessions, e) < 0)
         return -1;
-    return make_room(sv, env, NULL, environment_awake(env), env->config.max_sessions, e);
+    return make_room(sv, env, NULL, pool_entry_awake(env), env->config.max_sessions, e);
 }
 
 /* --- the clock --- */
@@ -289,7 +288,7 @@ static void open_sandbox(struct loaded *l)
     session_open(l->env->pool, on_open, l);
 }
 
-struct loaded *loaded_begin(struct service *sv, struct environment *env, struct session_row *row)
+struct loaded *loaded_begin(struct service *sv, struct pool_entry *env, struct session_row *row)
 {
     struct loaded *l = loaded_enter(sv, env, row, SESSION_STARTING);
 
@@ -300,7 +299,7 @@ struct loaded *loaded_begin(struct service *sv, struct environment *env, struct 
     return l;
 }
 
-struct loaded *loaded_begin_asleep(struct service *sv, struct environment *env,
+struct loaded *loaded_begin_asleep(struct service *sv, struct pool_entry *env,
                                    struct session_row *row)
 {
     struct loaded *l = loaded_enter(sv, env, row, SESSION_ASLEEP);
@@ -417,7 +416,7 @@ static void on_deleted(struct task *t, const struct err *failed)
     if (failed)
         log_warn("session %s is not deleted: %s", n->loaded->row.id, failed->text);
     else
-        feed_session(n->loaded);
+        feed_session(n->loaded, true);
     if (n->done)
         n->done(n->arg, failed);
     loaded_drop(n->loaded);

@@ -46,8 +46,7 @@ static int on_bytes(void *arg, struct str bytes, struct err *e)
 static void on_fetched(void *arg, const struct fetch_result *r, const struct err *failed)
 {
     struct space_fetch *f = arg;
-    const char *slash = failed ? NULL : strrchr(r->name, '/');
-    const char *name = f->path ? f->path : failed ? "" : slash ? slash + 1 : r->name;
+    const char *name = f->path ? f->path : failed ? "" : path_base(r->name);
 
     f->sv->pending--;
     if (!failed)

@@ -30,6 +30,12 @@ bool bite_is_over(const struct task *t)
     return time_mono_us() - t->bite_us > BITE_US;
 }
 
+int task_read_on(struct task *t, int rc)
+{
+    t->again = rc > 0;
+    return rc < 0 ? -1 : 0;
+}
+
 /* Tasks with much to write take turns, so that those with little find a short queue. */
 static void next_bite(struct service *sv)
 {

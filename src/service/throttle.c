@@ -1,18 +1,18 @@
 /*
- * Back-pressure: what executions have said is in memory until it is recorded and sent, and all of
- * it together has a budget. Past it, whoever says more is not read for a while: its pipe fills, and
- * the code waits in its write. As soon as there is room again all go on.
+ * Back-pressure. The output of executions is in memory until it is recorded and sent, and all of it
+ * together has a budget. Past the budget the service stops reading from executions that print more:
+ * their pipes fill, and their code waits in write(). When there is room again, all of them go on.
  *
- * When all wait nobody ends, and nothing becomes free. So one of them, the one that has waited
- * longest, is favoured: it goes on until it has ended, whatever it says. One that does not end
- * within FAVOUR_MS is no reason for the others to wait longer: then the next is favoured, too. What
- * they hold above the budget is bounded by job_takes_output().
+ * When all executions wait, none ends, and no memory becomes free. So the one that has waited
+ * longest is favoured: it goes on until it ends, whatever it prints. If it does not end within
+ * FAVOUR_MS, the next one is favoured, too. job_takes_output() bounds what favoured executions hold
+ * above the budget.
  */
 #include "service/service_int.h"
 
 #define FAVOUR_MS 10000
 
-uint64_t held_budget(const struct service *sv)
+static uint64_t held_budget(const struct service *sv)
 {
     return sv->config.held_bytes ? sv->config.held_bytes : HELD_MAX;
 }

@@ -1,4 +1,4 @@
-/* Waiting for an execution to say something, or to end. */
+/* Waits for the next output of an execution, or for its end. */
 #include "service/service_int.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /*
- * Conditions on a call: which ones a person is to be asked about.
+ * Conditions on a call: they decide whether a person must approve it.
  *
  *     when  = rule { "," rule }            any of them
  *     rule  = test { "&" test }            all of them

@@ -12,7 +12,8 @@
 
 /* --- changes --- */
 
-bool space_is_ours(const struct loaded *l, struct str path)
+/* Whether a task under way has put this file there. */
+static bool space_is_ours(const struct loaded *l, struct str path)
 {
     return l->tasks && l->tasks->brings && l->tasks->brings(l->tasks, path);
 }

@@ -1,13 +1,13 @@
 /*
- * Blobs: a file under blobs/ab/cd... for each content, named by its SHA-256. It is
- * written without a name (O_TMPFILE) and linked into place when it is whole; where
- * the file system has no such files, under a name in blobs/tmp/ and renamed.
+ * Blobs: for each content one file under blobs/ab/cd..., named by its SHA-256. A blob is written
+ * without a name (O_TMPFILE) and linked into place when it is complete. Where the file system has
+ * no such files, it gets a name in blobs/tmp/ and is renamed.
  *
- * A blob is removed when no row names it and nobody has touched it for SPARE_S. To
- * be put once more, or opened, is a touch: who does so has most of an hour to put
- * the row that names it. The sweep only marks what it finds; the names go after its
- * transaction is committed, so no row can come back to a blob that is gone, and
- * each is looked at once more under the lock that naming takes.
+ * The sweep removes a blob when no row names it and nobody has touched it for SPARE_S. Putting the
+ * same content again is a touch, and so is opening it: after that the caller has most of an hour to
+ * write the row that names the blob. The sweep first marks what it finds. It removes the names
+ * after its transaction is committed, so no row can refer to a blob that is gone, and checks each
+ * blob once more under the lock that naming takes.
  */
 #include "loop/loop.h"
 #include "store/store_int.h"
@@ -151,6 +151,21 @@ static int check_size(struct blob *b, uint64_t more, struct err *e)
         return 0;
     b->broken = true;
     return err_set(e, ERR_LIMIT, "more than %llu bytes", (unsigned long long)b->max);
+}
+
+ssize_t blob_peek(const struct blob *b, char *ret, size_t size)
+{
+    size_t n = 0;
+    ssize_t got;
+
+    while (n < size && (got = pread(b->fd, ret + n, size - n, (off_t)n)) != 0) {
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return -1;
+        n += (size_t)got;
+    }
+    return (ssize_t)n;
 }
 
 int blob_write(struct blob *b, struct str bytes, struct err *e)

@@ -1,8 +1,9 @@
 /*
- * What is read from a blob is what its name says. A blob is hashed whole before anybody reads it:
- * the disk may have changed its bytes, and part of a file cannot be checked by itself. A small one
- * is hashed each time. Of a large one it is remembered for KNOWN_US that it was good, as the same
- * file with the same time of its last change, so that many ranges of it cost one reading.
+ * Checks that the bytes of a blob match its name, which is their hash. A blob is hashed whole
+ * before anybody reads it: the disk may have changed its bytes, and part of a file cannot be
+ * checked by itself. A small one is hashed each time. The result for a large one is remembered
+ * for KNOWN_US, as the same file with the same time of its last change, so that many ranges of
+ * it cost one reading.
  */
 #include "store/store_int.h"
 

@@ -1,12 +1,11 @@
 /*
- * The disk under the store: whether it takes what is written.
+ * The disk under the store: whether it accepts what is written.
  *
- * A spare file holds some space back, for the records of code that runs while others
- * fill the disk. It is given up when the disk gets low, and made again when there is
- * room. From then on the store says that it is full, so that nothing new is begun whose
- * record could not be kept. What failed in another way (read-only, an error of the disk,
- * a quota) makes it full, too. The store's thread tries once in a while whether the disk
- * takes something again; nobody has to ask for that.
+ * A spare file reserves some space for the records of code that runs while others fill the disk.
+ * When the disk gets low, the store deletes the spare file and says that it is full, so that no
+ * execution begins whose record could not be kept. When there is room again, the store makes the
+ * file anew. Other failures (read-only, an error of the disk, a quota) also make the store full.
+ * The store's thread tests from time to time whether the disk accepts something again.
  */
 #include "store/store_int.h"
 

@@ -1,14 +1,17 @@
 /*
- * What was written reaches the disk. A commit and a blob are safe from the death of
- * this process as soon as they are written; a power cut takes what the kernel still
- * holds. A thread of its own syncs it in groups: FLUSH_MS after the first write of a
- * group, or at once when a job waits for the disk. Keys, approvals and uploads always
- * wait; with DURABLE_POWER every job that wrote something does.
+ * Brings what was written to the disk. A commit and a blob are safe from the death of this
+ * process as soon as they are written; a power cut takes what the kernel still holds. A thread
+ * of its own syncs it in groups: FLUSH_MS after the first write of a group, or at once when a
+ * job waits for the disk. Keys, approvals and uploads always wait; with DURABLE_POWER every job
+ * that wrote something does.
  *
  * A row must not reach the disk before the blob that it names: the row may have taken
- * the place of one whose blob is there. So the log of the database is synced only when
- * every blob written until then has been, and a transaction that names blobs waits
- * with its commit while the log is being synced (flush_gate).
+ * the place of one whose blob is there. So a transaction that names blobs waits with its
+ * commit (flush_gate) while the log of the database is synced, and the blobs that were
+ * written until then are synced before the log is. Most of them have been before that wait
+ * begins. Blobs that come during it are named by no row yet.
+ *
+ * A log that is long moves into the database here as well, behind the same gate.
  */
 #include "store/store_int.h"
 
@@ -18,10 +21,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define FLUSH_MS   100 /* with the time that the disk takes, it is over within 200 ms */
-#define BLOBS_MAX  128 /* held open until they are synced; with more, the file system is */
-#define ROUNDS_MAX 8   /* blobs that come meanwhile are synced, too; then those who write wait */
-#define SHARDS     256
+#define FLUSH_MS  100 /* with the time that the disk takes, it is over within 200 ms */
+#define BLOBS_MAX 8   /* held open until they are synced; with more, the file system is */
+#define SHARDS    256
 
 /* Blobs that are written and not synced. */
 struct blob_group {
@@ -41,7 +43,8 @@ struct flush {
     int64_t since_us;      /* the first of all this was written */
     struct job *jobs;      /* wait for the disk; in order */
     struct job **jobs_end; /* where the next one is put */
-    bool flushing, log_syncing, closing;
+    bool flushing, closing;
+    bool syncing, gate_closed; /* log_done tells when they end */
     uint64_t groups, failures;
 };
 
@@ -87,22 +90,19 @@ static int sync_group(struct store *s, struct blob_group *g, struct err *e)
     return rc;
 }
 
-/* Called and returns with the mutex held; there is no blob left to sync then. */
+/* Those that are there now. Called and returns with the mutex held. */
 static int sync_blobs(struct store *s, struct err *e)
 {
     struct flush *f = s->flush;
+    struct blob_group group = f->blobs;
     int rc = 0;
 
-    for (int round = 0; has_blobs(&f->blobs); round++) {
-        struct blob_group group = f->blobs;
-        f->blobs = (struct blob_group){0};
-        if (round < ROUNDS_MAX)
-            pthread_mutex_unlock(&f->mutex);
-        if (sync_group(s, &group, e) < 0)
-            rc = -1;
-        if (round < ROUNDS_MAX)
-            pthread_mutex_lock(&f->mutex);
-    }
+    if (!has_blobs(&f->blobs))
+        return 0;
+    f->blobs = (struct blob_group){0};
+    pthread_mutex_unlock(&f->mutex);
+    rc = sync_group(s, &group, e);
+    pthread_mutex_lock(&f->mutex);
     return rc;
 }
 
@@ -135,7 +135,7 @@ void flush_gate(struct store *s)
     struct flush *f = s->flush;
 
     pthread_mutex_lock(&f->mutex);
-    while (f->log_syncing)
+    while (f->gate_closed)
         pthread_cond_wait(&f->log_done, &f->mutex);
     pthread_mutex_unlock(&f->mutex);
 }
@@ -163,23 +163,43 @@ int flush_blobs(struct store *s, struct err *e)
     return rc;
 }
 
-/* --- the thread --- */
+/* --- the log --- */
 
-/* Called and returns with the mutex held. */
+/* Called and returns with the mutex held. *e is the first that failed. */
 static int sync_all(struct store *s, struct err *e)
 {
     struct flush *f = s->flush;
-    int rc = sync_blobs(s, e);
+    struct err later;
+    int rc;
 
-    f->log_syncing = true;
-    pthread_mutex_unlock(&f->mutex);
-    if (s->db->ops->sync(s->db, e) < 0)
+    while (f->syncing) /* who comes second must not find the blobs of the first unsynced */
+        pthread_cond_wait(&f->log_done, &f->mutex);
+    f->syncing = true;
+    rc = sync_blobs(s, e);
+    f->gate_closed = true;
+    if (sync_blobs(s, rc < 0 ? &later : e) < 0)
         rc = -1;
+    pthread_mutex_unlock(&f->mutex);
+    if (s->db->ops->sync(s->db, rc < 0 ? &later : e) < 0)
+        rc = -1;
+    if (rc == 0 && s->db->ops->is_untidy(s->db, false))
+        s->db->ops->tidy(s->db);
     pthread_mutex_lock(&f->mutex);
-    f->log_syncing = false;
+    f->syncing = f->gate_closed = false;
     pthread_cond_broadcast(&f->log_done);
     return rc;
 }
+
+void flush_tidy(struct store *s)
+{
+    struct err ignored;
+
+    pthread_mutex_lock(&s->flush->mutex);
+    (void)!sync_all(s, &ignored);
+    pthread_mutex_unlock(&s->flush->mutex);
+}
+
+/* --- the thread --- */
 
 /* Called and returns with the mutex held. */
 static void flush_group(struct store *s)
@@ -214,7 +234,7 @@ static void wait_for_work(struct flush *f)
     while (!f->closing && !f->since_us)
         pthread_cond_wait(&f->work, &f->mutex);
     while (!f->closing && !f->jobs) {
-        int64_t due_us = f->since_us + FLUSH_MS * 1000;
+        int64_t due_us = f->since_us + FLUSH_MS * INT64_C(1000);
         struct timespec due = {.tv_sec = due_us / 1000000, .tv_nsec = due_us % 1000000 * 1000};
         if (time_mono_us() >= due_us)
             break;

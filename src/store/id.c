@@ -1,11 +1,10 @@
-/* Ids and keys, in an alphabet that nobody misreads. */
+/* Ids and keys, in an alphabet without letters that look like others. */
 #include "store/store_int.h"
 
 #include <gnutls/crypto.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 #include <time.h>
 
 #define TIME_CHARS   11 /* 55 bits of microseconds: enough for a thousand years */
@@ -20,13 +19,9 @@ static const char alphabet[] = "0123456789abcdefghjkmnpqrstvwxyz"; /* no i, l, o
 static void random_chars(char *ret, size_t n)
 {
     unsigned char bytes[64];
-    ssize_t got;
 
     assert(n <= sizeof(bytes));
-    do /* so few bytes come whole; only early in a boot is there a wait, and a signal may end it */
-        got = getrandom(bytes, n, 0);
-    while (got < 0 && errno == EINTR);
-    assert(got == (ssize_t)n);
+    random_bytes(bytes, n);
     for (size_t i = 0; i < n; i++)
         ret[i] = alphabet[bytes[i] & 31];
     ret[n] = '\0';
@@ -84,6 +79,16 @@ int64_t id_ms(struct str id)
     for (size_t i = id.n - ID_CHARS; i < id.n - RANDOM_CHARS; i++)
         us = us << 5 | (uint64_t)(strchr(alphabet, id.p[i]) - alphabet);
     return (int64_t)(us / 1000);
+}
+
+int64_t id_time(struct str id)
+{
+    size_t n = id.n > ID_CHARS ? id.n - ID_CHARS : 0;
+    char prefix[ID_MAX];
+
+    if (n < 2 || id.p[n - 1] != '_' || !str_to_cstr((struct str){id.p, n}, prefix, sizeof(prefix)))
+        return 0;
+    return id_is(id, prefix) ? id_ms(id) : 0;
 }
 
 /* --- keys --- */

@@ -120,7 +120,7 @@ const struct row_type number_type = {number_columns, COUNT(number_columns), size
 
 /* --- the end of a row --- */
 
-void row_done(const struct row_type *t, void *row)
+static void row_done(const struct row_type *t, void *row)
 {
     for (size_t i = 0; i < t->count; i++)
         if (t->columns[i].kind == COLUMN_TEXT || t->columns[i].kind == COLUMN_PATH)

@@ -8,7 +8,7 @@
  * every answer, so flush.c syncs the log for many at a time.
  *
  * A checkpoint waits for the disk, so it is not made by the commit that finds the
- * log long but after the answer has gone out.
+ * log long but by flush.c, through a connection of its own: nobody's job stands behind it.
  */
 #include "store/sqlite_int.h"
 
@@ -18,8 +18,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define LOG_PAGES 1000 /* of 4 KiB: then they are moved into the database */
-#define BUSY_MS   5000 /* `retort keys` may be writing; its transactions take milliseconds */
+#define LOG_PAGES 1000  /* of 4 KiB: then they are moved into the database */
+#define LOG_LONG  16000 /* then nothing may be written meanwhile, or it would never begin anew */
+#define BUSY_MS   5000  /* `retort keys` may be writing; its transactions take milliseconds */
 
 /* secure_delete: what was in a session's env is not to be found in free pages. */
 static const char settings[] = "PRAGMA synchronous = NORMAL;"
@@ -37,6 +38,7 @@ static void close_sqlite(struct db *db)
 
     for (size_t i = 0; i < q->cached; i++)
         sqlite3_finalize(q->cache[i]);
+    sqlite3_close(q->mover);
     sqlite3_close(q->conn);
     fd_closep(&q->log);
     free(q);
@@ -147,18 +149,20 @@ static int on_commit(void *arg, sqlite3 *conn, const char *name, int pages)
     return SQLITE_OK;
 }
 
-static bool is_untidy(struct db *db)
+static bool is_untidy(struct db *db, bool very)
 {
-    return sqlite_of(db)->log_pages >= LOG_PAGES;
+    return sqlite_of(db)->log_pages >= (very ? LOG_LONG : LOG_PAGES);
 }
 
 /* One that fails is tried again after the next commit; the log is as good a place until then. */
 static void tidy(struct db *db)
 {
     struct sqlite *q = sqlite_of(db);
+    int left = 0, moved = 0;
 
-    (void)sqlite3_wal_checkpoint_v2(q->conn, "main", SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
-    q->log_pages = 0;
+    (void)sqlite3_wal_checkpoint_v2(q->mover, "main", SQLITE_CHECKPOINT_PASSIVE, &left, &moved);
+    if (left == moved) /* else the next commit tells how long it is */
+        q->log_pages = 0;
 }
 
 /* --- blobs --- */
@@ -225,6 +229,12 @@ static int open_file(struct sqlite *q, const char *path, struct err *e)
         return sqlite_fail(q->conn, e);
     if (set_up(q->conn, e) < 0)
         return -1;
+    if (sqlite3_open_v2(path, &q->mover, flags, NULL) != SQLITE_OK)
+        return sqlite_fail(q->mover, e);
+    /* It must have read something once, or it would not know of the log. */
+    if (sqlite3_exec(q->mover, settings, NULL, NULL, NULL) != SQLITE_OK ||
+        sqlite3_exec(q->mover, "SELECT 1 FROM sqlite_schema", NULL, NULL, NULL) != SQLITE_OK)
+        return sqlite_fail(q->mover, e);
     sqlite3_wal_hook(q->conn, on_commit, q); /* takes the place of SQLite's own rule, too */
     return open_log(q, path, e);
 }

@@ -1,4 +1,4 @@
-/* Approvals. What a person has decided, and that it was taken, is on the disk before it counts. */
+/* Approvals. A decision is on the disk before it counts, and so is its use by the caller. */
 #include "store/sqlite_int.h"
 
 #define COLUMNS                                                                                    \
@@ -86,27 +86,25 @@ int db_approval_count(struct db *db, const char *tenant, int64_t now_ms, uint64_
     return rc < 0 ? -1 : 0;
 }
 
+#define SELECT_PAGE                                                                                \
+    "SELECT " COLUMNS LOOK_AT(OF_POOLS("?6")) " FROM approvals WHERE " IN_SPAN " AND tenant = ?5"
+
 int db_approval_list(struct db *db, const char *tenant, int state, struct page page,
                      struct approval_row **ret, size_t *ret_count, struct err *e)
 {
     struct span s = SPAN_ALL;
+    void *rows = page.progress ? *ret : NULL;
 
     *ret = NULL;
     if (span_go_on(db, &s, MADE_WHEN("approvals"), tenant, page, false, e) < 0)
         return -1;
-    if (state < 0)
-        *ret = sql_all(
-            db, SELECT IN_SPAN " AND tenant = ?5 AND " OF_POOLS("?7") NEWEST_FIRST " LIMIT ?6",
-            ARGS(SPAN_ARGS(s), TEXT(tenant), NUMBER(page.limit), TEXT(page.pools)), &approval_type,
-            ret_count, e);
-    else
-        *ret = sql_all(
-            db,
-            SELECT IN_SPAN " AND tenant = ?5 AND state = ?7 AND " OF_POOLS("?8") NEWEST_FIRST
-            " LIMIT ?6",
-            ARGS(SPAN_ARGS(s), TEXT(tenant), NUMBER(page.limit), NUMBER(state), TEXT(page.pools)),
-            &approval_type, ret_count, e);
-    return *ret ? 0 : -1;
+    /* The state is the last argument, and none where any will do. */
+    int rc = sql_page(
+        db, state < 0 ? SELECT_PAGE NEWEST_FIRST : SELECT_PAGE " AND state = ?7" NEWEST_FIRST,
+        ARGS(SPAN_ARGS(s), TEXT(tenant), TEXT(page.pools), NUMBER(state)) - (state < 0),
+        &approval_type, page, false, &rows, ret_count, e);
+    *ret = rows;
+    return rc;
 }
 
 int db_approval_expire(struct db *db, int64_t now_ms, struct err *e)

@@ -38,19 +38,20 @@ int db_exec_get(struct db *db, const char *tenant, const char *id, struct exec_r
 
 /* One statement for each way to ask, as each has its index. With a session that one's is the
  * narrowest, and the unary plus keeps SQLite from taking the tenant's. */
-static void write_ask(char *ret, size_t size, const struct exec_filter *f, bool pools, bool whole)
+#define WANTED OF_POOLS("?7") " AND (?8 IS NULL OR status = ?8) AND (?9 IS NULL OR key = ?9)"
+
+static void write_ask(char *ret, size_t size, const struct exec_filter *f, bool whole)
 {
     static const char *const which[2][2] = {
-        {"",                 " AND session = ?7"                 },
-        {" AND tenant = ?6", " AND session = ?7 AND +tenant = ?6"},
+        {"",                 " AND session = ?6"                 },
+        {" AND tenant = ?5", " AND session = ?6 AND +tenant = ?5"},
     };
     const char *order = f->oldest_first ? "ASC" : "DESC";
     int n = snprintf(ret, size,
-                     "SELECT %s FROM execs WHERE " IN_SPAN "%s%s%s%s"
-                     " ORDER BY created_ms %s, id %s LIMIT ?5",
+                     "SELECT %s" LOOK_AT(WANTED) " FROM execs WHERE " IN_SPAN "%s"
+                                                 " ORDER BY created_ms %s, id %s",
                      whole ? COLUMNS : SHORT_COLUMNS, which[f->tenant != NULL][f->session != NULL],
-                     pools ? " AND " OF_POOLS("?8") : "", f->status ? " AND status = ?9" : "",
-                     f->key ? " AND key = ?10" : "", order, order);
+                     order, order);
 
     assert(n > 0 && (size_t)n < size);
 }
@@ -59,13 +60,8 @@ int db_exec_list(struct db *db, const struct exec_filter *f, struct page page, b
                  struct exec_row **ret, size_t *ret_count, struct err *e)
 {
     struct span s = SPAN_ALL;
+    void *rows = page.progress ? *ret : NULL;
     char text[768];
-    size_t count = f->key       ? 10
-                   : f->status  ? 9
-                   : page.pools ? 8
-                   : f->session ? 7
-                   : f->tenant  ? 6
-                                : 5;
 
     *ret = NULL;
     if (f->since_ms)
@@ -74,12 +70,13 @@ int db_exec_list(struct db *db, const struct exec_filter *f, struct page page, b
         s.below_ms = f->until_ms;
     if (span_go_on(db, &s, MADE_WHEN("execs"), f->tenant, page, f->oldest_first, e) < 0)
         return -1;
-    write_ask(text, sizeof(text), f, page.pools, whole);
-    const struct arg args[] = {SPAN_ARGS(s),     NUMBER(page.limit), TEXT(f->tenant),
-                               TEXT(f->session), TEXT(page.pools),   TEXT(f->status),
-                               TEXT(f->key)};
-    *ret = sql_all(db, text, args, count, &exec_type, ret_count, e);
-    return *ret ? 0 : -1;
+    write_ask(text, sizeof(text), f, whole);
+    int rc = sql_page(db, text,
+                      ARGS(SPAN_ARGS(s), TEXT(f->tenant), TEXT(f->session), TEXT(page.pools),
+                           TEXT(f->status), TEXT(f->key)),
+                      &exec_type, page, false, &rows, ret_count, e);
+    *ret = rows;
+    return rc;
 }
 
 int db_exec_output_put(struct db *db, const char *exec, int64_t group, const char *events,

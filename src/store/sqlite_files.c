@@ -23,9 +23,9 @@ int db_file_get(struct db *db, const char *tenant, const char *id, struct file_r
                    ret, e);
 }
 
-#define LISTED                                                                                     \
-    SELECT IN_SPAN " AND tenant = ?5 AND (expires_ms = 0 OR expires_ms > ?6)"                      \
-                   " AND (?8 IS NULL OR pools = ?8)"
+#define SELECT_PAGE                                                                                \
+    "SELECT " COLUMNS LOOK_AT("(expires_ms = 0 OR expires_ms > ?6) AND (?7 IS NULL OR pools = "    \
+                              "?7)") " FROM files WHERE " IN_SPAN " AND tenant = ?5"
 #define OLDEST_FIRST " ORDER BY created_ms, id"
 
 static void turn_round(struct file_row *rows, size_t count)
@@ -41,17 +41,18 @@ int db_file_list(struct db *db, const char *tenant, int64_t now_ms, struct page 
                  struct file_row **ret, size_t *ret_count, struct err *e)
 {
     struct span s = SPAN_ALL;
+    void *rows = page.progress ? *ret : NULL;
 
     *ret = NULL;
     if (span_go_on(db, &s, MADE_WHEN("files"), tenant, page, page.newer, e) < 0)
         return -1;
-    *ret = sql_all(
-        db, page.newer ? LISTED OLDEST_FIRST " LIMIT ?7" : LISTED NEWEST_FIRST " LIMIT ?7",
-        ARGS(SPAN_ARGS(s), TEXT(tenant), NUMBER(now_ms), NUMBER(page.limit), TEXT(page.pools)),
-        &file_type, ret_count, e);
-    if (*ret && page.newer)
+    int rc = sql_page(db, page.newer ? SELECT_PAGE OLDEST_FIRST : SELECT_PAGE NEWEST_FIRST,
+                      ARGS(SPAN_ARGS(s), TEXT(tenant), NUMBER(now_ms), TEXT(page.pools)),
+                      &file_type, page, false, &rows, ret_count, e);
+    *ret = rows;
+    if (rc == 0 && page.newer)
         turn_round(*ret, *ret_count);
-    return *ret ? 0 : -1;
+    return rc;
 }
 
 int db_file_bytes(struct db *db, const char *tenant, int64_t now_ms, uint64_t *ret, struct err *e)

@@ -4,17 +4,19 @@
 #include "store/store_int.h"
 
 #include <sqlite3.h>
+#include <stdatomic.h>
 
 #define STATEMENTS_MAX 128
 
 struct sqlite {
     struct db db;
     sqlite3 *conn;                       /* owned */
+    sqlite3 *mover;                      /* owned: moves the log, maybe on another thread */
     sqlite3_stmt *cache[STATEMENTS_MAX]; /* owned */
     size_t cached;
-    int log;       /* owned: the file, to be synced */
-    int log_pages; /* in it since the last checkpoint */
-    bool wrote;    /* this transaction did */
+    int log;              /* owned: the file, to be synced */
+    atomic_int log_pages; /* in it since the last checkpoint */
+    bool wrote;           /* this transaction did */
 };
 
 static inline struct sqlite *sqlite_of(struct db *db)
@@ -64,6 +66,15 @@ void *sql_all(struct db *db, const char *text, const struct arg *args, size_t co
               const struct row_type *t, size_t *ret_count, struct err *e) MUST_CHECK;
 
 /* --- pages --- */
+
+/* What a statement for sql_page() selects after the columns of a row; the filter is an expression
+ * and no part of WHERE, so that rows that are not wanted are counted, too. */
+#define LOOK_AT(filter) ", created_ms, id, " filter
+/* Adds rows to *rows, an owned array or NULL: those after page.skip, page.limit at most. to_end:
+ * looks at the others as well, to count them. 1: there is more to look at; -1: *rows is NULL. */
+int sql_page(struct db *db, const char *text, const struct arg *args, size_t count,
+             const struct row_type *t, struct page page, bool to_end, void **rows,
+             size_t *row_count, struct err *e) MUST_CHECK;
 
 /* The rows above one (created_ms, id) and below another. No id is empty, so (ms, "") is a time. */
 struct span {

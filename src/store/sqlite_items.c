@@ -4,13 +4,18 @@
 #define COLUMNS                                                                                    \
     "id, tenant, kind, owner, parent, hash, size, created_ms, updated_ms, expires_ms, body, pools"
 #define SELECT "SELECT " COLUMNS " FROM items WHERE "
-/* How wide an owner's view is stands in ?3: 0 anybody's, 1 their own, 2 nobody's, too. */
-#define SEEN                                                                                       \
-    "tenant = ?1 AND kind = ?2 AND (?3 = 0 OR owner = ?4 OR (?3 = 2 AND owner = ''))"              \
-    " AND (?5 IS NULL OR parent = ?5) AND (?6 IS NULL OR pools = ?6)"
+/* How wide an owner's view is stands in ?7: 0 anybody's, 1 their own, 2 nobody's, too. */
+#define WANTED                                                                                     \
+    "(?7 = 0 OR owner = ?8 OR (?7 = 2 AND owner = ''))"                                            \
+    " AND (?9 IS NULL OR parent = ?9) AND (?10 IS NULL OR pools = ?10)"
 
-int db_item_put(struct db *db, const struct item_row *r, struct err *e)
+int db_item_put(struct db *db, const struct item_row *item, struct err *e)
 {
+    struct item_row row = *item;
+    const struct item_row *r = &row;
+
+    if (!*row.hash)
+        row.size = strlen(row.body);
     db->must_sync |= *r->hash != '\0'; /* an upload */
     if (names_blob(db, r->hash, e) < 0)
         return -1;
@@ -33,22 +38,41 @@ int db_item_get(struct db *db, const char *tenant, const char *kind, const char 
 }
 
 int db_item_list(struct db *db, const struct item_filter *f, struct item_row **ret,
-                 size_t *ret_count, uint64_t *ret_total, struct err *e)
+                 size_t *ret_count, struct err *e)
 {
-    int64_t total = 0;
+    struct span s = SPAN_ALL;
+    void *rows = f->page.progress ? *ret : NULL;
 
     *ret = NULL;
-    if (sql_one(db, "SELECT count(*) FROM items WHERE " SEEN,
-                ARGS(TEXT(f->tenant), TEXT(f->kind), NUMBER(f->view), TEXT(f->owner),
-                     TEXT(f->parent), TEXT(f->pools)),
-                &number_type, &total, e) < 0)
+    assert(!f->page.after || f->page.after_ms);
+    if (span_go_on(db, &s, NULL, f->tenant, f->page, false, e) < 0)
         return -1;
-    *ret = sql_all(db, SELECT SEEN NEWEST_FIRST " LIMIT ?7 OFFSET ?8",
-                   ARGS(TEXT(f->tenant), TEXT(f->kind), NUMBER(f->view), TEXT(f->owner),
-                        TEXT(f->parent), TEXT(f->pools), NUMBER(f->limit), NUMBER(f->offset)),
-                   &item_type, ret_count, e);
-    *ret_total = (uint64_t)total;
-    return *ret ? 0 : -1;
+    int rc =
+        sql_page(db,
+                 "SELECT " COLUMNS LOOK_AT(WANTED) " FROM items WHERE " IN_SPAN
+                                                   " AND tenant = ?5 AND kind = ?6" NEWEST_FIRST,
+                 ARGS(SPAN_ARGS(s), TEXT(f->tenant), TEXT(f->kind), NUMBER(f->view), TEXT(f->owner),
+                      TEXT(f->parent), TEXT(f->page.pools)),
+                 &item_type, f->page, f->count, &rows, ret_count, e);
+    *ret = rows;
+    return rc;
+}
+
+int db_item_count(struct db *db, const char *tenant, const char *kind, uint64_t *ret, struct err *e)
+{
+    return sql_one(db, "SELECT count(*) FROM items WHERE tenant = ?1 AND kind = ?2",
+                   ARGS(TEXT(tenant), TEXT(kind)), &number_type, ret, e) < 0
+               ? -1
+               : 0;
+}
+
+int db_item_bytes(struct db *db, const char *tenant, uint64_t *ret, struct err *e)
+{
+    *ret = 0;
+    return sql_one(db, "SELECT bytes FROM item_bytes WHERE tenant = ?1", ARGS(TEXT(tenant)),
+                   &number_type, ret, e) < 0
+               ? -1
+               : 0;
 }
 
 int db_item_everybodys(struct db *db, const char *kind, const char *parent, size_t limit,

@@ -1,4 +1,4 @@
-/* Keys. They are few, and what is done to one is on the disk before it counts as done. */
+/* Keys. They are few, and every change of a key is on the disk before it counts. */
 #include "store/sqlite_int.h"
 
 #define COLUMNS                                                                                    \

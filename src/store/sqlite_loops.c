@@ -23,27 +23,25 @@ int db_loop_get(struct db *db, const char *tenant, const char *id, struct loop_r
                    ARGS(TEXT(tenant), TEXT(id)), &loop_type, ret, e);
 }
 
+#define SELECT_PAGE                                                                                \
+    "SELECT " LISTED LOOK_AT(OF_POOLS("?6")) " FROM loops WHERE " IN_SPAN " AND tenant = ?5"
+
 int db_loop_list(struct db *db, const char *tenant, const char *owner, struct page page,
                  struct loop_row **ret, size_t *ret_count, struct err *e)
 {
     struct span s = SPAN_ALL;
+    void *rows = page.progress ? *ret : NULL;
 
     *ret = NULL;
     if (span_go_on(db, &s, MADE_WHEN("loops"), tenant, page, false, e) < 0)
         return -1;
-    *ret = owner ? sql_all(db,
-                           "SELECT " LISTED " FROM loops WHERE " IN_SPAN
-                           " AND tenant = ?5 AND owner = ?6 AND " OF_POOLS("?8") NEWEST_FIRST
-                           " LIMIT ?7",
-                           ARGS(SPAN_ARGS(s), TEXT(tenant), TEXT(owner), NUMBER(page.limit),
-                                TEXT(page.pools)),
-                           &loop_type, ret_count, e)
-                 : sql_all(db,
-                           "SELECT " LISTED " FROM loops WHERE " IN_SPAN
-                           " AND tenant = ?5 AND " OF_POOLS("?7") NEWEST_FIRST " LIMIT ?6",
-                           ARGS(SPAN_ARGS(s), TEXT(tenant), NUMBER(page.limit), TEXT(page.pools)),
-                           &loop_type, ret_count, e);
-    return *ret ? 0 : -1;
+    /* The owner is the last argument, and none where anybody's are wanted. */
+    int rc =
+        sql_page(db, owner ? SELECT_PAGE " AND owner = ?7" NEWEST_FIRST : SELECT_PAGE NEWEST_FIRST,
+                 ARGS(SPAN_ARGS(s), TEXT(tenant), TEXT(page.pools), TEXT(owner)) - !owner,
+                 &loop_type, page, false, &rows, ret_count, e);
+    *ret = rows;
+    return rc;
 }
 
 int db_loop_unfinished(struct db *db, size_t limit, struct loop_row **ret, size_t *ret_count,

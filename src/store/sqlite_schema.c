@@ -136,6 +136,19 @@ static const char output[] = "CREATE TABLE exec_output ("
                              "  PRIMARY KEY (exec, number)"
                              ") STRICT, WITHOUT ROWID;";
 
+/* What the items of a tenant hold, so that nobody has to add it up. */
+static const char held[] =
+    "CREATE TABLE item_bytes (tenant TEXT PRIMARY KEY, bytes INTEGER NOT NULL)"
+    " STRICT, WITHOUT ROWID;"
+    "INSERT INTO item_bytes SELECT tenant, SUM(size) FROM items GROUP BY tenant;"
+    "CREATE TRIGGER items_come AFTER INSERT ON items BEGIN"
+    " INSERT INTO item_bytes VALUES (new.tenant, new.size)"
+    "  ON CONFLICT (tenant) DO UPDATE SET bytes = bytes + excluded.bytes; END;"
+    "CREATE TRIGGER items_change AFTER UPDATE OF size ON items BEGIN"
+    " UPDATE item_bytes SET bytes = bytes + new.size - old.size WHERE tenant = new.tenant; END;"
+    "CREATE TRIGGER items_go AFTER DELETE ON items BEGIN"
+    " UPDATE item_bytes SET bytes = bytes - old.size WHERE tenant = old.tenant; END;";
+
 /* For a while two kinds of version 4 were made: one with the loops, one with the items. A database
  * that has the items already takes the loops as its fifth step. */
 static const struct schema_step steps[] = {
@@ -147,6 +160,7 @@ static const struct schema_step steps[] = {
     {scopes, NULL,    NULL  },
     {homes,  NULL,    NULL  },
     {output, NULL,    NULL  },
+    {held,   NULL,    NULL  },
 };
 
 static int on_number(void *arg, int count, char **values, char **names)

@@ -42,22 +42,27 @@ int db_session_named(struct db *db, const char *tenant, const char *pool, const 
                    ARGS(TEXT(tenant), TEXT(pool), TEXT(name)), &session_type, ret, e);
 }
 
+#define WANTED                                                                                     \
+    "(?6 IS NULL OR pool = ?6) AND (?7 IS NULL OR substr(name, 1, length(?7)) = ?7) "              \
+    "AND " OF_POOLS("?8")
+
 int db_session_list(struct db *db, const char *tenant, struct page page, struct session_row **ret,
                     size_t *ret_count, struct err *e)
 {
     struct span s = SPAN_ALL;
+    void *rows = page.progress ? *ret : NULL;
 
     *ret = NULL;
     if (span_go_on(db, &s, MADE_WHEN("sessions"), tenant, page, false, e) < 0)
         return -1;
-    *ret = sql_all(db,
-                   SELECT IN_SPAN " AND tenant = ?5 AND (?7 IS NULL OR pool = ?7)"
-                                  " AND (?8 IS NULL OR substr(name, 1, length(?8)) = ?8)"
-                                  " AND " OF_POOLS("?10") NEWEST_FIRST " LIMIT ?6 OFFSET ?9",
-                   ARGS(SPAN_ARGS(s), TEXT(tenant), NUMBER(page.limit), TEXT(page.pool),
-                        TEXT(page.name_prefix), NUMBER(page.skip), TEXT(page.pools)),
-                   &session_type, ret_count, e);
-    return *ret ? 0 : -1;
+    int rc = sql_page(
+        db,
+        "SELECT " COLUMNS LOOK_AT(WANTED) " FROM sessions WHERE " IN_SPAN
+                                          " AND tenant = ?5" NEWEST_FIRST,
+        ARGS(SPAN_ARGS(s), TEXT(tenant), TEXT(page.pool), TEXT(page.name_prefix), TEXT(page.pools)),
+        &session_type, page, false, &rows, ret_count, e);
+    *ret = rows;
+    return rc;
 }
 
 /* The name is free at once, and nobody finds it by any tenant's. */

@@ -167,13 +167,16 @@ static void read_column(sqlite3_stmt *stmt, int at, const struct column *c, char
     }
 }
 
-static void read_row(sqlite3_stmt *stmt, const struct row_type *t, void *ret)
+static void read_row(sqlite3_stmt *stmt, size_t n, const struct row_type *t, void *ret)
 {
-    size_t n = (size_t)sqlite3_column_count(stmt);
-
     memset(ret, 0, t->size);
     for (size_t i = 0; i < t->count && i < n; i++)
         read_column(stmt, (int)i, &t->columns[i], (char *)ret + t->columns[i].at);
+}
+
+static size_t columns_of(sqlite3_stmt *stmt)
+{
+    return (size_t)sqlite3_column_count(stmt);
 }
 
 /* --- the four ways to run one --- */
@@ -223,7 +226,7 @@ int sql_one(struct db *db, const char *text, const struct arg *args, size_t coun
     if (rc != SQLITE_ROW)
         return sqlite_fail(sqlite_of(db)->conn, e);
     if (ret)
-        read_row(stmt, t, ret);
+        read_row(stmt, columns_of(stmt), t, ret);
     return 1;
 }
 
@@ -239,7 +242,7 @@ void *sql_all(struct db *db, const char *text, const struct arg *args, size_t co
     while (stmt && (rc = sqlite3_step(stmt)) == SQLITE_ROW) {
         if (n == cap)
             rows = mem_realloc(rows, (cap *= 2) * t->size);
-        read_row(stmt, t, rows + n++ * t->size);
+        read_row(stmt, columns_of(stmt), t, rows + n++ * t->size);
     }
     if (rc != SQLITE_DONE) {
         if (stmt)
@@ -253,26 +256,93 @@ void *sql_all(struct db *db, const char *text, const struct arg *args, size_t co
 
 /* --- pages --- */
 
+#define LOOK_MAX 1000 /* rows looked at in one call */
+
+static const size_t look_columns = 3; /* LOOK_AT() */
+
+void progress_done(struct progress *p)
+{
+    mem_freep(&p->id);
+}
+
+/* The last row that was looked at: the next call goes on after it. */
+static void note_place(sqlite3_stmt *stmt, size_t own, struct progress *p)
+{
+    free(p->id);
+    p->ms = sqlite3_column_int64(stmt, (int)own);
+    p->id = mem_strdup((const char *)sqlite3_column_text(stmt, (int)own + 1));
+}
+
+/* Grows where the count is a power of two, so that no capacity need be known. */
+static void *room_for_one(void *rows, size_t count, size_t size)
+{
+    return count & (count - 1) ? rows : mem_realloc(rows, (count ? 2 * count : 1) * size);
+}
+
+int sql_page(struct db *db, const char *text, const struct arg *args, size_t count,
+             const struct row_type *t, struct page page, bool to_end, void **rows,
+             size_t *row_count, struct err *e)
+{
+    AUTO(resetp) sqlite3_stmt *stmt = ready(db, text, 1, args, count, e);
+    AUTO(progress_done) struct progress whole = {0};
+    struct progress *p = page.progress ? page.progress : &whole;
+    size_t own = stmt ? columns_of(stmt) - look_columns : 0;
+    int rc = stmt ? SQLITE_DONE : SQLITE_ERROR;
+
+    if (!*rows)
+        *row_count = 0;
+    for (size_t looked = 0; stmt && (to_end || *row_count < page.limit); looked++) {
+        if (page.progress && looked == LOOK_MAX) {
+            note_place(stmt, own, p);
+            return 1;
+        }
+        rc = sqlite3_step(stmt);
+        if (rc != SQLITE_ROW)
+            break;
+        if (!sqlite3_column_int(stmt, (int)own + 2) || p->seen++ < page.skip ||
+            *row_count == page.limit)
+            continue;
+        *rows = room_for_one(*rows, *row_count, t->size);
+        read_row(stmt, own, t, (char *)*rows + (*row_count)++ * t->size);
+    }
+    if (rc != SQLITE_DONE && rc != SQLITE_ROW) {
+        if (stmt)
+            sqlite_fail(sqlite_of(db)->conn, e);
+        rows_free(t, take_ptr(rows), *row_count);
+        *row_count = 0;
+        return -1;
+    }
+    if (!*rows)
+        *rows = mem_zalloc(t->size);
+    return 0;
+}
+
 int span_go_on(struct db *db, struct span *s, const char *made_when, const char *tenant,
                struct page page, bool oldest_first, struct err *e)
 {
+    const char *after = page.after;
     int64_t ms = page.after_ms;
 
-    if (!page.after)
+    if (page.progress && page.progress->id) {
+        after = page.progress->id;
+        ms = page.progress->ms;
+    } else if (!after) {
         return 0;
-    if (!ms) {
+    } else if (!ms) {
         int rc = sql_one(db, made_when, ARGS(TEXT(page.after), TEXT(tenant)), &number_type, &ms, e);
         if (rc < 0)
             return -1;
-        if (rc == 0)
+        if (rc == 0) /* deleted since; its id says where it was */
+            ms = id_time(str_of(page.after));
+        if (ms == 0)
             return err_set(e, ERR_CALLER, "there is nothing with this id to go on after");
     }
     if (oldest_first && ms >= s->above_ms) {
         s->above_ms = ms;
-        s->above_id = page.after;
+        s->above_id = after;
     } else if (!oldest_first && ms < s->below_ms) {
         s->below_ms = ms;
-        s->below_id = page.after;
+        s->below_id = after;
     }
     return 0;
 }

@@ -194,13 +194,11 @@ static struct job *answer_most(struct store *s, struct job *batch)
     return later;
 }
 
-/* What is in the log moves to the database, and is synced by that: blobs first. */
+/* The flushes do that, and mostly alone; while they do, a very long log would only get longer. */
 static void tidy(struct store *s)
 {
-    struct err ignored;
-
-    if (s->db->ops->is_untidy(s->db) && flush_blobs(s, &ignored) == 0)
-        s->db->ops->tidy(s->db);
+    if (s->db->ops->is_untidy(s->db, s->loop != NULL))
+        flush_tidy(s);
 }
 
 static void *run_thread(void *arg)
@@ -214,7 +212,7 @@ static void *run_thread(void *arg)
         else
             jobs_answer(s, batch, NULL);
         tidy(s);
-        if (!disk_is_well(s) && time_mono_us() - tried_us > DISK_AGAIN_MS * 1000) {
+        if (!disk_is_well(s) && time_mono_us() - tried_us > DISK_AGAIN_MS * INT64_C(1000)) {
             disk_try_again(s);
             tried_us = time_mono_us();
         }
@@ -269,9 +267,8 @@ static void call_here(struct store *s, struct job *j)
 {
     struct err e = {0};
 
-    if (flush_blobs(s, &e) < 0)
-        j->failed = e;
-    else if (run_batch(s, j) && (s->power || j->must_sync) && s->db->ops->sync(s->db, &e) < 0)
+    if (flush_blobs(s, &e) < 0 ||
+        (run_batch(s, j) && (s->power || j->must_sync) && s->db->ops->sync(s->db, &e) < 0))
         j->failed = e;
     tidy(s);
 }

@@ -74,6 +74,8 @@ void id_make(char ret[ID_MAX], const char *prefix);
 bool id_is(struct str id, const char *prefix);
 /* When one that id_is() of ours was made: the milliseconds of its time. */
 int64_t id_ms(struct str id);
+/* The same of any text; 0: it has not the shape of an id. */
+int64_t id_time(struct str id);
 
 /* --- keys: a secret is shown once and only its SHA-256 is kept --- */
 
@@ -135,18 +137,29 @@ struct session_row {
 };
 void session_row_done(struct session_row *r);
 
+/* How far a list has been read. One call looks at a thousand rows at most, however few of them are
+ * wanted, so that no other job waits for the end of a long list; it returns 1 when there are more
+ * to look at, and the next call goes on with the same rows. Zeroed at first. */
+struct progress {
+    int64_t ms;    /* of the last row that was looked at: its created_ms */
+    char *id;      /* owned, or NULL: nothing was looked at */
+    uint64_t seen; /* rows that are wanted, among those looked at */
+};
+void progress_done(struct progress *p);
+
 struct page {
     const char *after; /* id of the last one seen, or NULL; ERR_CALLER when it is not there */
     size_t limit;
     int64_t after_ms; /* its created_ms where that is known, else 0: then it need not be there */
-    bool newer;       /* of files alone: what is newer than it, and next to it; newest first, too */
+    struct progress *progress; /* borrowed, or NULL: the whole page in one call */
+    bool newer; /* of files alone: what is newer than it, and next to it; newest first, too */
     const char *pools; /* comma-separated: what is of one of these pools, or NULL: any. Of files:
                           what was made by a key of exactly these pools */
     /* Of sessions alone. */
     const char *pool; /* of this pool; NULL: of any */
     const char
         *name_prefix; /* whose name begins so, "" for any name; NULL: with a name or without */
-    size_t skip;      /* so many of these are left out first */
+    size_t skip;      /* so many of these are left out first; of items, too */
 };
 
 /* Or replaces; id, tenant, pool and created_ms stay. ERR_CONFLICT when the name is taken. */
@@ -156,7 +169,7 @@ int db_session_get(struct db *db, const char *tenant, const char *id, struct ses
                    struct err *e) MUST_CHECK;
 int db_session_named(struct db *db, const char *tenant, const char *pool, const char *name,
                      struct session_row *ret, struct err *e) MUST_CHECK;
-/* Newest first. */
+/* Newest first. This list and the others: 0, or 1 as struct progress says. */
 int db_session_list(struct db *db, const char *tenant, struct page page, struct session_row **ret,
                     size_t *ret_count, struct err *e) MUST_CHECK;
 /* Of nobody from here on, and expired: the rest of it can be deleted bit by bit. 1 or 0 as above.
@@ -408,7 +421,7 @@ struct item_row {
     char *owner;         /* owned: whose of the tenant's, or "" */
     char *parent;        /* owned: what it belongs to, or "" */
     char hash[HASH_HEX]; /* of bytes that are kept with it, or "" */
-    uint64_t size;
+    uint64_t size;       /* of those bytes; without them, of the body */
     int64_t created_ms, updated_ms;
     int64_t expires_ms; /* 0: never */
     char *body;         /* owned: JSON of the door's */
@@ -422,17 +435,22 @@ struct item_filter {
     enum item_view view;
     const char *owner;  /* whose view it is */
     const char *parent; /* NULL: any */
-    const char *pools;  /* made by a key of exactly these pools; NULL: by any key */
-    uint64_t offset, limit;
+    struct page page;   /* where there is an `after` its after_ms is known */
+    bool count;         /* reads on to the end, for progress.seen to be how many there are */
 };
 
 /* Or replaces; id, tenant, kind, owner, pools and created_ms stay. */
 int db_item_put(struct db *db, const struct item_row *r, struct err *e) MUST_CHECK;
 int db_item_get(struct db *db, const char *tenant, const char *kind, const char *id,
                 struct item_row *ret, struct err *e) MUST_CHECK; /* 1, 0, -1 */
-/* Newest first; total: of all pages. */
+/* Newest first. */
 int db_item_list(struct db *db, const struct item_filter *f, struct item_row **ret,
-                 size_t *ret_count, uint64_t *ret_total, struct err *e) MUST_CHECK;
+                 size_t *ret_count, struct err *e) MUST_CHECK;
+/* How many of this kind. */
+int db_item_count(struct db *db, const char *tenant, const char *kind, uint64_t *ret,
+                  struct err *e) MUST_CHECK;
+/* What all items of a tenant hold. */
+int db_item_bytes(struct db *db, const char *tenant, uint64_t *ret, struct err *e) MUST_CHECK;
 /* Every tenant's of this kind and parent, oldest first. */
 int db_item_everybodys(struct db *db, const char *kind, const char *parent, size_t limit,
                        struct item_row **ret, size_t *ret_count, struct err *e) MUST_CHECK;
@@ -451,6 +469,8 @@ struct blob *blob_new(struct store *s, uint64_t max, struct err *e);
 int blob_write(struct blob *b, struct str bytes, struct err *e) MUST_CHECK;
 /* All of fd from its start. */
 int blob_write_fd(struct blob *b, int fd, struct err *e) MUST_CHECK;
+/* Its first bytes, as far as they are there; how many, or -1. */
+ssize_t blob_peek(const struct blob *b, char *ret, size_t size);
 /* Names it and frees b in any case. It is on the disk before a row that names it is. durable: its
  * bytes are before this returns, so that no other job waits for them. */
 int blob_keep(struct blob *b, bool durable, char ret_hash[HASH_HEX], uint64_t *ret_size,

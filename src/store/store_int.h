@@ -17,9 +17,10 @@ struct db_ops {
     /* A job's own part of the transaction. -1 from either end: the whole transaction is lost. */
     int (*savepoint)(struct db *db, struct err *e);
     int (*release)(struct db *db, bool keep, struct err *e);
-    /* What can wait until a batch has been answered; and whether there is any. */
-    bool (*is_untidy)(struct db *db);
+    /* The log moves to the database, and is synced by that. Any thread, but one at a time. */
     void (*tidy)(struct db *db);
+    /* The log is long; much longer: it grows because it is written to while it is moved. */
+    bool (*is_untidy)(struct db *db, bool very);
     void (*close)(struct db *db);
 
     /* Whether any row names this blob: 1, 0, -1. */
@@ -62,7 +63,6 @@ extern const struct row_type key_type, session_type, space_type, exec_type, file
     approval_type, pool_type, pool_key_type, item_type, loop_type;
 extern const struct row_type number_type; /* one int64_t */
 
-void row_done(const struct row_type *t, void *row);
 void rows_free(const struct row_type *t, void *rows, size_t count);
 
 /* --- the store itself --- */
@@ -138,6 +138,8 @@ void flush_gate(struct store *s);
 void flush_rows(struct store *s, struct job *waiting);
 /* Syncs the blobs that there are, on the caller's thread. */
 int flush_blobs(struct store *s, struct err *e) MUST_CHECK;
+/* Moves the log into the database, on the caller's thread. */
+void flush_tidy(struct store *s);
 
 /* --- disk.c: whether the disk takes what is written --- */
 

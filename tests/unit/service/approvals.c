@@ -83,7 +83,7 @@ static void test_a_session_that_was_not_named(void **state)
 static void test_clearance(void **state)
 {
     char name[] = "data";
-    struct environment env = {.config = {.name = name}};
+    struct pool_entry env = {.config = {.name = name}};
     static const struct execution none, other = {.cleared = "web"}, good = {.cleared = "data"};
 
     (void)state;

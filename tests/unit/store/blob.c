@@ -163,13 +163,13 @@ static void test_holes_stay_holes(void **state)
     uint64_t size;
 
     fd = open(scratch_put(&s->dir, "holes", STR("")), O_RDWR | O_CLOEXEC);
-    memcpy(plain + 1024 * 1024, "data", 4);
-    assert_int_equal(pwrite(fd, "data", 4, 1024 * 1024), 4);
+    memcpy(plain + MiB, "data", 4);
+    assert_int_equal(pwrite(fd, "data", 4, MiB), 4);
     assert_int_equal(ftruncate(fd, sizeof(plain)), 0);
     assert_ok(s, blob_write_fd(b, fd, &s->e));
     assert_ok(s, blob_keep(b, false, hash, &size, &s->e));
     assert_int_equal(size, sizeof(plain));
-    assert_true(stat_of(s, hash).st_blocks * 512 < 64 * 1024);
+    assert_true(stat_of(s, hash).st_blocks * 512 < (blkcnt_t)(64 * KiB));
     assert_int_equal(stat_of(s, hash).st_size, sizeof(plain));
     b = blob_new(s->store, sizeof(plain), &s->e);
     assert_ok(s, blob_write(b, (struct str){plain, sizeof(plain)}, &s->e));

@@ -18,6 +18,11 @@ static void test_id(void **state)
     clock_gettime(CLOCK_REALTIME, &now);
     int64_t ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
     assert_between(id_ms(str_of(b)), ms - 10000, ms);
+    assert_int_equal(id_time(str_of(b)), id_ms(str_of(b)));
+    const char *const none[] = {"", "x", "sess_", b + 1 + strlen("sess"),
+                                "sess_0000000000000000000000000000_"};
+    for (size_t i = 0; i < COUNT(none); i++)
+        assert_int_equal(id_time(str_of(none[i])), 0);
     for (int i = 0; i < 1000; i++) { /* in the order they were made */
         assert_true(strcmp(a, b) < 0);
         memcpy(a, b, sizeof(a));

@@ -275,6 +275,38 @@ static void test_of_pools(void **state)
                         "");
 }
 
+/* Few of many are wanted: a call looks at a part of them, and the next goes on from there. */
+static void test_few_of_many(void **state)
+{
+    enum { MANY = 2500, EVERY = 1000 };
+    struct shop *s = *state;
+    struct progress progress = {0};
+    const struct exec_filter f = {.tenant = "t", .status = "timeout"};
+    struct page page = {.limit = 10, .progress = &progress};
+    struct exec_row *rows = NULL;
+    size_t count = 0;
+    int rc, calls = 1;
+
+    for (int i = 0; i < MANY; i++) {
+        char id[ID_MAX];
+        snprintf(id, sizeof(id), "exec_%d", i);
+        struct exec_row r = exec_of(id, "t", "sess_a", i);
+        if (i % EVERY == 0)
+            set(&r.status, "timeout");
+        assert_ok(s, db_exec_put(s->db, &r, &s->e));
+        exec_row_done(&r);
+    }
+    while ((rc = db_exec_list(s->db, &f, page, false, &rows, &count, &s->e)) > 0)
+        calls++;
+    assert_ok(s, rc);
+    assert_int_equal(calls, 3);
+    assert_int_equal(count, 3);
+    assert_string_equal(rows[0].id, "exec_2000");
+    assert_string_equal(rows[2].id, "exec_0");
+    rows_free(&exec_type, rows, count);
+    progress_done(&progress);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -286,6 +318,7 @@ int main(void)
         IN_SHOP(test_all_lost),
         IN_SHOP(test_forget),
         IN_SHOP(test_of_pools),
+        IN_SHOP(test_few_of_many),
     };
 
     return RUN(tests);

@@ -18,20 +18,25 @@ static void put(struct shop *s, const char *tenant, const char *id, const char *
     assert_ok(s, db_item_put(s->db, &r, &s->e));
 }
 
-static const char *seen(struct shop *s, enum item_view view, const char *owner, uint64_t offset,
-                        uint64_t limit, uint64_t *ret_total)
+static const char *seen(struct shop *s, enum item_view view, const char *owner, size_t skip,
+                        size_t limit, uint64_t *ret_total)
 {
     static char ids[256];
-    const struct item_filter f = {.tenant = "acme",
-                                  .kind = "note",
-                                  .view = view,
-                                  .owner = owner,
-                                  .offset = offset,
-                                  .limit = limit};
-    struct item_row *rows;
-    size_t count;
+    struct progress progress = {0};
+    const struct item_filter f = {
+        .tenant = "acme",
+        .kind = "note",
+        .view = view,
+        .owner = owner,
+        .page = {.skip = skip, .limit = limit, .progress = &progress},
+        .count = true
+    };
+    struct item_row *rows = NULL;
+    size_t count = 0;
 
-    assert_ok(s, db_item_list(s->db, &f, &rows, &count, ret_total, &s->e));
+    assert_ok(s, db_item_list(s->db, &f, &rows, &count, &s->e));
+    *ret_total = progress.seen;
+    progress_done(&progress);
     *ids = '\0';
     for (size_t i = 0; i < count; i++)
         snprintf(ids + strlen(ids), sizeof(ids) - strlen(ids), "%s ", rows[i].id);
@@ -62,6 +67,26 @@ static void test_each_sees_what_is_theirs(void **state)
     assert_string_equal(seen(s, ITEMS_OWN, "", 0, 10, &total), "c ");
     assert_string_equal(seen(s, ITEMS_ALL, "", 1, 1, &total), "b ");
     assert_int_equal(total, 3);
+}
+
+static void test_pages_go_on_after_a_row(void **state)
+{
+    struct shop *s = *state;
+    struct item_filter f = {
+        .tenant = "acme", .kind = "note", .page = {.after = "c", .after_ms = 3, .limit = 1}
+    };
+    struct item_row *rows;
+    size_t count;
+    uint64_t total;
+
+    fill(s);
+    put(s, "acme", "e", "ann", 9, 0); /* comes while somebody reads: nobody sees a row twice */
+    assert_ok(s, db_item_list(s->db, &f, &rows, &count, &s->e));
+    assert_int_equal(count, 1);
+    assert_string_equal(rows[0].id, "b");
+    rows_free(&item_type, rows, count);
+    assert_ok(s, db_item_count(s->db, "acme", "note", &total, &s->e));
+    assert_int_equal(total, 4);
 }
 
 static void test_only_of_its_tenant(void **state)
@@ -121,14 +146,47 @@ static void test_its_bytes_are_kept_until_it_ends(void **state)
     assert_int_equal(s->db->ops->blob_named(s->db, HASH_A, &s->e), 0);
 }
 
+static uint64_t held(struct shop *s, const char *tenant)
+{
+    uint64_t bytes = 1;
+
+    assert_ok(s, db_item_bytes(s->db, tenant, &bytes, &s->e));
+    return bytes;
+}
+
+static void test_what_a_tenant_holds(void **state)
+{
+    struct shop *s = *state;
+    char id[] = "z", kind[] = "note", tenant[] = "acme", none[] = "", body[] = "{\"a\":1}";
+    struct item_row r = {
+        .id = id, .tenant = tenant, .kind = kind, .owner = none, .parent = none, .body = body};
+
+    assert_int_equal(held(s, "acme"), 0);
+    assert_ok(s, db_item_put(s->db, &r, &s->e));
+    assert_int_equal(held(s, "acme"), strlen(body));
+    snprintf(r.hash, sizeof(r.hash), "%s", HASH_A);
+    r.size = 100;
+    r.expires_ms = 5;
+    assert_ok(s, db_item_put(s->db, &r, &s->e));
+    assert_int_equal(held(s, "acme"), 100);
+    assert_int_equal(held(s, "other"), 0);
+    id[0] = 'y';
+    r.expires_ms = 0;
+    assert_ok(s, db_item_put(s->db, &r, &s->e));
+    assert_int_equal(held(s, "acme"), 200);
+    assert_int_equal(db_item_expire(s->db, 6, 10, &s->e), 1);
+    assert_int_equal(held(s, "acme"), 100);
+    assert_int_equal(db_item_delete(s->db, "acme", "note", "y", &s->e), 1);
+    assert_int_equal(held(s, "acme"), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        IN_SHOP(test_each_sees_what_is_theirs),
-        IN_SHOP(test_only_of_its_tenant),
-        IN_SHOP(test_everybodys),
-        IN_SHOP(test_an_owner_stays),
-        IN_SHOP(test_its_bytes_are_kept_until_it_ends),
+        IN_SHOP(test_each_sees_what_is_theirs), IN_SHOP(test_pages_go_on_after_a_row),
+        IN_SHOP(test_only_of_its_tenant),       IN_SHOP(test_everybodys),
+        IN_SHOP(test_an_owner_stays),           IN_SHOP(test_its_bytes_are_kept_until_it_ends),
+        IN_SHOP(test_what_a_tenant_holds),
     };
 
     return RUN(tests);
