@@ -3,6 +3,7 @@
  * says as many events as it was told.
  *
  * links: src/engine/event.c src/engine/limits.c src/cli/doc.c src/record/record.c
+ * links: src/record/dump.c src/engine/mime.c
  */
 #include "cli/cli_int.h"
 #include "engine/engine_int.h"

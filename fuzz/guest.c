@@ -10,7 +10,7 @@
  * links: src/engine/outcome.c src/engine/output.c src/engine/pool.c src/engine/session.c
  * links: src/engine/scan.c src/engine/stream.c src/engine/tree.c
  * links: src/engine/verdict.c
- * links: src/engine/mime.c src/engine/workspace.c
+ * links: src/engine/mime.c src/engine/workspace.c src/sandbox/cgroup.c
  */
 #include "engine/engine_int.h"
 #include "warden/warden.h"
@@ -70,27 +70,33 @@ static struct {
 
 static char space_path[64];
 static int space_fd, outside_fd;
-static int warden_end; /* for warden_start() to give */
+static int warden_end; /* for environments_hand_over() to give */
 
-int warden_start(int *ret_pidfd, struct err *e)
+void environments_learn(struct engine *en, const struct engine_config *config)
 {
+    (void)en;
+    (void)config;
+}
+
+void environments_forget(struct engine *en)
+{
+    (void)en;
+}
+
+int environments_hand_over(struct engine *en, const struct engine_config *config, struct err *e)
+{
+    (void)config;
     (void)e;
-    *ret_pidfd = -1;
+    en->warden_pidfd = -1;
     return take_fd(&warden_end);
 }
 
-int python_known(struct engine *en, const char *python, struct python_info *ret, struct err *e)
+int environment_number(const struct engine *en, const struct engine_environment *env, struct err *e)
 {
     (void)en;
-    *ret = (struct python_info){.executable = "/usr/bin/python3", .version = "3.11.2"};
-    if (python && *python == '!')
+    if (env->python && *env->python == '!')
         return err_set(e, ERR_CALLER, "no such Python");
     return 0;
-}
-
-void pythons_forget(struct engine *en)
-{
-    (void)en;
 }
 
 static struct far_box *far_box(uint64_t id)
@@ -577,7 +583,7 @@ static void step(void)
 
 static void set_up(const uint8_t *data, size_t size)
 {
-    struct pool_config config = {.name = "fuzz", .python = "/usr/bin/python3"};
+    struct pool_config config = {.name = "fuzz"};
     struct err e;
     int pair[2], small = 4096;
 
@@ -591,7 +597,8 @@ static void set_up(const uint8_t *data, size_t size)
     warden_end = pair[0];
     run.warden = pair[1];
     run.loop = loop_new(&(struct err){0});
-    run.engine = engine_new(run.loop, &(struct engine_config){"/guest", "/tmp"}, &e);
+    run.engine = engine_new(
+        run.loop, &(struct engine_config){.guest_dir = "/guest", .cache_dir = "/tmp"}, &e);
     EXPECT(run.engine);
     limits_default(&config.limits);
     uint8_t how = feed_byte(&run.feed);
@@ -601,7 +608,7 @@ static void set_up(const uint8_t *data, size_t size)
     config.limits.grace_ms = how & 16 ? 0 : 100;
     config.ready = how >> 5 & 1 ? 2 : 0;
     config.recycle_ms = how & 0x40 ? 1000 : 0;
-    config.python = how == 0xff ? "!" : NULL;
+    config.environment.python = how == 0xff ? "!" : NULL;
     run.pool = pool_start(run.engine, &config, on_ready, NULL);
     far_read();
 }

@@ -4,12 +4,21 @@
  * no id is longer than an endpoint takes.
  *
  * links: src/doors/anthropic/request_params.c src/doors/anthropic/history.c
+ * links: src/doors/anthropic/history_user.c src/doors/anthropic/edit.c src/engine/mime.c
  * links: src/doors/anthropic/tools.c src/doors/values/values.c src/engine/limits.c
  * links: src/engine/outcome.c src/record/dump.c src/record/record.c src/store/id.c
  */
 #include "doors/anthropic/messages_int.h"
 
 #include "support/fuzz.h"
+
+/* The service reads the files of skills; here any will do. */
+int skills_check(const json_t *skills, struct err *e)
+{
+    (void)skills;
+    (void)e;
+    return 0;
+}
 
 static void count(json_t *open, const char *id, int by)
 {

@@ -2,7 +2,7 @@
  * A command line: whatever is accepted is within the bounds of its option's row,
  * and a number that is shown is read back as the same number.
  *
- * links: src/cli/options.c src/cli/parse.c src/cli/value.c src/engine/limits.c
+ * links: src/cli/options.c src/cli/settings.c src/cli/parse.c src/cli/value.c src/engine/limits.c
  * links: src/fetch/hosts.c
  */
 #include "cli/cli_int.h"

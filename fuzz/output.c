@@ -8,7 +8,7 @@
  * links: src/engine/outcome.c src/engine/output.c src/engine/pool.c src/engine/session.c
  * links: src/engine/scan.c src/engine/stream.c src/engine/tree.c
  * links: src/engine/verdict.c
- * links: src/engine/mime.c src/engine/workspace.c
+ * links: src/engine/mime.c src/engine/workspace.c src/sandbox/cgroup.c
  */
 #include "engine/engine_int.h"
 #include "warden/warden.h"
@@ -42,28 +42,34 @@ static struct {
 
 /* --- the far side, which is honest --- */
 
-int warden_start(int *ret_pidfd, struct err *e)
+void environments_learn(struct engine *en, const struct engine_config *config)
+{
+    (void)en;
+    (void)config;
+}
+
+void environments_forget(struct engine *en)
+{
+    (void)en;
+}
+
+int environments_hand_over(struct engine *en, const struct engine_config *config, struct err *e)
 {
     int pair[2];
 
-    *ret_pidfd = -1;
+    (void)config;
+    en->warden_pidfd = -1;
     EXPECT(wire_pair(pair, e) == 0 && fd_set_nonblock(pair[1]) == 0);
     run.warden = pair[1];
     return pair[0];
 }
 
-int python_known(struct engine *en, const char *python, struct python_info *ret, struct err *e)
+int environment_number(const struct engine *en, const struct engine_environment *env, struct err *e)
 {
     (void)en;
-    (void)python;
+    (void)env;
     (void)e;
-    *ret = (struct python_info){.executable = "/usr/bin/python3"};
     return 0;
-}
-
-void pythons_forget(struct engine *en)
-{
-    (void)en;
 }
 
 /* Lets the server work, then takes its next message of this type. */
@@ -113,7 +119,8 @@ static void bring_up(void)
     int fds[3];
 
     run.loop = loop_new(&(struct err){0});
-    run.engine = engine_new(run.loop, &(struct engine_config){"/guest", "/tmp"}, &e);
+    run.engine = engine_new(
+        run.loop, &(struct engine_config){.guest_dir = "/guest", .cache_dir = "/tmp"}, &e);
     EXPECT(run.engine && dir >= 0);
     limits_default(&config.limits);
     config.limits.output_bytes = run.budget;

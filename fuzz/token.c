@@ -4,7 +4,7 @@
  *
  * links: src/doors/values/token.c src/doors/values/values.c src/doors/http/check.c
  * links: src/doors/http/route.c src/record/dump.c src/record/record.c src/engine/event.c
- * links: src/engine/limits.c -lgnutls
+ * links: src/engine/limits.c src/engine/mime.c -lgnutls
  */
 #include "doors/values/values.h"
 

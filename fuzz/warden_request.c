@@ -8,7 +8,7 @@
 
 #include "support/fuzz.h"
 
-static void check_plan(const struct request *r)
+static void check_plan(const struct warden_request *r)
 {
     const struct box_plan *p = &r->plan;
     const uint64_t limits[] = {p->disk_bytes, p->tmp_bytes,    p->inodes,     p->pids,
@@ -23,7 +23,7 @@ static void check_plan(const struct request *r)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct wire_head head;
-    struct request r;
+    struct warden_request r;
 
     if (size < sizeof(head) || size - sizeof(head) > WIRE_BODY_MAX)
         return 0;

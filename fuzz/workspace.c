@@ -3,7 +3,7 @@
  * inside, what is put lands inside, nothing waits for anybody, and a comparison
  * of the tree tells each change once.
  *
- * links: src/engine/tree.c src/engine/workspace.c
+ * links: src/engine/tree.c src/engine/workspace.c src/engine/mime.c
  */
 #include "engine/engine_int.h"
 

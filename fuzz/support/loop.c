@@ -42,8 +42,9 @@ struct loop {
     unsigned depth; /* of loop_turn() and loop_advance() */
 };
 
-struct loop *loop_new(void)
+struct loop *loop_new(struct err *e)
 {
+    (void)e;
     return mem_zalloc(sizeof(struct loop));
 }
 
@@ -239,6 +240,14 @@ void loop_later(struct loop *l, loop_fn *fn, void *arg)
 }
 
 /* One thread is all there is: the work is done at once, and its end comes from the loop. */
+void loop_work_for(struct loop *l, struct whose whose, loop_fn *work, loop_fn *done, void *arg)
+{
+    (void)whose;
+    loop_work(l, work, done, arg);
+}
+
+void work_yield(void) {}
+
 void loop_work(struct loop *l, loop_fn *work, loop_fn *done, void *arg)
 {
     work(arg);

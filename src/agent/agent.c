@@ -263,6 +263,8 @@ struct run_list {
     char tenant[64], after[ID_MAX];
     char *owner, *pools; /* owned, or NULL: any */
     struct page page;
+    struct progress progress;
+    bool again;            /* there is more to look at */
     struct loop_row *rows; /* owned */
     size_t count;
     agent_list_fn *fn;
@@ -274,6 +276,7 @@ static void list_free(struct run_list *l)
     for (size_t i = 0; i < l->count; i++)
         loop_row_done(&l->rows[i]);
     free(l->rows);
+    progress_done(&l->progress);
     free(l->owner);
     free(l->pools);
     agent_drop(l->agent);
@@ -287,8 +290,11 @@ static int read_rows(struct db *db, void *arg, struct err *e)
 
     page.after = *l->after ? l->after : NULL;
     page.pools = l->pools;
+    page.progress = &l->progress;
     page.limit++;
-    return db_loop_list(db, l->tenant, l->owner, page, &l->rows, &l->count, e);
+    int rc = db_loop_list(db, l->tenant, l->owner, page, &l->rows, &l->count, e);
+    l->again = rc > 0;
+    return rc < 0 ? -1 : 0;
 }
 
 /* The store may be a step behind the runs that are under way. */
@@ -296,6 +302,9 @@ static void on_rows(void *arg, const struct err *failed)
 {
     struct run_list *l = arg;
     bool more = l->count > l->page.limit;
+
+    if (l->again && !failed)
+        return store_run(l->agent->config.store, read_rows, on_rows, l);
     size_t count = more ? l->page.limit : l->count;
     /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers is what it is */
     AUTO_FREE json_t **records = mem_zalloc((count + 1) * sizeof(*records));

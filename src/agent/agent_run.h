@@ -55,7 +55,7 @@ struct agent_run {
     enum approval_answer answer; /* to the question, until the service has taken it */
     char *reason;                /* owned, or NULL: of the user who said no */
     json_t *transcript;          /* owned, or NULL: of the last execution */
-    size_t figure_at;            /* the image of it that is saved as a file next */
+    size_t figure_at;            /* the image of it that was looked at last, to become a file */
     json_t *seen;                /* owned, or NULL: the observation, while figures are saved */
     struct agent_watch *watches;
     agent_fn *on_start; /* or NULL: called when the record is first stored */

@@ -51,11 +51,11 @@ static void find_pool(struct agent_run *run, struct pool_info *ret)
     struct service *sv = run->agent->config.service;
     struct str name = json_text(run->record.pool);
 
-    for (size_t i = service_pool_count(sv); i > 0; i--) {
-        service_pool_get(sv, i - 1, ret);
-        if (str_is(name, ret->pool->name))
-            return;
-    }
+    size_t i = service_pool_count(sv);
+
+    do
+        service_pool_get(sv, --i, ret);
+    while (i > 0 && !str_is(name, ret->pool->name));
 }
 
 static void on_list(void *arg, const struct space_file *files, size_t count,

@@ -14,6 +14,7 @@
 #include <strings.h>
 
 #define NAMES_MAX    50
+#define NAME_BYTES   200
 #define NUMBERS_MAX  200
 #define SEEN_MAX     20000
 #define UNTRACED_MAX 20
@@ -53,6 +54,29 @@ static bool is_there(const struct run_record *r, struct str text)
     return false;
 }
 
+static const char *const suffixes[] = {
+    ".7z",     ".arrow", ".avro",   ".bmp",    ".bz2",     ".csv",     ".dat",     ".db",
+    ".doc",    ".docx",  ".dta",    ".eps",    ".feather", ".geojson", ".gif",     ".gz",
+    ".h5",     ".hdf5",  ".htm",    ".html",   ".ini",     ".ipynb",   ".jpeg",    ".jpg",
+    ".json",   ".jsonl", ".joblib", ".mat",    ".md",      ".mp3",     ".mp4",     ".ndjson",
+    ".npy",    ".npz",   ".ods",    ".odt",    ".onnx",    ".orc",     ".parquet", ".pdf",
+    ".pickle", ".pkl",   ".png",    ".ppt",    ".pptx",    ".pth",     ".py",      ".rds",
+    ".rtf",    ".sav",   ".sql",    ".sqlite", ".sqlite3", ".svg",     ".tar",     ".tex",
+    ".tgz",    ".tif",   ".tiff",   ".toml",   ".tsv",     ".txt",     ".wav",     ".webp",
+    ".xls",    ".xlsb",  ".xlsm",   ".xlsx",   ".xml",     ".xz",      ".yaml",    ".yml",
+    ".zip",
+};
+
+static bool has_suffix(struct str word)
+{
+    for (size_t i = 0; i < COUNT(suffixes); i++) {
+        size_t n = strlen(suffixes[i]);
+        if (word.n > n && strncasecmp(word.p + word.n - n, suffixes[i], n) == 0)
+            return true;
+    }
+    return false;
+}
+
 static bool is_name_char(char c)
 {
     return isalnum((unsigned char)c) || (unsigned char)c >= 0x80 || (c && strchr("_-./", c));
@@ -61,10 +85,6 @@ static bool is_name_char(char c)
 /* Finds the next word of text with the suffix of a file; false: no more. */
 static bool next_name(struct str *text, struct str *ret)
 {
-    static const char *const suffixes[] = {".png", ".jpg", ".jpeg",    ".svg",  ".gif", ".pdf",
-                                           ".csv", ".tsv", ".xlsx",    ".json", ".txt", ".html",
-                                           ".md",  ".zip", ".parquet", ".docx", ".pptx"};
-
     while (text->n > 0) {
         struct str word = {text->p, 0};
 
@@ -73,17 +93,27 @@ static bool next_name(struct str *text, struct str *ret)
         *text = (struct str){text->p + (word.n ? word.n : 1), text->n - (word.n ? word.n : 1)};
         while (word.n > 0 && strchr("./", word.p[word.n - 1]))
             word.n--;
-        for (size_t i = 0; i < COUNT(suffixes); i++) {
-            size_t n = strlen(suffixes[i]);
-            if (word.n > n && word.n < 200 &&
-                strncasecmp(word.p + word.n - n, suffixes[i], n) == 0 &&
-                !(word.n > 2 && word.p[0] == '/' && word.p[1] == '/')) { /* part of a URL */
-                *ret = word;
-                return true;
-            }
+        if (word.n < NAME_BYTES && has_suffix(word) &&
+            !(word.n > 2 && word.p[0] == '/' && word.p[1] == '/')) { /* part of a URL */
+            *ret = word;
+            return true;
         }
     }
     return false;
+}
+
+/* A name between quotes may have blanks: the whole of it, where a quote stands on either side. */
+static struct str whole_name(struct str answer, struct str name)
+{
+    const char *end = name.p + name.n, *p = name.p;
+    char quote = end < answer.p + answer.n && strchr("'\"`*", *end) ? *end : '\0';
+
+    while (quote && p > answer.p && end - p < NAME_BYTES && p[-1] != quote && p[-1] != '\n')
+        p--;
+    if (!quote || p == answer.p || p[-1] != quote ||
+        (p - 1 > answer.p && isalnum((unsigned char)p[-2]))) /* an apostrophe */
+        return name;
+    return (struct str){p, (size_t)(end - p)};
 }
 
 /* What an answer names, and whether it can be traced. */
@@ -110,6 +140,19 @@ static void add_once(json_t *list, json_t *text)
         json_decref(text);
 }
 
+/* Whether text ends with one of the names. */
+static bool is_told(const json_t *names, struct str text)
+{
+    const json_t *v;
+    size_t i;
+
+    json_array_foreach(names, i, v) {
+        if (ends_with_base(text, json_text(v)))
+            return true;
+    }
+    return false;
+}
+
 static void trace_files(struct traces *t, const struct run_record *r, const json_t *act)
 {
     struct str answer = json_str(act, "answer"), rest = answer, name;
@@ -126,10 +169,11 @@ static void trace_files(struct traces *t, const struct run_record *r, const json
             add_once(t->files, text_value(name));
     }
     for (i = 0; i < NAMES_MAX && next_name(&rest, &name); i++) {
-        if (is_there(r, (struct str){answer.p, (size_t)(name.p - answer.p) + name.n}))
+        struct str until = {answer.p, (size_t)(name.p - answer.p) + name.n};
+        if (is_there(r, until))
             t->found++;
-        else
-            add_once(t->files, text_value(name));
+        else if (!is_told(t->files, until))
+            add_once(t->files, text_value(whole_name(answer, name)));
     }
 }
 

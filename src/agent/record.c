@@ -43,7 +43,7 @@ enum kind { NUMBER, FLAG, VALUE, WORD, STATE, STATUS };
 #define BY(name)    FIELD(CALLER, caller., name)
 #define VIA(name)   FIELD(CALLER, , name)
 
-static const struct field {
+static const struct record_field {
     enum object object;
     const char *name;
     enum kind kind;
@@ -92,7 +92,7 @@ bool record_read(struct run_record *r, const json_t *v)
     for (size_t i = TOP + 1; i < OBJECTS; i++)
         object[i] = json_object_get(object[objects[i].parent], objects[i].key);
     for (size_t i = 0; i < COUNT(fields); i++) {
-        const struct field *f = &fields[i];
+        const struct record_field *f = &fields[i];
         json_t *member = json_object_get(object[f->object], f->name);
         void *at = (char *)r + f->at;
 
@@ -113,7 +113,7 @@ bool record_read(struct run_record *r, const json_t *v)
     return r->state != RUN_OVER;
 }
 
-static json_t *field_value(const struct run_record *r, const struct field *f)
+static json_t *field_value(const struct run_record *r, const struct record_field *f)
 {
     const void *at = (const char *)r + f->at;
 

@@ -9,17 +9,15 @@
 #include <stdlib.h>
 #include <strings.h>
 
-#define CODE_SHOWN 2000
-
 /* --- may the code run? --- */
 
 bool run_on_ask(void *arg, const struct approval_info *info)
 {
     struct agent_run *run = arg;
-    AUTO(buf_done) struct buf b = BUF(64 * KiB);
+    AUTO(buf_done) struct buf b = BUF(APPROVAL_TEXT_MAX + 64);
 
-    buf_printf(&b, "May this code run?\n\n");
-    observe_cut(&b, json_text(run->record.code), CODE_SHOWN, NULL);
+    /* Whole, as an approver sees it: nobody agrees to what was cut. */
+    buf_printf(&b, "May this code run?\n\n%s", info->row->text);
     run_event(run, json_pack("{s:s, s:s, s:I, s:b, s:o}", "type", "asked", "approval",
                              info->row->id, "expires_ms", (json_int_t)info->row->expires_ms,
                              "lasting", info->lasting, "prompt", text_value(buf_str(&b))));

@@ -56,7 +56,7 @@ static void on_event(void *arg, const struct event *ev)
     }
 }
 
-/* --- figures --- */
+/* --- figures: those that were shown become files --- */
 
 static const char *suffix_of(const char *mime)
 {
@@ -116,15 +116,60 @@ static void on_figure(void *arg, const struct space_file *file, size_t count,
     save_figure(run);
 }
 
+/* The number of bytes of an image. */
+static int64_t size_of(struct str image, const char *mime)
+{
+    size_t n = image.n;
+
+    if (strcmp(mime, "image/svg+xml") == 0)
+        return (int64_t)n;
+    while (n > 0 && image.p[n - 1] == '=')
+        n--;
+    return (int64_t)(n / 4 * 3 + (n % 4 ? n % 4 - 1 : 0));
+}
+
+/* Whether the code has saved the same figure itself, to an image that it made in this run: the
+ * figure says so (figures.py), or there is an image of exactly as many bytes. */
+static bool is_saved(const struct agent_run *run, const struct event_reader *shown)
+{
+    const json_t *of = json_object_get(json_object_get(shown->event, "metadata"), "retort"), *f;
+    struct str path = json_str(of, "file");
+    int64_t size = size_of(json_text(shown->image), shown->mime);
+    size_t i;
+
+    json_array_foreach(json_object_get(run->seen, "files"), i, f)
+        if (json_on(f, "image") &&
+            (str_eq(json_str(f, "path"), path) || json_num(f, "size") == size))
+            return true;
+    return false;
+}
+
+/* The next image that was shown and not saved; NULL: there are no more. Borrowed. */
+static json_t *next_figure(struct agent_run *run, const char **ret_mime)
+{
+    json_t *found = NULL;
+    struct event_reader r;
+
+    event_reader_init(&r, run->transcript);
+    while (!found && event_reader_next(&r))
+        if (r.image && r.images > run->figure_at && r.images <= FIGURES_MAX) {
+            run->figure_at = r.images;
+            found = is_saved(run, &r) ? NULL : (json_t *)r.image;
+        }
+    *ret_mime = r.mime;
+    event_reader_done(&r);
+    return found;
+}
+
 /* Sends a data URL, which the service decodes. */
 static void save_figure(struct agent_run *run)
 {
     const char *mime;
-    json_t *data = (json_t *)events_image(run->transcript, ++run->figure_at, &mime);
+    json_t *data = next_figure(run, &mime);
     AUTO(buf_done) struct buf url = BUF(FIGURE_MAX);
     char name[64];
 
-    if (!data || run->figure_at > FIGURES_MAX)
+    if (!data)
         return tell_ran(run);
     data = strcmp(mime, "image/svg+xml") == 0 ? record_base64(json_text(data)) : json_incref(data);
     buf_put(&url, STR("data:;base64,"));
@@ -133,18 +178,6 @@ static void save_figure(struct agent_run *run)
     name_figure(run, mime, name, sizeof(name));
     service_space_fetch(run->agent->config.service, run->caller, json_text(run->record.sandbox_id),
                         str_of(name), buf_str(&url), on_figure, run_hold(run));
-}
-
-/* When the code saved as many images as it showed, they are taken to be the same. */
-static bool has_unsaved(const struct agent_run *run)
-{
-    const json_t *f;
-    const char *mime;
-    size_t i, saved = 0;
-
-    json_array_foreach(json_object_get(run->seen, "files"), i, f)
-        saved += json_on(f, "image");
-    return events_image(run->transcript, saved + 1, &mime) != NULL;
 }
 
 /* --- interrupting --- */
@@ -227,10 +260,8 @@ static void on_end(void *arg, const struct exec_info *info, const struct err *fa
     run->figure_at = 0;
     if (run->hard)
         end_interpreter(run, on_restarted, run_hold(run));
-    else if (has_unsaved(run))
-        save_figure(run);
     else
-        tell_ran(run);
+        save_figure(run);
 }
 
 void run_exec(struct agent_run *run)
@@ -239,11 +270,15 @@ void run_exec(struct agent_run *run)
     const struct run_record *r = &run->record;
     int64_t wall = (int64_t)r->budget.run_ms;
     int64_t left = r->deadline_ms - time_now_ms();
+    /* Code looks into /home/uploaded_files, which is this folder, with or without a file in it. */
+    const struct file_input uploads = {.path = STR("uploaded_files"), .is_folder = true};
     const struct exec_spec spec = {
         .session = json_text(r->sandbox_id),
         .kind = EXEC_CELL,
         .code = json_text(r->code),
         .wall_ms = (uint64_t)(left < wall ? left > 1000 ? left : 1000 : wall),
+        .files = &uploads,
+        .file_count = 1,
         .ask = {.tool = json_text(r->tool),
                 .conversation = str_of(run->id),
                 .answers = json_str(r->question, "approval"),

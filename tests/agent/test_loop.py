@@ -306,6 +306,21 @@ def test_figures_that_were_shown_become_files(driver):
     assert sorted(files) == ["mine.png", "plot_0.png"]
 
 
+def test_a_figure_that_was_shown_comes_beside_one_that_was_saved(driver):
+    plot = "import matplotlib.pyplot as plt\nfrom IPython.display import Image, display\n"
+    for code, expected in (
+            ("plt.plot([1, 2]); plt.savefig('a.png'); plt.close()\nplt.plot([2, 1]); plt.show()", ["a.png", "plot_0.png"]),
+            ("plt.plot([1, 2]); plt.savefig('a.png'); plt.show()", ["a.png"]),
+            ("plt.plot([1, 2]); plt.savefig('/workspace/a'); plt.show()", ["a.png"]),
+            ("plt.plot([1, 2]); plt.savefig('a.pdf'); plt.show()", ["a.pdf", "plot_0.png"]),
+            ("(f, _), (g, _), (h, _) = (plt.subplots() for n in range(3)); f.savefig('a.png'); g.savefig('b.png'); h.gca().plot([3, 1]); display(h); plt.close(h); plt.show()",
+             ["a.png", "b.png", "plot_0.png"]),
+            ("plt.figure().savefig('a.png'); plt.close(); display(Image('a.png'))", ["a.png"]),
+            ("import io; plt.plot([1]); plt.savefig(io.BytesIO()); plt.show()", ["plot_0.png"])):
+        record = driver.play(plan(), python(plot + code), finish("Drawn."))
+        assert sorted(f["path"] for f in record["files"]) == expected, code
+
+
 def test_files_that_were_given(driver):
     record = driver.play(plan(), python("print(open('data.csv').read(), open('more/x.txt').read())"),
                          finish("a,b"),
@@ -473,3 +488,19 @@ def test_logs_have_more_than_a_model_sees(driver):
     assert "\nline 600\n" in record["logs"]
     record = driver.play(plan(), python("for i in range(50000): print('line', i)"), finish("Printed."))
     assert "chars omitted ... the execution's record has all of it]" in record["logs"]
+
+
+@pytest.mark.parametrize("answer, files, missing", [
+    ("It is in 'north east.csv'.", [], ["north east.csv"]), ('See "north east.csv".', [], ["north east.csv"]),
+    ("**north east.csv** has it, and the team's `old sums.xls` too.", [], ["north east.csv", "old sums.xls"]),
+    ("It is in north east.csv.", ["north east.csv"], ["north east.csv"]),
+    ("The team's file is east.csv'", [], ["east.csv"]),
+    ("model.pkl", [], ["model.pkl"]), ("Sums.XLS", [], ["Sums.XLS"]), ("a.xlsm, b.ods and c.npy", [], ["a.xlsm", "b.ods", "c.npy"]),
+    ("d.sqlite", [], ["d.sqlite"]), ("e.jsonl", [], ["e.jsonl"]), ("f.tar.gz", [], ["f.tar.gz"]), ("g.webp", [], ["g.webp"]),
+    ("h.xml", [], ["h.xml"]), ("i.feather", [], ["i.feather"]), ("the np.log of it, in Node.js, as D3.js has it", [], []),
+])
+def test_a_missing_file_is_told_by_its_whole_name(driver, answer, files, missing):
+    said = finish(answer, files=files)
+    record = driver.play(plan(), python("print('ok')"), said, said, said)
+    assert record["untraced"]["files"] == missing, record["untraced"]
+    assert record["status"] == ("incomplete" if missing else "completed")

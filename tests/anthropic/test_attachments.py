@@ -5,9 +5,12 @@ import base64
 import pytest
 
 from api import refused
+from support import retort
 from support.model_server import ModelServer
+from support.pdf import pdf
 from support.server import Server
-from talk import Talk, body
+from support.web import Web, response
+from talk import Talk
 
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n and so on").decode()
 PDF = base64.b64encode(b"%PDF-1.4 and so on").decode()
@@ -21,7 +24,7 @@ def models():
         config = (f"[model sees]\napi = anthropic\nurl = {desk.anthropic}\nimages = true\n"
                   f"[model chats]\napi = openai\nurl = {desk.openai}\nimages = true\n"
                   f"[model blind]\napi = openai\nurl = {desk.openai}\n")
-        with Server("--ready", "0", "--preload", "", config=config) as server:
+        with Server("--ready", "0", "--preload", "", "--fetch-private", config=config) as server:
             server.desk = desk
             yield server
 
@@ -89,6 +92,92 @@ def test_what_a_model_cannot_take_is_refused(talk, models):
     assert len(models.desk.requests) == before
 
 
+def base64_of(data):
+    return {"type": "base64", "media_type": "application/pdf", "data": base64.b64encode(data).decode()}
+
+
+def test_a_model_without_pdf_gets_the_text(talk, models):
+    tides, moons = pdf("Tides of 1904\nHigh water (noon): 3.7 m", "page two"), pdf("Monde über Kiel", compress=False)
+    with Web() as web:
+        ask(talk, "chats", {"type": "text", "text": "read"}, {**block("document", **base64_of(tides)), "title": "Tables"},
+            block("document", type="file", file_id=uploaded(talk, "m.pdf", moons)), block("document", type="url", url=web.put("/moons.pdf", response(body=moons)))).expect(200)
+    read, first, second, third = [p["text"] for p in sent(models)]
+    assert read == "read" and first.startswith("Tables\n\nTides of 1904\nHigh water (noon): 3.7 m") and first.endswith("page two")
+    assert second == third == "Monde über Kiel"
+    answered(talk, "chats", {"type": "text", "text": "look"}, block("document", **base64_of(moons))).expect(200)
+    assert "Monde über Kiel" in str(models.desk.requests[-1]["body"]["messages"])
+    assert talk.get("/v1/containers").json["data"] == []  # no sandbox is left of it
+
+
+def test_a_text_that_cannot_be_had_is_refused(talk, models):
+    before = len(models.desk.requests)
+    for source, word in ((base64_of(pdf("")), "pages are images"), (base64_of(b"no pdf at all"), "neither a PDF"), (base64_of(pdf("a")[:60]), "there is no text"),
+                         ({"type": "base64", "media_type": "application/pdf", "data": "!!!!"}, "no base64"), ({"type": "url", "url": "http://127.0.0.1:1/a.pdf"}, "could not be reached")):
+        text = refused(ask(talk, "chats", {"type": "text", "text": "x"}, block("document", **source)), 400)
+        assert word in text and "reads no PDF" in text, text
+    assert "more than 20" in refused(ask(talk, "chats", *[block("document", **base64_of(pdf("a")))] * 21), 400)
+    assert len(models.desk.requests) == before
+
+
+def called(content):
+    """A conversation whose last message is the result of a client tool."""
+    return [{"role": "user", "content": "go"},
+            {"role": "assistant", "content": [{"type": "tool_use", "id": "toolu_1", "name": "local", "input": {}}]},
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "toolu_1", "content": content}]}]
+
+
+def answered(talk, model, *content):
+    return talk.ask_model({"model": model, "max_tokens": 9, "messages": called(list(content)),
+                           "tools": [{"name": "local", "description": "d", "input_schema": {"type": "object"}}]})
+
+
+def test_results_of_tools_bring_images_and_documents(talk, models):
+    image, pdf = uploaded(talk, "r.png", base64.b64decode(PNG)), uploaded(talk, "r.pdf", base64.b64decode(PDF))
+    text = uploaded(talk, "r.txt", b"from a file")
+    answered(talk, "sees", {"type": "text", "text": "look"}, block("image", type="file", file_id=image),
+             block("image", type="url", url="https://example.com/r.png"), block("document", type="file", file_id=pdf),
+             block("document", type="file", file_id=text), block("document", type="text", media_type="text/plain", data="plain"),
+             block("document", type="base64", media_type="application/pdf", data=PDF)).expect(200)
+    png, doc = {"type": "base64", "media_type": "image/png", "data": PNG}, {"type": "base64", "media_type": "application/pdf", "data": PDF}
+    [result] = models.desk.requests[-1]["body"]["messages"][-1]["content"]
+    assert result["type"] == "tool_result" and result["content"] == [
+        {"type": "text", "text": "look"}, block("image", **png), block("image", type="url", url="https://example.com/r.png"),
+        block("document", **doc), {"type": "text", "text": "from a file"}, {"type": "text", "text": "plain"}, block("document", **doc)]
+
+    answered(talk, "chats", {"type": "text", "text": "look"}, block("image", type="file", file_id=image)).expect(200)
+    *_, result, shown = models.desk.requests[-1]["body"]["messages"]
+    assert result["content"] == "look" and shown["content"][0]["image_url"]["url"] == "data:image/png;base64," + PNG
+
+    answered(talk, "blind", block("image", type="file", file_id=image)).expect(200)  # a note, as of an image in base64
+    assert PNG not in str(models.desk.requests[-1]["body"]) and "image" in str(models.desk.requests[-1]["body"]["messages"][-1])
+    assert "reads no PDF" in refused(answered(talk, "chats", block("document", type="file", file_id=pdf)), 400)
+    assert "is no image" in refused(answered(talk, "sees", block("image", type="file", file_id=pdf)), 400)
+    assert "a file_id is expected" in refused(answered(talk, "sees", block("image", type="carrier-pigeon")), 400)
+    refused(answered(talk, "sees", block("image", type="file", file_id="file_missing")), 404)
+
+
+def test_betas_go_to_an_endpoint_of_anthropics(talk, models):
+    def betas(model, header):
+        talk.ask_model({"model": model, "max_tokens": 9, "messages": [{"role": "user", "content": "hi"}]},
+                       **({"anthropic-beta": header} if header else {})).expect(200)
+        return models.desk.requests[-1]["headers"].get("anthropic-beta")
+
+    assert betas("sees", "context-1m-2025-08-07, interleaved-thinking-2025-05-14") == "context-1m-2025-08-07,interleaved-thinking-2025-05-14"
+    own = "code-execution-2025-08-25,files-api-2025-04-14,skills-2025-10-02"  # served here
+    assert betas("sees", own) is None and betas("sees", own + ",fine-grained_x.1") == "fine-grained_x.1"
+    assert betas("sees", "a b,c\"d,,good-1") == "good-1" and betas("sees", None) is None
+    assert betas("chats", "context-1m-2025-08-07") is None
+
+
+def test_betas_of_a_batch_go_along(talk, models):
+    asked = {"model": "sees", "max_tokens": 9, "messages": [{"role": "user", "content": "in a batch"}]}
+    made = talk.post("/v1/messages/batches", {"requests": [{"custom_id": "one", "params": asked}]},
+                     headers={"anthropic-beta": "message-batches-2024-09-24,context-1m-2025-08-07"}).expect(200).json
+    retort.wait_until(lambda: talk.get(f"/v1/messages/batches/{made['id']}").json["processing_status"] == "ended", "the batch")
+    sent = next(r for r in models.desk.requests if "in a batch" in str(r["body"]["messages"]))
+    assert sent["headers"]["anthropic-beta"] == "context-1m-2025-08-07"
+
+
 def test_cache_control_reaches_a_model_that_knows_it(talk, models):
     tool = {"name": "local", "description": "d", "input_schema": {"type": "object"}, **CACHE}
     ask(talk, "sees", {"type": "text", "text": "long", **CACHE},
@@ -110,6 +199,33 @@ def test_models_say_what_they_take(talk):
     assert can["blind"]["image_input"] is False
 
 
-def test_skills_are_refused_by_name(talk):
-    skills = [{"type": "anthropic", "skill_id": "pptx", "version": "latest"}]
-    assert "no skill `pptx`" in refused(talk.ask_model(body([[{"text": "x"}]], container={"skills": skills})), 400)
+def test_models_are_as_their_endpoints_say(talk, models):
+    models.desk.about = {
+        "sees": {"type": "model", "id": "sees", "display_name": "Seer 4", "created_at": "2025-10-15T01:02:03Z",
+                 "max_input_tokens": 200000, "max_tokens": 64000, "surprise": 1,
+                 "capabilities": {"pdf_input": {"supported": False}, "code_execution": {"supported": False},
+                                  "thinking": {"supported": True, "types": {"adaptive": {"supported": False}}},
+                                  "effort": {"supported": True, "max": {"supported": False}}}},
+        "chats": {"id": "chats", "object": "model", "created": 1686935002, "owned_by": "somebody"},
+        "odd": {"display_name": 7, "created_at": "yesterday", "max_tokens": "many", "capabilities": []}}
+    config = "".join(f"[model {name}]\napi = {api}\nurl = {getattr(models.desk, api)}\nkey = secret-{name}\n"
+                     for name, api in (("sees", "anthropic"), ("chats", "openai"), ("odd", "anthropic"), ("quiet", "anthropic")))
+    with Server("--ready", "0", "--preload", "", config=config) as server, Talk(server) as other:
+        found = {m["id"]: m for m in other.get("/v1/models").expect(200).json["data"]}
+        assert list(found) == ["sees", "chats", "odd", "quiet"]
+        sees, can = found["sees"], found["sees"]["capabilities"]
+        assert (sees["display_name"], sees["created_at"]) == ("Seer 4", "2025-10-15T01:02:03.000Z")
+        assert (sees["max_input_tokens"], sees["max_tokens"]) == (200000, 64000) and "surprise" not in sees
+        assert not can["pdf_input"]["supported"] and can["code_execution"]["supported"]  # code runs here, not there
+        assert can["thinking"]["supported"] and not can["thinking"]["types"]["adaptive"]["supported"]
+        assert can["thinking"]["types"]["enabled"]["supported"]
+        assert can["effort"]["supported"] and can["effort"]["low"]["supported"] and not can["effort"]["max"]["supported"]
+        assert found["chats"]["created_at"] == "2023-06-16T17:03:22.000Z" and found["chats"]["max_tokens"] is None
+        for name in ("odd", "quiet"):  # nothing that can be used is nothing that is known
+            one = found[name]
+            assert (one["display_name"], one["created_at"], one["max_tokens"]) == (name, "1970-01-01T00:00:00Z", None)
+            assert one["capabilities"]["pdf_input"]["supported"]
+        before = len(models.desk.asked_about)
+        assert other.get("/v1/models/sees").expect(200).json == sees and len(models.desk.asked_about) == before  # it is kept
+        assert ("/v1/models/sees", "secret-sees", None) in models.desk.asked_about
+        assert ("/v1/models/chats", None, "Bearer secret-chats") in models.desk.asked_about

@@ -493,3 +493,9 @@ def test_files_of_code_count_as_the_tenants(narrow):
         result = talk.bash('head -c 900 /dev/zero > "$OUTPUT_DIR/a"; head -c 900 /dev/zero > "$OUTPUT_DIR/b"; echo ok')
         assert [f["filename"] for f in result["content"]] == ["a"] and result["stdout"] == "ok\n"
         assert "1024 bytes" in result["stderr"]
+
+
+def test_files_past_the_limit_are_told_of_once(talk):
+    ran = talk.bash("cd $OUTPUT_DIR && for n in $(seq 153); do echo $n > f$n; done")
+    assert len(ran["content"]) == 100 and ran["return_code"] == 0
+    assert ran["stderr"] == "[53 more files in $OUTPUT_DIR are not given to the user: a call gives 100]\n"

@@ -43,6 +43,18 @@ def small(**parameters):
                                                           "parameters('poolName'))]"}}}
 
 
+def states_of(ask):
+    """Each state once, up to the last: a pool has never been up when it is made."""
+    seen = [ask()]
+
+    def is_over():
+        seen.append(ask())
+        return seen[-1] not in ("InProgress", "Running")
+
+    wait_until(is_over, "the end of the operation")
+    return list(dict.fromkeys(seen))
+
+
 def asked(template, **given):
     return {"properties": {"mode": "Incremental", "template": template,
                            "parameters": {k: {"value": v} for k, v in given.items()}}}
@@ -54,12 +66,19 @@ def test_a3_numbers_as_text_and_the_operation_of_a_new_pool(house):
     body["properties"]["dynamicPoolConfiguration"] = {"lifecycleConfiguration": {
         "lifecycleType": "Timed", "cooldownPeriodInSeconds": "300"}}
     made = house.request("PUT", pool_path("text", "as-text"), body).expect(201)
-    status = house.get(made.headers["azure-asyncoperation"].split("//")[1].partition("/")[2].join(["/", ""])).expect(200)
-    assert status.json["status"] == "Succeeded"
+    where = "/" + made.headers["azure-asyncoperation"].split("//")[1].partition("/")[2]
+    assert states_of(lambda: house.get(where).expect(200).json["status"]) == ["InProgress", "Succeeded"]
+    assert house.get(pool_path("text", "as-text")).json["properties"]["provisioningState"] == "Succeeded"
+    shown = house.get(pool_path("text", "as-text")).json["properties"]
+    assert shown["scaleConfiguration"] == {"maxConcurrentSessions": 5, "readySessionInstances": 0}
+    assert shown["dynamicPoolConfiguration"]["lifecycleConfiguration"]["cooldownPeriodInSeconds"] == 300
     for bad in ("5x", "", " ", "-1", "1e3"):
         body["properties"]["scaleConfiguration"]["maxConcurrentSessions"] = bad
         assert house.request("PUT", pool_path("text", "as-text"), body).status == 400, bad
     house.request("DELETE", pool_path("text", "as-text")).expect(204)
+    assert house.get(where).status == 404  # of a pool that is no more
+    assert house.get(where.replace("as-text", "default")).json["status"] == "Succeeded"
+    assert house.get(where.replace(".as-text", "")).status == 404
 
 
 def test_a3_groups_are_apart(house):
@@ -145,6 +164,16 @@ def test_a3_a_template_as_az_sends_it(house):
     assert house.request("PUT", pool_path("az", "p"), body=b"{a:1}", headers=json_type).status == 400
 
 
+def test_a3_a_template_may_make_nothing(house):
+    body = asked({**small(), "resources": [], "outputs": {"name": {"type": "string", "value": "[parameters('poolName')]"}}}, poolName="none")
+    made = house.request("PUT", deployment("life", "Empty"), body).expect(201).json
+    assert made["properties"]["outputs"] == {"name": {"type": "string", "value": "none"}}
+    states_of(lambda: house.get(deployment("life", "Empty")).expect(200).json["properties"]["provisioningState"])
+    house.request("DELETE", deployment("life", "Empty"))
+    for wrong in (None, "x", [{}] * 17):
+        house.request("PUT", deployment("life", "Empty"), asked({**small(), "resources": wrong})).expect(400)
+
+
 def test_a3_the_life_of_a_deployment(house):
     body = asked(small(pin={"type": "securestring"}, n={"type": "int", "defaultValue": 7}), poolName="lived", pin="1234")
     path, where = deployment("life", "First"), "life"
@@ -154,7 +183,8 @@ def test_a3_the_life_of_a_deployment(house):
     assert house.get(pool_path(where, "lived")).status == 404
     made = house.request("PUT", path, body).expect(201).json
     id = pool_path(where, "lived").partition("?")[0]
-    assert made["properties"]["provisioningState"] == "Succeeded"
+    states = states_of(lambda: house.get(path).expect(200).json["properties"]["provisioningState"])
+    assert [made["properties"]["provisioningState"]] + states[-1:] == ["Running", "Succeeded"]
     assert made["properties"]["outputs"] == {"id": {"type": "string", "value": id}}
     assert house.request("HEAD", path).status == 204
     got = house.get(deployment("LIFE", "first")).expect(200).json
@@ -243,3 +273,130 @@ def test_a1_an_identifier_is_the_same_everywhere(house, id):
         assert code_of(pool.post("code/execute", {"properties": {"code": "1"}}).expect(400)) == "InvalidSessionIdentifier"
         refused = pool.tool("runPythonCodeInRemoteEnvironment", environmentId=id, pythonCode="1")
         assert refused["isError"] and "InvalidSessionIdentifier" in refused["content"][0]["text"]
+
+
+def member_of(doc, path):
+    """What holds the last part of "a.b[0].c", and that part."""
+    *above, last = path.replace("[", ".[").split(".")
+    for part in above:
+        doc = doc[int(part[1:-1])] if part[0] == "[" else doc[part]
+    return doc, int(last[1:-1]) if last[0] == "[" else last
+
+
+FULL = {"location": "here", "tags": {"team": "a"}, "identity": {"type": "None"}, "properties": {
+    "environmentId": "e", "containerType": "CustomContainer", "poolManagementType": "Dynamic",
+    "scaleConfiguration": {"maxConcurrentSessions": 3, "readySessionInstances": 0},
+    "dynamicPoolConfiguration": {"lifecycleConfiguration": {"lifecycleType": "Timed", "cooldownPeriodInSeconds": 300}},
+    "secrets": [{"name": "s", "value": "v"}], "sessionNetworkConfiguration": {"status": "EgressDisabled"},
+    "managedIdentitySettings": [{"identity": "i", "lifecycle": "None"}],
+    "mcpServerSettings": {"isMcpServerEnabled": True, "isMcpServerApiKeyDisabled": False},
+    "customContainerTemplate": {
+        "registryCredentials": {"server": "r"}, "ingress": {"targetPort": 80},
+        "containers": [{
+            "name": "c", "image": "default", "command": ["x"], "args": ["y"], "env": [{"name": "A", "value": "b"}],
+            "resources": {"cpu": 0.5, "memory": "1Gi"},
+            "probes": [{"type": "Liveness", "periodSeconds": 5, "httpGet": {
+                "path": "/", "port": 80, "httpHeaders": [{"name": "h", "value": "w"}]}}]}]}}}
+
+
+def members(v, path=""):
+    """The path of every value of a document."""
+    for key, below in v.items() if isinstance(v, dict) else enumerate(v) if isinstance(v, list) else ():
+        at = f"{path}[{key}]" if isinstance(v, list) else f"{path}.{key}".lstrip(".")
+        yield at
+        yield from members(below, at)
+
+
+@pytest.mark.parametrize("path", members(FULL))
+def test_a3_a_member_of_another_type_is_named(house, path):
+    doc = copy.deepcopy(FULL)
+    above, key = member_of(doc, path)
+    for wrong in ([1], "x", {"a": 1}, 1.5, True):
+        if type(wrong) is type(above[key]):
+            continue
+        wrongly = copy.deepcopy(FULL)
+        holder, last = member_of(wrongly, path)
+        holder[last] = wrong
+        if path.endswith("cpu") and wrong == 1.5:
+            continue
+        refused = house.request("PUT", pool_path("shapes", "wrong"), wrongly)
+        assert refused.status == 400, (path, wrong)
+        assert path in refused.json["error"]["message"] and code_of(refused) == "InvalidSessionPool"
+    assert house.get(pool_path("shapes", "wrong")).status == 404
+
+
+@pytest.mark.parametrize("path", [p for p in members(FULL) if p.endswith(("secrets[0].name", "env[0].name"))])
+def test_a3_a_name_that_is_needed_is_named(house, path):
+    for wrong in (None, ""):
+        doc = copy.deepcopy(FULL)
+        above, key = member_of(doc, path)
+        above[key] = wrong
+        refused = house.request("PUT", pool_path("shapes", "wrong"), doc).expect(400)
+        assert path in refused.json["error"]["message"]
+
+
+def test_a3_every_number_may_come_as_text_and_is_told_as_a_number(house):
+    doc = copy.deepcopy(FULL)
+    numbers = {}
+    for path in members(FULL):
+        above, key = member_of(doc, path)
+        if type(above[key]) in (int, float):
+            numbers[path], above[key] = above[key], str(above[key])
+    assert len(numbers) >= 7
+    for answer in (house.request("PUT", pool_path("texts", "numbers"), doc).expect(201),
+                   house.get(pool_path("texts", "numbers")).expect(200)):
+        for path, value in numbers.items():
+            above, key = member_of(answer.json, path)
+            assert above[key] == value and not isinstance(above[key], str), path
+    patch = {"properties": {"scaleConfiguration": {"maxConcurrentSessions": "7"}}}
+    shown = house.request("PATCH", pool_path("texts", "numbers"), patch).expect(200).json
+    assert shown["properties"]["scaleConfiguration"]["maxConcurrentSessions"] == 7
+    house.request("DELETE", pool_path("texts", "numbers")).expect(204)
+
+
+@pytest.mark.parametrize("change, said", [
+    ({"outputs": {"a": {"type": "string", "value": "[uniqueThing('x')]"}}}, "uniqueThing"),
+    ({"outputs": {"a": {"type": "string", "value": "[reference('made').nowhere]"}}}, "nowhere"),
+    ({"outputs": {"a": {"type": "string"}}}, "'a' has no value"), ({"outputs": [1]}, "outputs"),
+    ({"outputs": {"a": {"type": "int", "value": "[parameters('poolName')]"}}}, "'a'"),
+    ({"variables": {"x": "[variables('x')]"}, "outputs": {"a": {"type": "string", "value": "[variables('x')]"}}}, "deep"),
+    ({"variables": {**{f"v{i}": "[concat(" + ",".join([f"variables('v{i + 1}')"] * 16) + ")]" for i in range(5)}, "v5": ""},
+      "outputs": {"a": {"type": "string", "value": "[variables('v0')]"}}}, "too many"),
+    ({"second": {"name": "Not A Name"}}, "name"), ({"second": {"name": "MADE"}}, "more than once"),
+    ({"second": {"name": "two", "copy": {"name": "c", "count": 2}}}, "copy"),
+    ({"second": {"name": "two", "condition": "maybe"}}, "condition"),
+    ({"second": {"name": "two", "properties": {"scaleConfiguration": "x"}}}, "properties.scaleConfiguration"),
+])
+def test_a3_a_template_is_evaluated_before_anything_is_made(house, change, said):
+    template = small()
+    second = change.get("second")
+    template.update({k: v for k, v in change.items() if k != "second"})
+    if second:
+        template["resources"].append({**copy.deepcopy(template["resources"][0]), **second})
+    for method, rest in (("POST", "/validate"), ("POST", "/whatIf"), ("PUT", "")):
+        answer = house.request(method, deployment("early", "One", rest), asked(template)).expect(400)
+        assert said in answer.json["error"]["message"], (rest, answer.json)
+    for name in ("made", "two"):
+        assert house.get(pool_path("early", name)).status == 404
+
+
+def test_a3_defaults_variables_conditions_and_references(house):
+    template = small(where={"type": "string", "defaultValue": "[resourceGroup().location]"},
+                     pin={"type": "securestring", "defaultValue": "hush-hush"})
+    template["variables"] = {"base": "[parameters('poolName')]", "full": "[concat(variables('base'), '-x')]"}
+    template["resources"][0].update(name="[variables('full')]", location="[parameters('where')]")
+    template["resources"].append({**copy.deepcopy(template["resources"][0]), "name": "never", "condition": False})
+    template["outputs"] = {
+        "url": {"type": "string", "value": "[reference(variables('full')).poolManagementEndpoint]"},
+        "most": {"type": "int", "value": "[reference(resourceId('Microsoft.App/sessionPools', variables('full')), "
+                                         "'2025-10-02-preview').properties.scaleConfiguration.maxConcurrentSessions]"},
+        "pin": {"type": "securestring", "value": "[parameters('pin')]"}}
+    house.post(deployment("vars", "V", "/validate"), asked(template)).expect(200)
+    made = house.request("PUT", deployment("vars", "V"), asked(template)).expect(201).json["properties"]
+    pool = house.get(pool_path("vars", "made-x")).expect(200).json
+    assert pool["location"] == "local"
+    assert made["outputs"]["url"]["value"] == pool["properties"]["poolManagementEndpoint"]
+    assert made["outputs"]["most"]["value"] == 3 and made["outputs"]["pin"] == {"type": "securestring"}
+    assert house.get(pool_path("vars", "never")).status == 404
+    assert "hush-hush" not in json.dumps(house.get(deployment("vars", "V")).json)
+    house.request("DELETE", pool_path("vars", "made-x")).expect(204)

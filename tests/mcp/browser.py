@@ -19,8 +19,8 @@ import time
 
 from support.retort import SECONDS
 
-PROGRAM = shutil.which("chromium")
-FLAGS = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
+PROGRAM = shutil.which("chromium-headless-shell")
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
          "--disable-extensions", "--disable-background-networking", "--disable-component-update",
          "--disable-features=IsolateSandboxedIframes", "--disable-site-isolation-trials",
          "--hide-scrollbars", "--host-resolver-rules=MAP * ~NOTFOUND", "--remote-debugging-pipe"]

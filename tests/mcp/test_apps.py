@@ -31,7 +31,7 @@ def page_of(server):
 
 @pytest.fixture(scope="module")
 def browser():
-    assert PROGRAM, "chromium is missing: ./dev test installs it"
+    assert PROGRAM, "chromium-headless-shell is missing: ./dev test installs it"
     with Browser() as one:
         yield one
 

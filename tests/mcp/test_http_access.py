@@ -34,10 +34,16 @@ def test_a_key_is_needed(server, kind):
     assert client.tools()
 
 
-def test_for_every_verb(server):
+@pytest.mark.parametrize("path", ["/mcp", "/mcp/sse", "/mcp/qwen", "/ubik/mcp"])
+def test_for_every_verb_in_the_words_of_the_protocol(server, path):
+    """Clients show their users the message of a JSON-RPC error, and of any other body nothing."""
     with server.client() as client:
-        for verb in ("GET", "POST", "DELETE"):
-            assert client.request(verb, "/mcp").status == 401
+        for verb in ("GET", "POST", "DELETE")[:2 if path.endswith("sse") else 3]:
+            answer = client.request(verb, path).expect(401)
+            error = answer.json["error"]
+            assert answer.json == {"jsonrpc": "2.0", "id": None, "error": error}
+            assert error["code"] == -32600 and "a valid key is needed" in error["message"]
+            assert error["data"] == {"type": "unauthorized", "request_id": answer.headers["x-request-id"]}
 
 
 def test_other_doors_point_nowhere(server):
@@ -61,8 +67,8 @@ def test_without_servers_there_is_none():
     one = Server("--public-url", "https://code.example")
     one.keys("create", "--tenant", "a")
     with one, one.client() as client:
-        client.get(WELL_KNOWN).refused(404)
-        client.get(WELL_KNOWN + "/mcp").refused(404)
+        client.get(WELL_KNOWN).expect(404)
+        client.get(WELL_KNOWN + "/mcp").expect(404)
         answer = client.post("/mcp", {})
         assert answer.status == 401
         assert answer.headers["www-authenticate"] == "Bearer"

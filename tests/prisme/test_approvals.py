@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from support import retort
 from support.mcp import Legacy, Modern, text_of
 from support.server import Server
 
@@ -37,7 +38,7 @@ def test_p24_policies(policy, prompts):
 
 @pytest.fixture(scope="module")
 def guarded():
-    with Server("--approval", "always_ask", "--approval-by", "approver",
+    with Server("--approval", "always_ask", "--approval-by", "approver", "--fetch-private",
                 "--approval-when", 'code~"open("') as server:
         yield server
 
@@ -95,6 +96,53 @@ def test_p26_a_rejected_script_does_not_run(guarded, keys):
         assert done.expect(200).json["resolution"] == "rejected"
         error = ask(agent, code, 200)["error"]
         assert error["code"] == "ApprovalDenied" and "not today" in error["message"]
+
+
+def task_of(client, task):
+    return client.get(f"/prisme/v1/agents/a1/tasks/{task}")
+
+
+def test_an_approved_call_goes_on_by_itself(guarded, keys):
+    code = "open('by-itself', 'w').write('y')\nreturn 11"
+    with guarded.client(keys["agent"]) as agent, guarded.client(keys["boss"]) as boss:
+        task = ask(agent, code, 202)["task_id"]
+        assert task_of(agent, task).expect(200).json == {"task_id": task, "status": "input-required", "result": None}
+        with guarded.client(keys["other"]) as stranger:
+            assert task_of(stranger, task).status == 404
+        assert resolve(guarded, keys["boss"], task, {"approved": True}).status == 200
+        retort.wait_until(lambda: task_of(agent, task).json["status"] == "completed", "the script")
+        assert task_of(boss, task).json["result"]["result"] == 11
+        executions = len(agent.get("/v1/executions?limit=100").json["data"])
+        assert ask(agent, code, 200)["result"] == 11  # fetched by the same call
+        assert len(agent.get("/v1/executions?limit=100").json["data"]) == executions  # which has run nothing
+        assert task_of(agent, task).json["status"] == "completed" and "again" in task_of(agent, task).json["message"]
+        assert ask(agent, code, 202)["task_id"] != task  # another call, and another question
+
+
+def test_files_are_fetched_when_somebody_has_agreed(guarded, keys, shelf):
+    shelf.files["/asked.csv"] = b"a\n1\n"
+    body = {"code": "return open('asked.csv').read()", "files": [shelf.url("/asked.csv")]}
+    with guarded.client(keys["agent"]) as agent:
+        task = agent.post("/prisme/execute_python", body).expect(202).json["task_id"]
+        assert task_of(agent, task).json["status"] == "input-required" and "/asked.csv" not in shelf.asked
+        assert resolve(guarded, keys["boss"], task, {"approved": True}).status == 200
+        assert agent.post("/prisme/execute_python", body).expect(200).json["result"] == "a\n1\n"
+        assert shelf.asked.count("/asked.csv") == 1
+
+
+def test_calls_that_are_not_the_same_are_tasks_of_their_own(guarded, keys):
+    code = "open('apart', 'w').write('y')\nreturn parameters['n']"
+    with guarded.client(keys["agent"]) as agent:
+        def call(n, status=202):
+            return agent.post("/prisme/execute_python", {"code": code, "parameters": {"n": n}}).expect(status).json
+
+        tasks = {n: call(n)["task_id"] for n in (1, 2)}
+        assert resolve(guarded, keys["boss"], tasks[1], {"approved": True}).status == 200
+        retort.wait_until(lambda: task_of(agent, tasks[1]).json["status"] != "input-required", "the first")
+        assert call(1, 200)["result"] == 1 and call(2)["task_id"] == tasks[2]
+        assert resolve(guarded, keys["boss"], tasks[2], {"approved": False, "reason": "no"}).status == 200
+        retort.wait_until(lambda: task_of(agent, tasks[2]).json["status"] == "failed", "the second")
+        assert task_of(agent, tasks[2]).json["result"]["error"]["code"] == "ApprovalDenied"
 
 
 def test_p27_pending_survives_a_restart(guarded, keys):

@@ -162,7 +162,7 @@ def trusting():
     place = folder()
     (place / "key").write_text(KEY + "\n")
     (place / "key").chmod(0o644)
-    with Server("--prisme-sources", f"token:agent-factory, unix:{SERVER_UID}=storage",
+    with Server("--prisme-sources", f"token:agent-factory, unix:{SERVER_UID}=storage, unix:4242=images",
                 "--prisme-source-key", str(place / "key"),
                 "--listen", f"unix:{place}/socket", "--socket-mode", "666") as server:
         server.socket = f"unix:{place}/socket"
@@ -212,8 +212,9 @@ def ask_as(uid, path):
 def test_p28_process_of_a_listed_user(trusting):
     path = trusting.socket.partition(":")[2]
     assert ask_as(SERVER_UID, path) == "200"
-    if os.getuid() == 0:
-        assert ask_as(1, path) == "403"
+    if os.getuid() == 0:  # nobody of these has an id in the server's own namespace
+        assert ask_as(4242, path) == "200"
+        assert [ask_as(uid, path) for uid in (1, 0, 65534, 4243)] == ["403"] * 4
 
 
 # --- a sandbox that is down ---

@@ -53,6 +53,20 @@ def test_qwen_images_land_in_a_folder(place):
         assert all(Path(link).read_bytes().startswith(PNG) for link in links)
 
 
+def test_qwen_images_in_a_folder_of_our_own():
+    """A working directory that only its owner may enter: root starts the server, which is somebody else then."""
+    own = folder()
+    own.chmod(0o700)
+    try:
+        with Local("--tools", "qwen", "--memory", "1G", "--images-dir", own / "shown") as client:
+            client.initialize()
+            text, _ = client.call("code_interpreter", code="plt.plot([1]); plt.show()")["content"]
+            [link] = re.findall(r"!\[fig-\d+\]\(([^)]+)\)", text["text"])
+            assert Path(link).parent == own / "shown" and Path(link).read_bytes().startswith(PNG), text
+    finally:
+        shutil.rmtree(own, ignore_errors=True)
+
+
 def test_qwen_images_without_a_folder(place):
     """Where it cannot be made the image still comes, and a note says why there is no file."""
     (place / "file").write_text("")

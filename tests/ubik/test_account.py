@@ -1,6 +1,7 @@
 """Who may see what: keys, tokens, end users; documents, preferences, sessions, sandboxes."""
 
 import base64
+import io
 import json
 import re
 import signal
@@ -8,8 +9,10 @@ import sqlite3
 import time
 import urllib.parse
 
+import openpyxl
 import pytest
 from account import Account, House
+from support.pdf import pdf
 from support.retort import SECONDS
 from support.script import finish, plan, question, script, simple
 from support.server import together
@@ -81,6 +84,37 @@ def test_u26_what_is_no_text_is_not_shown_as_one(ubik):
     assert found["markdown_truncated"] and 0 < len(found["markdown_content"]) <= 131072
 
 
+def workbook():
+    book = openpyxl.Workbook()
+    book.active.title = "Häfen"
+    for row in (["port", "tide|m"], ["Brest", 6.1], ["Zeebrugge", None], [None, None]):
+        book.active.append(row)
+    book.create_sheet("more").append([1, "two\nlines"])
+    out = io.BytesIO()
+    book.save(out)
+    return out.getvalue()
+
+
+def test_u26_the_text_of_a_workbook(ubik):
+    one = ubik.upload("ports.xlsx", workbook())
+    found = ubik.get("/documents/" + one["id"]).expect(200).json
+    assert found["markdown_content"] == ("## Häfen\n\n| port | tide\\|m |\n| --- | --- |\n| Brest | 6.1 |\n| Zeebrugge |  |\n\n"
+                                         "## more\n\n| 1 | two lines |\n| --- | --- |\n\n")
+    assert found["markdown_truncated"] is False
+    broken = ubik.upload("broken.xlsx", workbook()[:200])
+    assert ubik.get("/documents/" + broken["id"]).json["markdown_content"].startswith("[There is no text of this file: ")
+    nonsense = ubik.upload("odd.xls", b"no workbook")
+    assert "neither a PDF nor an Excel workbook" in ubik.get("/documents/" + nonsense["id"]).json["markdown_content"]
+
+
+def test_u26_the_text_of_a_pdf(ubik):
+    one = ubik.upload("tides.pdf", pdf("Tides of 1904\nHigh water", "Zweite Seite: 3,70 €"))
+    found = ubik.get("/documents/" + one["id"]).expect(200).json
+    assert found["markdown_content"] == "Tides of 1904\nHigh water\n\nZweite Seite: 3,70 €\n\n", found
+    broken = ubik.upload("broken.pdf", pdf("x")[:40])
+    assert ubik.get("/documents/" + broken["id"]).json["markdown_content"].startswith("[There is no text of this file: ")
+
+
 def test_u26_several_and_paging(house):
     with house.account("pager") as ubik:
         parts = [("files[]", f"{i}.txt", b"x") for i in range(5)]
@@ -93,6 +127,37 @@ def test_u26_several_and_paging(house):
         assert page["has_more"] and page["total"] >= 5
         assert ubik.get("/documents?page=1000&limit=2").json["items"] == []
         assert before >= 5
+
+
+def made(user, what):
+    """One more, as the list names it."""
+    if what == "documents":
+        return user.upload("a.txt", b"x")["id"]
+    if what == "agent-sessions":
+        return user.post("/agent-sessions", {}).expect(201).json["id"]
+    order = user.order(tool="python_interpreter", code="1")
+    done = user.wait(order["execution_id"])
+    return done["outputs"]["sandbox_id"] if what == "sandboxes" else order["execution_id"]
+
+
+@pytest.mark.parametrize("what, name", [("documents", "id"), ("agent-sessions", "id"), ("sandboxes", "sandbox_id"), ("tool-executions", "id")])
+def test_u26_a_list_that_changes_is_read_by_its_rows(house, what, name):
+    with house.account("reader-of-" + what) as user:
+        others = user.get(f"/{what}").expect(200).json["total"]  # documents of the whole account
+        new = {made(user, what) for _ in range(5)}
+        ids = [i[name] for i in user.get(f"/{what}").expect(200).json["items"]][:5]
+        assert set(ids) == new  # two of one millisecond are in either order
+        first = user.get(f"/{what}?limit=2").expect(200).json
+        assert [i[name] for i in first["items"]] == ids[:2] and first["has_more"] and first["total"] == others + 5
+        made(user, what)  # comes in front
+        if what != "tool-executions":
+            user.delete(f"/{what}/{ids[1]}")  # the row that the next page goes on after
+        second = user.get(f"/{what}?limit=2&after={first['next']}").expect(200).json
+        assert [i[name] for i in second["items"]] == ids[2:4] and second["has_more"] and second["total"] == others + 3
+        third = user.get(f"/{what}?limit=2&after={second['next']}").expect(200).json
+        assert third["items"][0][name] == ids[4] and (others or (not third["has_more"] and "next" not in third))
+        for bad in ("", "x", "-", "12", "12-", "-x", "0-x", "9" * 30 + "-x", "1-" + "x" * 60, f"{first['next']}&page=2"):
+            user.get(f"/{what}?after={bad}").expect(422)
 
 
 def test_u26_refusals(ubik):

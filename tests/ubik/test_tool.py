@@ -202,6 +202,11 @@ def test_u13_long_names_of_many_bytes(ubik):
     assert ubik.printed(found) == "2"
 
 
+def test_u14_the_folder_of_documents_is_always_there(ubik):
+    found = ubik.run(simple("import os; print(os.listdir('/home/uploaded_files'))"))
+    assert ubik.printed(found) == "[]" and found["generated_files"] == []
+
+
 def test_u14_undelivered_documents_are_invisible(ubik):
     ubik.upload("hidden.csv", b"x\n")
     one = ubik.upload("shown.csv", b"x\n")

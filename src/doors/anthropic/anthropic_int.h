@@ -1,4 +1,4 @@
-/* What all files of the room share. */
+/* Private to the Anthropic room. */
 #pragma once
 
 #include "doors/anthropic/anthropic.h"
@@ -71,11 +71,10 @@ json_t *list_value(json_t *data, bool more, bool newer);
 #define CONTAINER_PREFIX "container_"
 #define SESSION_PREFIX   "sess_"
 
-/* "container_..." of "sess_...", and back; false: it is no id of a container. */
+/* "container_..." of "sess_...". */
 void container_of_session(const char *session, char ret[ID_MAX]);
-bool container_to_session(struct str container, char ret[ID_MAX]) MUST_CHECK;
-/* {"id", "expires_at", "skills": null}: the container of a message. */
-json_t *container_value(const char *session, int64_t expires_ms);
+/* {"id", "expires_at", "skills"}: the container of a message. skills: borrowed, or NULL. */
+json_t *container_value(const char *session, int64_t expires_ms, json_t *skills);
 
 void handle_containers(struct request *r);
 void handle_container(struct request *r);
@@ -100,7 +99,9 @@ void handle_container_delete(struct request *r);
 /* Also for a stream that has begun. Takes message. */
 json_t *anthropic_error(struct request *r, int status, const char *type, const char *param,
                         json_t *message);
-/* The same for the request of this id. */
+/* Answers with what the service says went wrong. */
+void anthropic_fail(struct request *r, const struct err *failed);
+/* As anthropic_error(), for the request of this id. */
 json_t *anthropic_error_of(const char *request, int status, const char *type, json_t *message);
 
 /* --- batches.c, batch_run.c: messages that a client does not wait for --- */
@@ -117,6 +118,17 @@ void handle_message_batch(struct request *r);
 void handle_batch_cancel(struct request *r);
 void handle_batch_delete(struct request *r);
 void handle_batch_results(struct request *r);
+
+/* --- skills.c --- */
+
+void handle_skill_create(struct request *r);
+void handle_skills(struct request *r);
+void handle_skill(struct request *r);
+void handle_skill_delete(struct request *r);
+void handle_skill_version_create(struct request *r);
+void handle_skill_versions(struct request *r);
+void handle_skill_version(struct request *r);
+void handle_skill_version_delete(struct request *r);
 
 /* --- models.c --- */
 

@@ -79,9 +79,12 @@ static bool fill(struct attachment_reader *g, json_t *part)
         return false;
     json_object_set_new(part, "mime", json_string(g->mime));
     json_object_set_new(part, "data", take_ptr(&g->base64));
-    struct attachment *first = image ? &h->first_image : &h->first_document;
-    if (!first->is)
-        *first = (struct attachment){true, at};
+    if (!image)
+        json_array_append_new(h->documents,
+                              json_pack("{s:O, s:I, s:O}", "part", part, "at", (json_int_t)at, "id",
+                                        json_object_get(current(g), "id")));
+    else if (!h->first_image.is && !json_is_true(json_object_get(current(g), "of_result")))
+        h->first_image = (struct attachment){true, at};
     return true;
 }
 

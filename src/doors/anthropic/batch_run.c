@@ -63,6 +63,7 @@ struct batch *batch_new(size_t count)
 void batch_free(struct batch *b)
 {
     free(b->todo);
+    free(b->betas);
     free(b);
 }
 
@@ -95,7 +96,8 @@ static void ignore(void *arg, const struct err *failed)
         log_warn("the state of a batch could not be stored: %s", failed->text);
 }
 
-void batch_save(struct batch *b, done_fn *fn, void *arg)
+/* Stores what changes: fn, or NULL. */
+static void batch_save(struct batch *b, done_fn *fn, void *arg)
 {
     json_t *body = batch_body(b);
     AUTO_FREE char *text = json_dumps(body, JSON_COMPACT);
@@ -301,8 +303,10 @@ static void on_parsed(void *arg)
         fail(n, 400, CODE_INVALID, n->asked.failed.text);
     else if (!service_key_stands(b->all->service, b->caller.tenant, b->caller.key))
         fail(n, 401, CODE_INVALID, "The key that has created the batch is not valid any more.");
-    else
+    else {
+        n->asked.params.betas = b->betas ? mem_strdup(b->betas) : NULL;
         n->turn = turn_start(b->all->anthropic, &n->asked, on_news, n);
+    }
 }
 
 static void on_entry(void *arg, const struct item_row *item, const struct err *failed)
@@ -384,7 +388,7 @@ void batch_add(struct batches *bs, struct batch *b)
 struct batch_look {
     struct batch *batch; /* owned */
     struct batches *all; /* borrowed */
-    size_t at;
+    struct batch_place at;
 };
 
 static void look_on(struct batch_look *l);
@@ -414,8 +418,9 @@ static void on_looked(void *arg, const struct item_row *items, size_t count, uin
 
     for (size_t i = 0; i < count; i++)
         look_at(b, &items[i]);
-    l->at += count;
-    if (!failed && count > 0 && l->at < total && !l->all->closed)
+    (void)total;
+    batch_place_note(&l->at, items, count);
+    if (!failed && count == LOOKED && !l->all->closed)
         return look_on(l);
     if (failed || l->all->closed) {
         if (failed)
@@ -434,8 +439,7 @@ static void look_on(struct batch_look *l)
     const struct item_filter f = {.kind = BATCH_REQUEST,
                                   .owner = "",
                                   .parent = l->batch->id,
-                                  .offset = l->at,
-                                  .limit = LOOKED};
+                                  .page = batch_place_page(&l->at, LOOKED)};
 
     service_item_list(l->all->service, &l->batch->caller, &f, on_looked, l);
 }
@@ -454,6 +458,7 @@ static void resume(struct batches *bs, const struct item_row *item)
     id_make(b->caller.request, "req_");
     b->created_ms = item->created_ms;
     b->cancel_ms = json_integer_value(json_object_get(body, "cancel_ms"));
+    b->betas = text_of(body, "betas") ? mem_strdup(text_of(body, "betas")) : NULL;
     json_decref(body);
     *l = (struct batch_look){.batch = b, .all = bs};
     b->all = bs;

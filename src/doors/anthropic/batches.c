@@ -25,9 +25,9 @@ json_t *batch_body(const struct batch *b)
     for (size_t i = 0; i < BATCH__RESULTS; i++)
         json_object_set_new(results, batch_result_names[i],
                             json_integer((json_int_t)b->results[i]));
-    return json_pack("{s:I, s:s, s:I, s:I, s:o}", "count", (json_int_t)b->count, "key",
+    return json_pack("{s:I, s:s, s:I, s:I, s:o, s:s*}", "count", (json_int_t)b->count, "key",
                      b->caller.key, "cancel_ms", (json_int_t)b->cancel_ms, "ended_ms",
-                     (json_int_t)b->ended_ms, "results", results);
+                     (json_int_t)b->ended_ms, "results", results, "betas", b->betas);
 }
 
 static json_int_t number_of(const json_t *body, const char *name)
@@ -209,6 +209,16 @@ struct batch_page {
     struct list_query want;
 };
 
+/* How many are newer than the one with this id, which may be gone: ids are in the order of time. */
+static size_t newer_than(struct str id, const struct item_row *items, size_t count)
+{
+    size_t n = 0;
+
+    while (n < count && strcmp(items[n].id, id.p) > 0)
+        n++;
+    return n;
+}
+
 /* There are at most BATCHES_KEPT, so all are looked at. */
 static void on_list(void *arg, const struct item_row *items, size_t count, uint64_t total,
                     const struct err *failed)
@@ -220,11 +230,13 @@ static void on_list(void *arg, const struct item_row *items, size_t count, uint6
     (void)total;
     if (failed)
         return answer_error(p->r, failed, NULL);
-    for (size_t i = 0; i < count && p->want.from.n > 0; i++)
-        if (str_is(p->want.from, items[i].id)) {
-            from = p->want.newer ? (i > p->want.limit ? i - p->want.limit : 0) : i + 1;
-            end = p->want.newer ? i : count;
-        }
+    if (p->want.newer) {
+        end = newer_than(p->want.from, items, count);
+        from = end > p->want.limit ? end - p->want.limit : 0;
+    } else if (p->want.from.n > 0) {
+        from = newer_than(p->want.from, items, count);
+        from += from < count && str_is(p->want.from, items[from].id);
+    }
     bool more = p->want.newer ? from > 0 : end - from > p->want.limit;
     if (end - from > p->want.limit)
         end = from + p->want.limit;
@@ -236,7 +248,7 @@ static void on_list(void *arg, const struct item_row *items, size_t count, uint6
 
 void handle_batches(struct request *r)
 {
-    const struct item_filter all = {.kind = BATCH_KIND, .owner = "", .limit = BATCHES_KEPT};
+    const struct item_filter all = {.kind = BATCH_KIND, .owner = "", .page.limit = BATCHES_KEPT};
     struct batch_page *p = mem_zalloc(sizeof(*p));
 
     p->r = r;
@@ -245,13 +257,28 @@ void handle_batches(struct request *r)
         service_item_list(request_service(r), request_caller(r), &all, on_list, p);
 }
 
+/* --- requests of a batch, some at a time --- */
+
+struct page batch_place_page(const struct batch_place *p, size_t limit)
+{
+    return (struct page){.after = *p->id ? p->id : NULL, .after_ms = p->created_ms, .limit = limit};
+}
+
+void batch_place_note(struct batch_place *p, const struct item_row *items, size_t count)
+{
+    if (count == 0)
+        return;
+    snprintf(p->id, sizeof(p->id), "%s", items[count - 1].id);
+    p->created_ms = items[count - 1].created_ms;
+}
+
 /* --- results --- */
 
 /* A client that reads results: a line of JSON each. */
 struct batch_reader {
     struct request *r; /* borrowed: owns us */
     char id[ID_MAX];
-    uint64_t at;
+    struct batch_place at;
     bool asking, gone;
 };
 
@@ -269,8 +296,9 @@ static void on_results(void *arg, const struct item_row *items, size_t count, ui
         answer_stream_put(d->r, str_of(items[i].body));
         answer_stream_put(d->r, STR("\n"));
     }
-    d->at += count;
-    if (failed || count == 0 || d->at >= total)
+    (void)total;
+    batch_place_note(&d->at, items, count);
+    if (failed || count < RESULTS_READ)
         return answer_stream_end(d->r);
     if (!answer_stream_is_held(d->r))
         read_more(d);
@@ -281,8 +309,7 @@ static void read_more(struct batch_reader *d)
     const struct item_filter f = {.kind = BATCH_REQUEST,
                                   .owner = "",
                                   .parent = d->id,
-                                  .offset = d->at,
-                                  .limit = RESULTS_READ};
+                                  .page = batch_place_page(&d->at, RESULTS_READ)};
 
     d->asking = true;
     service_item_list(request_service(d->r), request_caller(d->r), &f, on_results, d);
@@ -341,7 +368,7 @@ struct batch_creation {
     json_t *requests;  /* owned */
     json_t *body;      /* owned: holds the requests */
     struct batch *batch;
-    size_t waits;
+    size_t bytes, waits;
     struct err failed;
 };
 
@@ -401,6 +428,7 @@ static void parse(void *arg)
 {
     struct batch_creation *c = arg;
 
+    c->bytes = request_body(c->r).n;
     if (request_value(c->r, &c->body, &c->failed) < 0)
         return;
     c->requests = json_incref(json_object_get(c->body, "requests"));
@@ -444,13 +472,16 @@ static void on_entry(void *arg, const struct err *failed)
                            BATCHES_KEPT, on_kept, c);
 }
 
-static void store_entries(struct batch_creation *c)
+static void store_entries(void *arg, const struct err *failed)
 {
+    struct batch_creation *c = arg;
     struct batch *b = c->batch;
     char id[BATCH_ENTRY_ID];
     json_t *one;
     size_t i;
 
+    if (failed)
+        return anthropic_fail(c->r, failed);
     c->waits = json_array_size(c->requests);
     json_array_foreach(c->requests, i, one) {
         AUTO_FREE char *text = json_dumps(one, JSON_COMPACT);
@@ -480,10 +511,11 @@ static void on_parsed(void *arg)
     if (a->draining)
         return answer_fail(c->r, 529, CODE_INVALID, NULL, "The server is shutting down.");
     c->batch = batch_new(json_array_size(c->requests));
+    c->batch->betas = request_betas(request_header(c->r, "anthropic-beta"));
     c->batch->caller = *request_caller(c->r);
-    c->batch->created_ms = time_now_ms();
     id_make(c->batch->id, BATCH_PREFIX);
-    store_entries(c);
+    c->batch->created_ms = id_ms(str_of(c->batch->id));
+    service_room(request_service(c->r), request_caller(c->r), c->bytes, store_entries, c);
 }
 
 void handle_batch_create(struct request *r)

@@ -29,6 +29,7 @@ struct batch {
     struct caller caller;
     char id[ID_MAX];
     int64_t created_ms, cancel_ms, ended_ms; /* 0: not yet */
+    char *betas;                             /* owned, or NULL: of struct request_params */
     size_t count;
     size_t results[BATCH__RESULTS];
     uint32_t *todo; /* owned: a ring of count numbers of requests */
@@ -38,6 +39,14 @@ struct batch {
 };
 
 /* --- batches.c --- */
+
+/* The last request of a batch that was read. */
+struct batch_place {
+    char id[BATCH_ENTRY_ID]; /* "": none yet */
+    int64_t created_ms;
+};
+struct page batch_place_page(const struct batch_place *p, size_t limit); /* of what comes next */
+void batch_place_note(struct batch_place *p, const struct item_row *items, size_t count);
 
 void batch_entry_id(char ret[BATCH_ENTRY_ID], const char *batch, size_t i);
 /* What is stored of it, owned by the caller. */
@@ -51,7 +60,5 @@ struct batch *batch_find(struct batches *bs, const char *tenant, struct str id);
 void batch_add(struct batches *bs, struct batch *b);
 struct batch *batch_new(size_t count);
 void batch_free(struct batch *b);
-/* Stores what changes: fn, or NULL. */
-void batch_save(struct batch *b, done_fn *fn, void *arg);
 /* Requests that have not begun are canceled. */
 void batch_cancel(struct batch *b);

@@ -29,7 +29,8 @@ void container_of_session(const char *session, char ret[ID_MAX])
     snprintf(ret, ID_MAX, CONTAINER_PREFIX "%s", session + strlen(SESSION_PREFIX));
 }
 
-bool container_to_session(struct str container, char ret[ID_MAX])
+/* False: it is no id of a container. */
+static bool container_to_session(struct str container, char ret[ID_MAX])
 {
     size_t n = strlen(CONTAINER_PREFIX);
 
@@ -39,12 +40,13 @@ bool container_to_session(struct str container, char ret[ID_MAX])
     return true;
 }
 
-json_t *container_value(const char *session, int64_t expires_ms)
+json_t *container_value(const char *session, int64_t expires_ms, json_t *skills)
 {
     char id[ID_MAX];
 
     container_of_session(session, id);
-    return json_pack("{s:s, s:o, s:n}", "id", id, "expires_at", time_json(expires_ms), "skills");
+    return json_pack("{s:s, s:o, s:O?}", "id", id, "expires_at", time_json(expires_ms), "skills",
+                     json_array_size(skills) > 0 ? skills : NULL);
 }
 
 /* --- the container of a message --- */
@@ -332,7 +334,7 @@ void container_prepare(struct turn *r)
 
 static json_t *render(const struct session_info *info)
 {
-    json_t *v = container_value(info->row->id, info->row->expires_ms);
+    json_t *v = container_value(info->row->id, info->row->expires_ms, NULL);
 
     json_object_set_new(v, "type", json_string("container"));
     json_object_set_new(v, "status", json_string(session_state_name(info->state)));

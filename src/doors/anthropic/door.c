@@ -1,8 +1,9 @@
 /*
  * The door: its state and its routes.
  *
- * The headers anthropic-version and anthropic-beta are ignored: everything that they switch on is
- * always on, and clients ignore what they do not know. Unknown queries are ignored, too.
+ * The header anthropic-version is ignored, and anthropic-beta switches on nothing here: everything
+ * is always on, and clients ignore what they do not know. What it names beyond this door is for the
+ * model's endpoint. Unknown queries are ignored, too.
  */
 #include "doors/anthropic/messages_int.h"
 
@@ -34,6 +35,15 @@ static const struct route routes[] = {
     ROUTE(GET,    "containers",             "containers",       handle_containers),
     ROUTE(GET,    "containers/{container}", "container",        handle_container),
     ROUTE(DELETE, "containers/{container}", "container_delete", handle_container_delete),
+    ROUTE(POST,   "skills",                 "skill_create",     handle_skill_create, .body_kind = BODY_FORM),
+    ROUTE(GET,    "skills",                 "skills",           handle_skills),
+    ROUTE(GET,    "skills/{skill}",         "skill",            handle_skill),
+    ROUTE(DELETE, "skills/{skill}",         "skill_delete",     handle_skill_delete),
+    ROUTE(POST,   "skills/{skill}/versions", "skill_version_create", handle_skill_version_create,
+          .body_kind = BODY_FORM),
+    ROUTE(GET,    "skills/{skill}/versions", "skill_versions",  handle_skill_versions),
+    ROUTE(GET,    "skills/{skill}/versions/{version}", "skill_version", handle_skill_version),
+    ROUTE(DELETE, "skills/{skill}/versions/{version}", "skill_version_delete", handle_skill_version_delete),
     ROUTE(GET,    "models",                 "models",           handle_models),
     ROUTE(GET,    "models/{model}",         "model",            handle_model),
 };

@@ -71,7 +71,8 @@ json_t *edit_image(const json_t *content)
     for (size_t i = 0; i < COUNT(image_types); i++) {
         size_t n = strlen(image_types[i][0]);
         if (text.n > n && memcmp(text.p, image_types[i][0], n) == 0)
-            return json_pack("{s:s, s:O}", "mime", image_types[i][1], "data", data);
+            return json_pack("{s:s, s:s, s:O}", "type", "image", "mime", image_types[i][1], "data",
+                             data);
     }
     return NULL;
 }

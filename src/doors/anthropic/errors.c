@@ -60,6 +60,14 @@ json_t *anthropic_error_of(const char *request, int status, const char *type, js
     return json_pack("{s:s, s:o, s:s}", "type", "error", "error", error, "request_id", request);
 }
 
+void anthropic_fail(struct request *r, const struct err *failed)
+{
+    if (failed->kind == ERR_LIMIT && failed->sys == FILE_QUOTA)
+        answer_fail(r, 400, CODE_STORAGE_QUOTA, NULL, "%s", failed->text);
+    else
+        answer_error(r, failed, NULL);
+}
+
 json_t *anthropic_error(struct request *r, int status, const char *type, const char *param,
                         json_t *message)
 {

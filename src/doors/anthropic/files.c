@@ -36,10 +36,8 @@ static void fail(struct request *r, const struct err *failed)
         answer_fail(r, 404, CODE_FILE_EXPIRED, NULL, "File `%s` has expired.", shown);
     else if (failed->kind == ERR_MISSING)
         answer_fail(r, 404, CODE_MISSING, NULL, "File `%s` not found.", shown);
-    else if (failed->kind == ERR_LIMIT && failed->sys == FILE_QUOTA)
-        answer_fail(r, 400, CODE_STORAGE_QUOTA, NULL, "%s", failed->text);
     else
-        answer_error(r, failed, NULL);
+        anthropic_fail(r, failed);
 }
 
 static void on_file(void *arg, const struct file_row *file, const struct err *failed)

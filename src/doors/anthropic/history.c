@@ -63,13 +63,13 @@ struct known_call *history_find(struct history_reader *g, const char *id)
 }
 
 void history_put_result(struct history_reader *g, struct known_call *k, json_t *text,
-                        json_t *images, bool error)
+                        json_t *attached, bool error)
 {
     json_t *part =
         json_pack("{s:s, s:s, s:o}", "type", "result", "id", k->model_call_id, "text", text);
 
-    if (json_array_size(images))
-        json_object_set(part, "images", images);
+    if (json_array_size(attached))
+        json_object_set(part, "attached", attached);
     if (error)
         json_object_set_new(part, "error", json_true());
     k->answered = true;
@@ -389,8 +389,10 @@ int history_read(struct history *h, const json_t *messages, struct err *e)
     struct history_reader g = {.h = h, .by_id = json_object(), .files = json_object(), .e = e};
     int rc;
 
-    *h = (struct history){
-        .messages = json_array(), .uploads = json_array(), .attached = json_array()};
+    *h = (struct history){.messages = json_array(),
+                          .uploads = json_array(),
+                          .attached = json_array(),
+                          .documents = json_array()};
     buf_init(&h->system, MESSAGES_BODY_MAX);
     begin_reply(&g); /* the first exchange has no reply of the model */
     rc = each_message(&g, messages);
@@ -409,6 +411,7 @@ void history_done(struct history *h)
     json_decref(h->rest);
     json_decref(h->uploads);
     json_decref(h->attached);
+    json_decref(h->documents);
     buf_done(&h->system);
     *h = (struct history){0};
 }
@@ -444,13 +447,13 @@ void history_call_id(struct history *h, char ret[24])
     snprintf(ret, 24, "call_%zu", ++h->calls);
 }
 
-void history_answer(struct history *h, const char *model_call_id, json_t *text, json_t *images)
+void history_answer(struct history *h, const char *model_call_id, json_t *text, json_t *attached)
 {
     json_t *part =
         json_pack("{s:s, s:s, s:O}", "type", "result", "id", model_call_id, "text", text);
 
-    if (json_array_size(images))
-        json_object_set(part, "images", images);
+    if (json_array_size(attached))
+        json_object_set(part, "attached", attached);
     json_array_append_new(h->results, part);
 }
 

@@ -40,9 +40,9 @@ struct history_reader {
 struct exchange *history_last(struct history_reader *g);
 /* The call with this id, or NULL. */
 struct known_call *history_find(struct history_reader *g, const char *id);
-/* Adds the result of a call. Takes text. */
+/* Adds the result of a call. Takes text. attached: parts, or NULL. */
 void history_put_result(struct history_reader *g, struct known_call *k, json_t *text,
-                        json_t *images, bool error);
+                        json_t *attached, bool error);
 
 /* --- history_user.c: blocks of the user --- */
 

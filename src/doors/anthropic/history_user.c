@@ -48,15 +48,15 @@ static void add_source_text(json_t *parts, const json_t *source)
         history_add_text(parts, view_of(one, "text"));
 }
 
-/* An image or a document: as bytes, by its URL, or as a file, whose bytes attachments.c reads. */
+/* An image or a document: as bytes, by its URL, or as a file, whose bytes attachments.c reads. An
+ * image in a result is a note for a model that sees none: only the user's own are refused. */
 static int add_attachment(struct history_reader *g, json_t *parts, const json_t *block,
-                          const char *type)
+                          const char *type, bool of_result)
 {
     json_t *source = json_object_get(block, "source"), *id = json_object_get(source, "file_id");
     json_t *part = source_value(block);
     bool file = str_is(view_of(source, "type"), "file") && json_is_string(id);
-    struct attachment *first =
-        strcmp(type, "image") == 0 ? &g->h->first_image : &g->h->first_document;
+    bool image = strcmp(type, "image") == 0;
 
     if (!part && !file)
         return err_set(g->e, ERR_CALLER,
@@ -70,23 +70,28 @@ static int add_attachment(struct history_reader *g, json_t *parts, const json_t 
     json_object_set_new(part, "type", json_string(type));
     if (view_of(block, "title").n > 0)
         json_object_set(part, "title", json_object_get(block, "title"));
-    if (!first->is && !file)
-        *first = (struct attachment){true, g->at};
+    if (image && !file && !of_result && !g->h->first_image.is)
+        g->h->first_image = (struct attachment){true, g->at};
+    if (!image && !file)
+        json_array_append_new(g->h->documents,
+                              json_pack("{s:O, s:I}", "part", part, "at", (json_int_t)g->at));
     if (file)
-        json_array_append_new(g->h->attached, json_pack("{s:O, s:O, s:I}", "id", id, "part", part,
-                                                        "at", (json_int_t)g->at));
+        json_array_append_new(g->h->attached,
+                              json_pack("{s:O, s:O, s:I, s:b}", "id", id, "part", part, "at",
+                                        (json_int_t)g->at, "of_result", (int)of_result));
     json_array_append_new(parts, part);
     return 0;
 }
 
-static int add_document(struct history_reader *g, json_t *parts, const json_t *block)
+static int add_document(struct history_reader *g, json_t *parts, const json_t *block,
+                        bool of_result)
 {
     const json_t *source = json_object_get(block, "source");
     bool text =
         str_is(view_of(source, "type"), "text") || str_is(view_of(source, "type"), "content");
 
     if (!text)
-        return add_attachment(g, parts, block, "document");
+        return add_attachment(g, parts, block, "document", of_result);
     history_add_text(parts, view_of(block, "title"));
     add_source_text(parts, source);
     return 0;
@@ -112,28 +117,29 @@ static int add_upload(struct history_reader *g, json_t *parts, const json_t *blo
     return 0;
 }
 
-/* The text of a result, owned; its images are added to the array. */
-static json_t *result_text(const json_t *content, json_t *images)
+/* The text of a result, owned by the caller; its images and documents are added to the array.
+ * NULL: *g->e says what is wrong. */
+static json_t *result_text(struct history_reader *g, const json_t *content, json_t *attached)
 {
     AUTO(buf_done) struct buf b = BUF(MESSAGES_BODY_MAX);
     const json_t *one;
-    json_t *v;
     size_t i;
 
     if (json_is_string(content))
         return json_incref((json_t *)content);
     json_array_foreach((json_t *)content, i, one) {
         struct str text = view_of(one, "text");
-        json_t *image = str_is(view_of(one, "type"), "image") ? source_value(one) : NULL;
 
         if (text.n > 0 && b.n > 0)
             buf_put(&b, STR("\n"));
         buf_put(&b, text);
-        if (image)
-            json_array_append_new(images, image);
+        if (str_is(view_of(one, "type"), "image") &&
+            add_attachment(g, attached, one, "image", true) < 0)
+            return NULL;
+        if (str_is(view_of(one, "type"), "document") && add_document(g, attached, one, true) < 0)
+            return NULL;
     }
-    v = record_text(buf_str(&b));
-    return v;
+    return record_text(buf_str(&b));
 }
 
 static int take_client_result(struct history_reader *g, json_t *block)
@@ -141,7 +147,7 @@ static int take_client_result(struct history_reader *g, json_t *block)
     const char *id = text_of(block, "tool_use_id");
     struct known_call *k = history_find(g, id);
     bool error = json_is_true(json_object_get(block, "is_error"));
-    json_t *images;
+    json_t *attached, *text, *results;
 
     if (!k || k->tool >= 0)
         return err_set(g->e, ERR_CALLER,
@@ -158,13 +164,15 @@ static int take_client_result(struct history_reader *g, json_t *block)
         json_object_set(code->answers, id, block);
         return 0;
     }
-    images = json_array();
-    json_t *text = result_text(json_object_get(block, "content"), images);
-    history_put_result(g, k, text, images, error);
-    json_t *results = g->reply[k->reply].results;
-    history_cache(json_array_get(results, json_array_size(results) - 1), block);
-    json_decref(images);
-    return 0;
+    attached = json_array();
+    text = result_text(g, json_object_get(block, "content"), attached);
+    if (text) {
+        history_put_result(g, k, text, attached, error);
+        results = g->reply[k->reply].results;
+        history_cache(json_array_get(results, json_array_size(results) - 1), block);
+    }
+    json_decref(attached);
+    return text ? 0 : -1;
 }
 
 int history_take_user_block(struct history_reader *g, json_t *block)
@@ -179,9 +187,9 @@ int history_take_user_block(struct history_reader *g, json_t *block)
     if (strcmp(type, "text") == 0)
         history_add_text(rest, view_of(block, "text"));
     else if (strcmp(type, "image") == 0)
-        rc = add_attachment(g, rest, block, "image");
+        rc = add_attachment(g, rest, block, "image", false);
     else if (strcmp(type, "document") == 0)
-        rc = add_document(g, rest, block);
+        rc = add_document(g, rest, block, false);
     else if (strcmp(type, "container_upload") == 0)
         rc = add_upload(g, rest, block);
     else if (strcmp(type, "tool_result") == 0)

@@ -149,7 +149,8 @@ static void text_end(struct message *m)
     buf_clear(&m->text);
 }
 
-void message_open(struct message *m, json_t *block)
+/* Begins a block that grows. Takes block, as it is at its beginning. */
+static void message_open(struct message *m, json_t *block)
 {
     message_close(m, NULL);
     m->open = block;

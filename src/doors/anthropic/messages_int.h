@@ -1,10 +1,10 @@
 /*
  * Private to the files that answer POST /v1/messages.
  *
- * messages.c parses the request into parameters (request_params.c) and a history (history.c).
- * turn_registry.c finds the turn of a client that retries, or starts one. The turn (turn.c)
- * prepares the container (container.c), asks the model, makes the calls of the reply (tool_call.c)
- * and asks again, until the model calls nothing more. message.c holds the answer as it grows.
+ * messages.c parses the request into parameters (request_params.c) and a history (history.c), and
+ * finds the turn of a client that retries, or starts one. The turn (turn.c) prepares the container
+ * (container.c), asks the model, makes the calls of the reply (tool_call.c) and asks again, until
+ * the model calls nothing more. message.c holds the answer as it grows.
  */
 #pragma once
 
@@ -14,18 +14,19 @@
 
 /* --- numbers --- */
 
-#define TOOL_ID_MAX   96
-#define TOOLS_SHOWN   256         /* tools of one request */
-#define CALLABLE_MAX  64          /* tools of the client that code may call */
-#define MESSAGES_LONG 100000      /* messages of one request */
-#define UPLOADS_SHOWN 100         /* files of one request */
-#define REPLY_CALLS   64          /* calls of one reply of the model */
-#define OUTPUT_SHOWN  (256 * KiB) /* of stdout, and of stderr, in a result */
-#define MODEL_SHOWN   (48 * KiB)  /* the same, as the model reads it */
-#define OUTPUTS_MAX   100         /* files of one call */
-#define MESSAGE_BYTES (4 * MiB)   /* of one message: a longer one pauses */
-#define LOG_BYTES     (16 * MiB)  /* of its events: it pauses at half, as a long block may follow */
-#define INPUT_DIR     "input"     /* in the workspace */
+#define TOOL_ID_MAX     96
+#define TOOLS_SHOWN     256         /* tools of one request */
+#define CALLABLE_MAX    64          /* tools of the client that code may call */
+#define MESSAGES_LONG   100000      /* messages of one request */
+#define UPLOADS_SHOWN   100         /* files of one request */
+#define REPLY_CALLS     64          /* calls of one reply of the model */
+#define OUTPUT_SHOWN    (256 * KiB) /* of stdout, and of stderr, in a result */
+#define MODEL_SHOWN     (48 * KiB)  /* the same, as the model reads it */
+#define OUTPUTS_MAX     100         /* files of one call */
+#define MESSAGE_BYTES   (4 * MiB)   /* of one message: a longer one pauses */
+#define LOG_BYTES       (16 * MiB) /* of its events: it pauses at half, as a long block may follow */
+#define INPUT_DIR       "input"    /* in the workspace */
+#define SKILL_FILES_MAX 800        /* of the skills of one message */
 
 /* --- tools.c: the server tools, and what a model is offered of them --- */
 
@@ -78,7 +79,7 @@ json_t *content_ran(enum server_tool tool, struct str out, struct str err, int c
                     json_t *outputs, uint64_t dropped);
 /* The content of a result as text for the model. */
 json_t *content_said(const json_t *content);
-/* edit.c: the image that a view has shown, {"mime", "data"}, owned by the caller; or NULL. */
+/* edit.c: the image that a view has shown, a part owned by the caller; or NULL. */
 json_t *edit_image(const json_t *content);
 /* At most max bytes: the beginning, a line that says how much is left out, the end. */
 json_t *output_clip(struct str text, size_t max, uint64_t dropped);
@@ -95,7 +96,7 @@ struct pending_call {
     bool broken;     /* the model's input is no JSON object */
 };
 
-/* Where the first one of its kind stands, if there is one. */
+/* Where the first one stands, if there is one. */
 struct attachment {
     bool is;
     size_t message;
@@ -108,13 +109,14 @@ struct history {
     size_t calls;                 /* that have a model_call_id, so far */
     struct pending_call *pending; /* owned: at most REPLY_CALLS, in order */
     size_t pending_count;
-    json_t *uploads;  /* owned: [{"id", "part"}], each file once; container.c fills in part.text */
-    json_t *attached; /* owned: [{"id", "part", "at": message}], images and documents that are
-                         files; attachments.c fills in the parts */
-    struct attachment first_image, first_document; /* that are no text */
-    char session[ID_MAX];                          /* from the ids of its calls, or "" */
-    bool pending_code; /* code of a pending call waits for client tools */
-    struct buf system; /* text of messages with the role "system" */
+    json_t *uploads;   /* owned: [{"id", "part"}], each file once; container.c fills in part.text */
+    json_t *attached;  /* owned: [{"id", "part", "at": message, "of_result": bool}], images and
+                          documents that are files; attachments.c fills in the parts */
+    json_t *documents; /* owned: [{"part", "at": message, "id"?: of a file}], that are no text */
+    struct attachment first_image; /* that is not of a result */
+    char session[ID_MAX];          /* from the ids of its calls, or "" */
+    bool pending_code;             /* code of a pending call waits for client tools */
+    struct buf system;             /* text of messages with the role "system" */
 };
 /* -1: *e is the message of a 400. */
 int history_read(struct history *h, const json_t *messages, struct err *e) MUST_CHECK;
@@ -123,8 +125,8 @@ void history_done(struct history *h);
 struct pending_call *history_pend(struct history *h, enum server_tool tool, const char *id,
                                   const char *model_call_id, json_t *input);
 void history_pending_clear(struct history *h);
-/* Adds the result of a pending call. */
-void history_answer(struct history *h, const char *model_call_id, json_t *text, json_t *images);
+/* Adds the result of a pending call. attached: parts, or NULL. */
+void history_answer(struct history *h, const char *model_call_id, json_t *text, json_t *attached);
 /* Completes the last message of the user, before the model is asked. */
 void history_close(struct history *h);
 /* Adds a reply of the model. Takes parts. */
@@ -136,11 +138,12 @@ void history_call_id(struct history *h, char ret[24]);
 
 struct request_params {
     json_t *body;                       /* owned */
+    char *betas;                        /* owned, or NULL: "a,b", for the model's endpoint */
     const char *model;                  /* borrowed, as are container, skills and stop */
     const struct tool_version *version; /* NULL: without code execution */
     unsigned server_tools;
     const json_t *container; /* string, or NULL */
-    const json_t *skills;    /* array, which is empty, or NULL */
+    const json_t *skills;    /* array, or NULL */
     json_t *tools;           /* owned: client tools that the model may call */
     json_t *callable;        /* owned: client tools that code may call */
     json_t *stop;            /* array, or NULL */
@@ -155,6 +158,11 @@ struct request_params {
 /* Takes body. */
 int request_params_read(struct request_params *k, json_t *body, struct err *e) MUST_CHECK;
 void request_params_done(struct request_params *k);
+/* What an anthropic-beta header names for the model's endpoint; owned by the caller, or NULL. */
+char *request_betas(struct str header);
+
+/* skill_mount.c: those of a request, as they are written. */
+int skills_check(const json_t *skills, struct err *e) MUST_CHECK;
 
 /* --- messages.c: the routes --- */
 
@@ -200,9 +208,7 @@ void message_done(struct message *m);
 /* Writes message_start, unless it is written; the first block does so, too. */
 void message_begin(struct message *m);
 void message_text(struct message *m, struct str piece);
-/* Begins a block that grows. Takes block, as it is at its beginning. */
-void message_open(struct message *m, json_t *block);
-/* The same of a call, without its input, and of thinking. */
+/* Begins a block that grows: a call, without its input; thinking. */
 void message_open_use(struct message *m, const json_t *block);
 void message_open_thinking(struct message *m);
 /* A piece of it: a delta of this type, with this member. */
@@ -249,12 +255,10 @@ size_t turn_settle(struct turn *r);
 /* Interrupts what runs. on_news is not called any more. */
 void turn_leave(struct turn *r);
 
-/* --- turn_registry.c: turns under way, and kept for retries --- */
+/* --- messages.c: turns under way, and kept for retries --- */
 
 struct turn_registry;
 struct turn_registry *turn_registry_new(struct anthropic *a);
 /* Ends all turns, and begins none. */
 void turn_registry_close(struct turn_registry *d);
 void turn_registry_free(struct turn_registry *d);
-/* Answers with the turn that a retrying client has begun, else with a new one. */
-void turn_registry_answer(struct turn_registry *d, struct messages_request *m);

@@ -4,6 +4,8 @@
 #include "model/model.h"
 #include "record/record.h"
 
+#include <stdlib.h>
+
 /* --- capabilities --- */
 
 enum can { CANNOT, CAN, CAN_SEE, CAN_PDF, CAN_THINK, CAN_CONFIG };
@@ -72,30 +74,54 @@ static bool is_able(const struct model *m, enum can can)
     return false;
 }
 
-static json_t *capabilities_of(const struct model *m)
+/* Whether the endpoint denies it: what it does not mention, it may know. */
+static bool is_denied(const json_t *said, const char *group, const char *name)
 {
+    const json_t *all = json_object_get(said, "capabilities");
+    const json_t *one = json_object_get(group ? json_object_get(all, group) : all, name);
+
+    return json_is_false(json_object_get(one, "supported"));
+}
+
+static json_t *capabilities_of(const struct model *m, const json_t *said)
+{
+    const json_t *thinking = json_object_get(json_object_get(said, "capabilities"), "thinking");
     json_t *v = json_object(), *types = json_object();
 
     for (size_t i = 0; i < COUNT(capabilities); i++) {
-        const char *group = capabilities[i].group;
-        json_object_set_new(group ? json_object_get(v, group) : v, capabilities[i].name,
-                            support(is_able(m, capabilities[i].can)));
+        const char *group = capabilities[i].group, *name = capabilities[i].name;
+        bool own = capabilities[i].can == CAN; /* of this server, whatever the model is */
+        json_object_set_new(
+            group ? json_object_get(v, group) : v, name,
+            support(is_able(m, capabilities[i].can) && (own || !is_denied(said, group, name))));
     }
-    for (size_t i = 0; i < COUNT(thinking_types); i++)
-        json_object_set_new(types, thinking_types[i], support(is_able(m, CAN_THINK)));
+    for (size_t i = 0; i < COUNT(thinking_types); i++) {
+        const json_t *one = json_object_get(json_object_get(thinking, "types"), thinking_types[i]);
+        json_object_set_new(types, thinking_types[i],
+                            support(is_able(m, CAN_THINK) && !is_denied(said, NULL, "thinking") &&
+                                    !json_is_false(json_object_get(one, "supported"))));
+    }
     json_object_set_new(json_object_get(v, "thinking"), "types", types);
     return v;
 }
 
-/* When a model was made is not known: the API gives the epoch for that. */
-static json_t *model_value(const struct model *m)
+/* When a model was made is what its endpoint says, or not known: the API gives the epoch for that.
+ */
+static json_t *model_value(const struct model *m, const json_t *said)
 {
-    json_t *name = record_text(str_of(m->label));
+    json_t *name = record_text(str_of(m->label)), *created = json_object_get(said, "created_at");
+    json_t *shown = json_object_get(said, "display_name");
+    int64_t when_ms = 0;
 
-    return json_pack("{s:O, s:s, s:o, s:s, s:s, s:n, s:n, s:n, s:n, s:n, s:o}", "id", name, "type",
-                     "model", "display_name", name, "created_at", "1970-01-01T00:00:00Z",
-                     "lifecycle", "active", "line", "max_input_tokens", "max_tokens",
-                     "deprecated_at", "retires_at", "capabilities", capabilities_of(m));
+    created = time_parse(json_view(created), &when_ms) && when_ms > 0
+                  ? time_json(when_ms)
+                  : json_string("1970-01-01T00:00:00Z");
+    return json_pack("{s:o, s:s, s:O, s:o, s:s, s:n, s:O?, s:O?, s:n, s:n, s:o}", "id", name,
+                     "type", "model", "display_name", shown ? shown : name, "created_at", created,
+                     "lifecycle", "active", "line", "max_input_tokens",
+                     json_object_get(said, "max_input_tokens"), "max_tokens",
+                     json_object_get(said, "max_tokens"), "deprecated_at", "retires_at",
+                     "capabilities", capabilities_of(m, said));
 }
 
 /* --- routes --- */
@@ -108,29 +134,81 @@ static struct model *model_at(struct request *r, size_t i)
     return models_at(a->config.models, request_caller(r)->tenant, i);
 }
 
+struct models_answer {
+    struct request *r; /* borrowed: until it is answered */
+    struct model *model;
+    size_t at;
+    json_t *data; /* owned: of a list; NULL: the answer is one model */
+};
+
+static void answer_free(void *arg)
+{
+    struct models_answer *a = arg;
+
+    json_decref(a->data);
+    free(a);
+}
+
+static struct models_answer *answer_new(struct request *r)
+{
+    struct models_answer *a = mem_zalloc(sizeof(*a));
+
+    a->r = r;
+    request_keep(r, answer_free, a);
+    return a;
+}
+
+static json_t *id_at(const json_t *data, size_t i)
+{
+    json_t *id = json_object_get(json_array_get(data, i), "id");
+
+    return id ? json_incref(id) : json_null();
+}
+
+static void on_about(void *arg, const json_t *said);
+
+static void list_next(struct models_answer *a)
+{
+    size_t count = json_array_size(a->data);
+
+    a->model = model_at(a->r, a->at++);
+    if (a->model)
+        model_about(a->model, on_about, a);
+    else
+        answer_json(a->r, 200,
+                    json_pack("{s:O, s:b, s:o, s:o}", "data", a->data, "has_more", 0, "first_id",
+                              id_at(a->data, 0), "last_id", id_at(a->data, count ? count - 1 : 0)));
+}
+
+static void on_about(void *arg, const json_t *said)
+{
+    struct models_answer *a = arg;
+
+    if (!a->data)
+        return answer_json(a->r, 200, model_value(a->model, said));
+    json_array_append_new(a->data, model_value(a->model, said));
+    list_next(a);
+}
+
 void handle_models(struct request *r)
 {
-    json_t *data = json_array();
-    const struct model *m, *first = model_at(r, 0), *last = first;
+    struct models_answer *a = answer_new(r);
 
-    for (size_t i = 0; (m = model_at(r, i)); i++) {
-        json_array_append_new(data, model_value(m));
-        last = m;
-    }
-    answer_json(r, 200,
-                json_pack("{s:o, s:b, s:o, s:o}", "data", data, "has_more", 0, "first_id",
-                          first ? record_text(str_of(first->label)) : json_null(), "last_id",
-                          last ? record_text(str_of(last->label)) : json_null()));
+    a->data = json_array();
+    list_next(a);
 }
 
 void handle_model(struct request *r)
 {
     struct str id = request_path(r, "model");
-    const struct model *m;
+    struct model *m;
     char shown[NAME_SHOWN];
 
     for (size_t i = 0; (m = model_at(r, i)); i++)
-        if (str_is(id, m->label))
-            return answer_json(r, 200, model_value(m));
+        if (str_is(id, m->label)) {
+            struct models_answer *a = answer_new(r);
+            a->model = m;
+            return model_about(m, on_about, a);
+        }
     answer_fail(r, 404, CODE_MISSING, NULL, "model: %s", name_show(shown, id));
 }

@@ -6,8 +6,10 @@
 
 #include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #define TOKENS_MAX  1000000000
+#define BETAS_MAX   (4 * KiB)
 #define SCHEMA_DEEP 64
 #define REFS_DEEP   1024 /* levels of definitions that refer to definitions */
 
@@ -305,14 +307,9 @@ static int read_container(struct request_params *k, struct err *e)
         return err_set(e, ERR_CALLER, "container: Input should be a valid string");
     k->container = json_is_string(id) ? id : NULL;
     k->skills = json_is_object(c) ? json_object_get(c, "skills") : NULL;
-    if (json_array_size(k->skills) == 0)
-        return 0;
-    return err_set(e, ERR_CALLER,
-                   "container.skills: this server has no skill `%.64s`. Upload what it needs as "
-                   "files, and name them with container_upload",
-                   text_of(json_array_get(k->skills, 0), "skill_id")
-                       ? text_of(json_array_get(k->skills, 0), "skill_id")
-                       : "");
+    if (json_array_size(k->skills) > 0 && !k->version)
+        return err_set(e, ERR_CALLER, "container.skills: they need the code_execution tool");
+    return skills_check(k->skills, e);
 }
 
 static int read_system(struct request_params *k, struct err *e)
@@ -372,11 +369,42 @@ int request_params_read(struct request_params *k, json_t *body, struct err *e)
     return read_system(k, e);
 }
 
+/* Features that this door serves by itself; the model's endpoint has no part in them. */
+static const char *const own_betas[] = {"code-execution-", "files-api-", "skills-",
+                                        "message-batches-", "message-threads-"};
+
+static bool is_beta(struct str name)
+{
+    for (size_t i = 0; i < name.n; i++)
+        if (!isalnum((unsigned char)name.p[i]) && !strchr("-_.", name.p[i]))
+            return false;
+    for (size_t i = 0; i < COUNT(own_betas); i++)
+        if (name.n >= strlen(own_betas[i]) &&
+            memcmp(name.p, own_betas[i], strlen(own_betas[i])) == 0)
+            return false;
+    return name.n > 0;
+}
+
+char *request_betas(struct str header)
+{
+    AUTO(buf_done) struct buf b = BUF(BETAS_MAX);
+    struct str one;
+
+    while (str_next(&header, ',', &one)) {
+        if (!is_beta(one))
+            continue;
+        buf_put(&b, b.n > 0 ? STR(",") : STR(""));
+        buf_put(&b, one);
+    }
+    return b.n > 0 && !b.full ? mem_strndup(buf_str(&b)) : NULL;
+}
+
 void request_params_done(struct request_params *k)
 {
     json_decref(k->tools);
     json_decref(k->callable);
     buf_done(&k->system);
     json_decref(k->body);
+    free(k->betas);
     *k = (struct request_params){0};
 }

@@ -173,7 +173,8 @@ static void take_image(struct tool_call *c, const struct event_reader *r)
 
     if (image && strcmp(mime, "image/svg+xml") != 0 && json_string_length(image) <= IMAGE_BASE64 &&
         json_array_size(c->images) < IMAGES_MAX)
-        json_array_append_new(c->images, json_pack("{s:s, s:O}", "mime", mime, "data", image));
+        json_array_append_new(
+            c->images, json_pack("{s:s, s:s, s:O}", "type", "image", "mime", mime, "data", image));
 }
 
 /* Files at the top of $OUTPUT_DIR, and of the workspace where the settings say so. */
@@ -195,7 +196,7 @@ static void take_file(struct tool_call *c, const json_t *ev)
     if (json_is_true(json_object_get(ev, "too_large"))) {
         c->too_large = true;
     } else if (c->path_count == OUTPUTS_MAX) {
-        put_note(c, STR("there are more files in $OUTPUT_DIR than are given to the user"));
+        c->left_out++;
     } else {
         if (!c->paths)
             c->paths = mem_zalloc(OUTPUTS_MAX * sizeof(*c->paths));
@@ -257,8 +258,8 @@ static void on_kept(void *arg, const struct file_row *file, const struct err *fa
     json_t *name;
 
     if (failed) {
-        put_note(c, failed->kind == ERR_HOST ? STR("a file could not be given to the user")
-                                             : str_of(failed->text));
+        if (c->refused++ == 0)
+            c->refusal = *failed;
         if (failed->kind == ERR_HOST)
             log_error("%s: %s", c->caller.request, failed->text);
     } else {
@@ -277,11 +278,31 @@ static void on_kept(void *arg, const struct file_row *file, const struct err *fa
         keep_file(c);
 }
 
+/* One note for all files that the user does not get, however many there are. */
+static void note_missing(struct tool_call *c)
+{
+    char text[sizeof(c->refusal.text) + 128];
+
+    if (c->left_out > 0) {
+        snprintf(text, sizeof(text),
+                 "%zu more files in $OUTPUT_DIR are not given to the user: a call gives %d",
+                 c->left_out, OUTPUTS_MAX);
+        put_note(c, str_of(text));
+    }
+    if (c->refused > 0) {
+        snprintf(text, sizeof(text), "%zu of the files in $OUTPUT_DIR could not be given: %s",
+                 c->refused, c->refusal.kind == ERR_HOST ? "the server failed" : c->refusal.text);
+        put_note(c, str_of(text));
+    }
+}
+
 /* Makes the next path a file that the user can download. */
 static void keep_file(struct tool_call *c)
 {
-    if (c->path_at == c->path_count)
+    if (c->path_at == c->path_count) {
+        note_missing(c);
         return conclude(c);
+    }
     c->waits++;
     service_file_of_space(c->service, &c->caller, str_of(c->session), str_of(c->paths[c->path_at]),
                           on_kept, c);
@@ -306,8 +327,10 @@ static void on_end(void *arg, const struct exec_info *info, const struct err *fa
         return end_failed(c, failed);
     assert(info->how); /* it has just ended */
     o = info->how;
-    if (c->turn)
-        json_array_clear(c->turn->uploads); /* they are there */
+    if (c->turn) { /* they are there */
+        json_array_clear(c->turn->uploads);
+        json_array_clear(c->turn->skill_files);
+    }
     take_events(c, info->events);
     c->return_code = o->exit_code;
     c->dropped = o->output_dropped;
@@ -408,10 +431,10 @@ static void name_tools(const struct tool_call *c, char *ret, size_t size)
     }
 }
 
-/* The files of the spec: folders of the call, its script if it is long, and uploads that no call
- * has brought along yet. */
+/* The files of the spec: folders of the call, its script if it is long, and uploads and skills that
+ * no call has brought along yet. */
 struct call_files {
-    struct file_input at[3 + UPLOADS_SHOWN];
+    struct file_input at[3 + UPLOADS_SHOWN + SKILL_FILES_MAX];
     size_t count;
 };
 
@@ -423,6 +446,18 @@ static void add_uploads(struct call_files *f, const json_t *uploads)
     json_array_foreach((json_t *)uploads, i, one)
         f->at[f->count++] =
             (struct file_input){.path = view_of(one, "path"), .file_id = view_of(one, "id")};
+}
+
+static void add_skills(struct call_files *f, const json_t *skill_files)
+{
+    const json_t *one;
+    size_t i;
+
+    json_array_foreach((json_t *)skill_files, i, one)
+        f->at[f->count++] =
+            (struct file_input){.path = view_of(one, "path"),
+                                .hash = text_of(one, "hash"),
+                                .size = (uint64_t)json_integer_value(json_object_get(one, "size"))};
 }
 
 static void execute(struct tool_call *c, struct str text)
@@ -469,11 +504,12 @@ static void execute(struct tool_call *c, struct str text)
     if (!cell && text.n > COMMAND_SHORT) {
         snprintf(script, sizeof(script), "%s.sh", c->folder);
         snprintf(command, sizeof(command), ". " PLACE "%s", script);
-        files->at[files->count++] =
-            (struct file_input){.path = str_of(script), .has_content = true, .content = text};
+        files->at[files->count++] = (struct file_input){
+            .path = str_of(script), .has_content = true, .content = text, .is_ours = true};
         spec.code = str_of(command);
     }
     add_uploads(files, c->turn->uploads);
+    add_skills(files, c->turn->skill_files);
     spec.file_count = files->count;
     c->execution = service_execute(c->service, &c->caller, &spec, cell ? &watcher : &plain, c);
 }

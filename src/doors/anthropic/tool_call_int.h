@@ -37,6 +37,8 @@ struct tool_call {
     char **paths;     /* owned, each: files for the user, by name */
     size_t path_count, path_at;
     bool too_large;                   /* one of the files */
+    size_t left_out, refused;         /* files past OUTPUTS_MAX; that could not be kept */
+    struct err refusal;               /* of the first */
     json_t *outputs, *listed;         /* owned: the files as a result has them, and as a manifest */
     struct client_call *client_calls; /* owned */
     size_t client_call_count;

@@ -20,11 +20,14 @@ struct turn {
     size_t wrong_calls;   /* of the last reply: of tools that nobody has declared */
     bool called;          /* the model has called a server tool */
     json_t *uploads;      /* owned: [{"id", "path"}], files that the first call brings along */
+    json_t *skills;       /* owned: [{"type", "skill_id", "version"}], as they were found */
+    json_t *skill_files;  /* owned: [{"path", "hash", "size"}], that the first call brings along */
     struct model *model;  /* borrowed */
     struct model_call *asking;
     struct tool_call *tool_call;
-    size_t pending_at; /* the call of history.pending that runs or is next */
-    bool replied;      /* the model has, in this run */
+    struct pdf_reader *pdfs; /* owned, or NULL: a text is being taken out */
+    size_t pending_at;       /* the call of history.pending that runs or is next */
+    bool replied;            /* the model has, in this run */
     size_t turns;
     unsigned calls; /* made in this run */
     int64_t begun_us;
@@ -75,6 +78,8 @@ void turn_on_approval(struct turn *r, const char *id, int64_t expires_ms);
 
 /* All files that are attached to messages have been read. */
 void turn_on_attached(struct turn *r);
+/* All documents are what the model takes. */
+void turn_on_documents(struct turn *r);
 
 /* --- attachments.c --- */
 
@@ -82,10 +87,25 @@ void turn_on_attached(struct turn *r);
  * turn_on_attached() or turn_fail(). */
 void attachments_read(struct turn *r);
 
+/* --- pdf_text.c --- */
+
+/* The text of every document in the place of its bytes, for a model that takes no PDF: then
+ * turn_on_documents() or turn_fail(). */
+void pdf_texts_take(struct turn *r);
+void pdf_texts_leave(struct pdf_reader *g);
+
 /* --- turn_reply.c --- */
 
 /* Asks the model, writes its reply down, then turn_work() or turn_finish(). */
 void turn_ask(struct turn *r);
+
+/* --- skill_mount.c --- */
+
+/* Finds the skills of the request, tells the model of them, then container_prepare() or
+ * turn_fail(). */
+void skills_prepare(struct turn *r);
+/* Leaves out what the container has; then turn_work() or turn_fail(). */
+void skills_mount(struct turn *r);
 
 /* --- container.c --- */
 

@@ -355,6 +355,7 @@ void turn_ask(struct turn *r)
         .options = r->params.body,
         .max_tokens = r->params.max_tokens,
         .name = str_of(r->params.model),
+        .betas = r->params.betas,
         .turn = r->history.replies,
     };
 

@@ -124,8 +124,6 @@ void azure_answer(struct azure_request *v, int status, json_t *value);
 const char *identifier_problem(struct str id, struct err *e);
 /* As a query holds it. Returns ret. */
 const char *identifier_escape(struct str id, char ret[3 * IDENTIFIER_MAX + 1]);
-/* The identifier is of a good length and shape; false: answered. */
-bool identifier_check(struct azure_request *v);
 /* v->then() with the session of the identifier. make: it need not be there. */
 void session_reach(struct azure_request *v, bool make);
 void op_session_get(struct azure_request *v);
@@ -221,6 +219,9 @@ struct azure_pool_spec {
 };
 int azure_pool_spec_read(struct azure_pool_spec *ret, struct service *sv, const json_t *doc,
                          struct err *e) MUST_CHECK;
+/* pool_shape.c: a copy of a document whose members have the types they should have, and whose
+ * numbers are numbers; owned, NULL with *e. */
+json_t *pool_shape(const json_t *doc, struct err *e);
 /* ignored.c: [{"property","reason"}] of what means nothing here; owned. */
 json_t *ignored_of(const json_t *document);
 
@@ -238,8 +239,12 @@ json_t *pool_show(struct azure_request *v, const struct pool_info *info);
 /* Pools of the settings, and those made below /azure, are in every group; others in their own. In
  * *ret, and whether there is one. */
 bool pool_find(struct azure_request *v, struct str name, struct pool_info *ret);
+/* Its provisioningState: Succeeded once it is up, InProgress before, or Failed. */
+const char *pool_state(const struct pool_info *info);
 /* fn hears of it; false: answered. */
 bool pool_put(struct azure_request *v, struct str name, const json_t *doc, pool_fn *fn, void *arg);
+/* As pool_show() would show it, were it put now; nothing is made. Owned; NULL with *e. */
+json_t *pool_foresee(struct azure_request *v, struct str name, const json_t *doc, struct err *e);
 bool pool_has_mcp(const struct pool_info *info);
 bool pool_takes_keys(const struct pool_info *info); /* in x-ms-apikey */
 
@@ -249,16 +254,18 @@ struct scope {
     const json_t *given, *parameters, *variables; /* or NULL */
     const json_t *made;                           /* resources by their ids */
     struct str subscription, group;
+    unsigned *calls; /* counts those of functions */
 };
-/* Owned; NULL with *e. A text that is no expression is its own value. */
-json_t *expression_value(const struct scope *s, struct str text, struct err *e);
-/* The same of every text in value; *e must be empty. */
-json_t *expression_fill(const struct scope *s, const json_t *value, int depth, struct err *e);
+/* A value with all its expressions replaced by their values. Owned; NULL with *e, which must be
+ * empty before. */
+json_t *expression_fill(const struct scope *s, const json_t *value, struct err *e);
 
 /* --- parameters.c: what a template declares, and what it is given --- */
 
 /* Types, bounds and allowed values, as Resource Manager enforces them; and nothing undeclared. */
 int parameters_check(const json_t *declared, const json_t *given, struct err *e) MUST_CHECK;
+/* Whether a value is of the type that an output declares; *ret_secret: it is not to be shown. */
+bool output_fits(const json_t *declared, const json_t *value, bool *ret_secret);
 /* The values that count, secrets left out; owned. */
 json_t *parameters_show(const json_t *declared, const json_t *given);
 
@@ -272,6 +279,8 @@ void op_deployment_what_if(struct azure_request *v);
 
 /* Kept under its name; takes record. fn as service_item_put(). */
 void deployment_keep(struct azure_request *v, json_t *record, done_fn *fn, void *arg);
+/* A record as it is shown now: Running while a pool of it starts. Owned by the caller. */
+json_t *deployment_now(struct azure_request *v, const json_t *kept);
 void op_deployment_get(struct azure_request *v);
 void op_deployment_list(struct azure_request *v);
 void op_deployment_delete(struct azure_request *v);

@@ -1,7 +1,8 @@
 /*
  * Deployment templates: a document with parameters, the session pools it makes, and what
- * it tells of them. The pools are made one after the other; a template that has something
- * else in it, or is given what it does not declare, is refused before the first.
+ * it tells of them. All of it is evaluated first, with the pools as they will be: what cannot be
+ * made, told or read is refused before the first pool is made. The pools are made one after the
+ * other.
  */
 #include "doors/azure/azure_int.h"
 
@@ -14,12 +15,14 @@
 struct deployment {
     struct azure_request *v;
     json_t *template; /* borrowed from the body */
-    json_t *made;     /* owned: what was made, by its id */
+    json_t *made;     /* owned: what was made, or will be, by its id */
+    json_t *filled;   /* owned, or NULL: the resource that is being made */
     json_t *ops;      /* owned: array, of each resource */
     json_t *record;   /* owned, or NULL: as it is answered */
     struct scope scope;
     size_t at;
-    bool existed; /* the pool that is being put */
+    unsigned calls; /* of functions */
+    bool existed;   /* the pool that is being put */
     int64_t began_ms;
 };
 
@@ -28,6 +31,7 @@ static void deployment_free(void *p)
     struct deployment *d = p;
 
     json_decref(d->made);
+    json_decref(d->filled);
     json_decref(d->ops);
     json_decref(d->record);
     free(d);
@@ -35,7 +39,11 @@ static void deployment_free(void *p)
 
 static void refuse(struct deployment *d, const struct err *e)
 {
-    azure_fail(d->v, 400, "InvalidTemplate", "Deployment template validation failed: %s", e->text);
+    if (e->kind != ERR_CALLER)
+        azure_fail_err(d->v, e, "SessionPoolNotFound");
+    else
+        azure_fail(d->v, 400, "InvalidTemplate", "Deployment template validation failed: %s",
+                   e->text);
 }
 
 /* --- before --- */
@@ -48,8 +56,9 @@ static int check(const struct deployment *d, struct err *e)
 
     if (!json_is_object(d->template))
         return err_set(e, ERR_CALLER, "properties.template is needed, and is an object");
-    if (json_array_size(resources) == 0 || json_array_size(resources) > RESOURCES_MAX)
-        return err_set(e, ERR_CALLER, "a template has 1 to %d resources", RESOURCES_MAX);
+    if (!json_is_array(resources) || json_array_size(resources) > RESOURCES_MAX)
+        return err_set(e, ERR_CALLER, "a template has a list of at most %d resources",
+                       RESOURCES_MAX);
     json_array_foreach(resources, i, one)
         if (!str_nocase(json_view(json_nocase(one, "type")), STR("Microsoft.App/sessionPools")))
             return err_set(e, ERR_CALLER, "a template makes Microsoft.App/sessionPools here");
@@ -72,29 +81,82 @@ static struct deployment *deployment_new(struct azure_request *v)
         .made = d->made,
         .subscription = v->target.subscription,
         .group = v->target.group,
+        .calls = &d->calls,
     };
     request_keep(v->r, deployment_free, d);
     return d;
 }
 
-/* Every resource with its expressions filled in, and good for a pool; owned, or NULL with *e. */
-static json_t *fill_all(struct deployment *d, struct err *e)
+/* A resource with its expressions filled in; owned, NULL with *e. */
+static json_t *fill(struct deployment *d, const json_t *resource, struct err *e)
 {
-    const json_t *resources = json_nocase(d->template, "resources");
-    json_t *all = json_array(), *one;
-    struct azure_pool_spec spec;
+    json_t *filled = expression_fill(&d->scope, resource, e), *condition;
+    const char *why = NULL;
+
+    if (!filled)
+        return NULL;
+    condition = json_nocase(filled, "condition");
+    if (json_nocase(filled, "copy"))
+        why = "a resource is made once here: copy is not known";
+    else if (condition && !json_is_boolean(condition))
+        why = "the condition of a resource is true or false";
+    if (!why)
+        return filled;
+    json_decref(filled);
+    err_set(e, ERR_CALLER, "%s", why);
+    return NULL;
+}
+
+/* Whether it is to be made. */
+static bool is_wanted(const json_t *filled)
+{
+    return !json_is_false(json_nocase(filled, "condition"));
+}
+
+/* The pool that a resource will be goes to d->made. */
+static int foresee(struct deployment *d, const json_t *filled, struct err *e)
+{
+    json_t *shown = pool_foresee(d->v, json_view(json_nocase(filled, "name")), filled, e);
+    const char *id = json_string_value(json_object_get(shown, "id"));
+
+    if (!shown)
+        return -1;
+    if (json_nocase(d->made, id)) {
+        err_set(e, ERR_CALLER, "the resource '%.64s' is defined more than once",
+                json_string_value(json_object_get(shown, "name")));
+        json_decref(shown);
+        return -1;
+    }
+    json_object_set_new(d->made, id, shown);
+    return 0;
+}
+
+static json_t *outputs_of(struct deployment *d, struct err *e);
+
+/* Evaluates everything: each resource that will be made, filled in; owned, or NULL with *e. */
+static json_t *evaluate(struct deployment *d, struct err *e)
+{
+    json_t *all = json_array(), *one, *outputs;
     size_t i;
 
-    json_array_foreach(resources, i, one) {
-        json_t *filled = expression_fill(&d->scope, one, 0, e);
-        if (filled)
-            json_array_append_new(all, filled);
-        if (!filled || azure_pool_spec_read(&spec, azure_service(d->v), filled, e) < 0) {
+    json_array_foreach(json_nocase(d->template, "resources"), i, one) {
+        json_t *filled = fill(d, one, e);
+        int rc = !filled ? -1 : is_wanted(filled) ? foresee(d, filled, e) : 0;
+        if (rc == 0 && is_wanted(filled))
+            json_array_append_new(all, pool_shape(filled, e));
+        json_decref(filled);
+        if (rc < 0) {
             json_decref(all);
             return NULL;
         }
     }
-    return all;
+    outputs = outputs_of(d, e);
+    if (outputs) {
+        json_decref(outputs);
+        return all;
+    }
+    json_decref(all);
+    return NULL;
 }
 
 /* --- as it is shown --- */
@@ -121,18 +183,39 @@ static json_t *show(struct deployment *d, const char *state)
         "resourceTypes", "resourceType", "sessionPools", "locations", "local", "dependencies");
 }
 
-/* Type and value of each; NULL with *e. */
+/* Type and value of one, secrets left out; owned, NULL with *e. */
+static json_t *output_of(struct deployment *d, const char *name, const json_t *declared,
+                         struct err *e)
+{
+    const json_t *usual = json_nocase(declared, "value");
+    json_t *value = usual ? expression_fill(&d->scope, usual, e) : NULL, *shown = NULL;
+    bool secret;
+
+    if (!usual)
+        err_set(e, ERR_CALLER, "the output '%.64s' has no value", name);
+    else if (value && !output_fits(declared, value, &secret))
+        err_set(e, ERR_CALLER, "the value of the output '%.64s' is not of the type it declares",
+                name);
+    else if (value)
+        shown = json_pack("{s:O, s:O*}", "type", json_nocase(declared, "type"), "value",
+                          secret ? NULL : value);
+    json_decref(value);
+    return shown;
+}
+
 static json_t *outputs_of(struct deployment *d, struct err *e)
 {
-    json_t *outputs = json_object(), *one;
-    const char *key;
+    json_t *declared = json_nocase(d->template, "outputs"), *outputs = json_object(), *one;
+    const char *name;
 
-    json_object_foreach(json_nocase(d->template, "outputs"), key, one) {
-        json_t *value = expression_fill(&d->scope, json_nocase(one, "value"), 0, e);
-        if (value)
-            json_object_set_new(
-                outputs, key,
-                json_pack("{s:O?, s:o}", "type", json_nocase(one, "type"), "value", value));
+    if (declared && !json_is_object(declared))
+        err_set(e, ERR_CALLER, "the outputs of a template are an object");
+    json_object_foreach(declared, name, one) {
+        json_t *shown = is_wanted(one) ? output_of(d, name, one, e) : NULL;
+        if (shown)
+            json_object_set_new(outputs, name, shown);
+        if (e->kind)
+            break;
     }
     if (!e->kind)
         return outputs;
@@ -149,7 +232,7 @@ static void on_kept(void *arg, const struct err *failed)
     if (failed)
         azure_fail_err(d->v, failed, "DeploymentNotFound");
     else
-        azure_answer(d->v, 201, take_ptr(&d->record));
+        azure_answer(d->v, 201, deployment_now(d->v, d->record));
 }
 
 /* What is kept has the template and the operations, too. */
@@ -208,11 +291,10 @@ static void note_operation(struct deployment *d, json_t *id, struct str name, co
 static void on_made(void *arg, const struct pool_info *info, const struct err *failed)
 {
     struct deployment *d = arg;
-    const json_t *resource = json_array_get(json_nocase(d->template, "resources"), d->at - 1);
     json_t *shown, *record;
 
     if (failed) {
-        struct str name = json_view(json_nocase(resource, "name"));
+        struct str name = json_view(json_nocase(d->filled, "name"));
         note_operation(d, id_of(d->v, "Microsoft.App/sessionPools", name), name, "Failed",
                        "BadRequest");
         record = show(d, "Failed");
@@ -237,21 +319,23 @@ static void make_next(struct deployment *d)
     const json_t *resource = json_array_get(json_nocase(d->template, "resources"), d->at++);
     struct pool_info before;
     struct err e = {0};
-    json_t *filled;
+    struct str name;
 
     if (!resource) {
         finish(d);
         return;
     }
-    filled = expression_fill(&d->scope, resource, 0, &e);
-    if (filled) {
-        struct str name = json_view(json_nocase(filled, "name"));
-        d->existed = pool_find(d->v, name, &before);
-        pool_put(d->v, name, filled, on_made, d);
-    } else {
+    json_decref(d->filled);
+    d->filled = fill(d, resource, &e);
+    if (!d->filled) {
         refuse(d, &e);
+    } else if (!is_wanted(d->filled)) {
+        make_next(d);
+    } else {
+        name = json_view(json_nocase(d->filled, "name"));
+        d->existed = pool_find(d->v, name, &before);
+        pool_put(d->v, name, d->filled, on_made, d);
     }
-    json_decref(filled);
 }
 
 /* --- what is asked --- */
@@ -260,11 +344,16 @@ void op_deployment_put(struct azure_request *v)
 {
     struct deployment *d = deployment_new(v);
     struct err e = {0};
+    json_t *all = check(d, &e) < 0 ? NULL : evaluate(d, &e);
 
-    if (check(d, &e) < 0)
+    if (!all) {
         refuse(d, &e);
-    else
-        make_next(d);
+        return;
+    }
+    json_decref(all);
+    json_object_clear(d->made); /* from here on: as they are */
+    d->calls = 0;
+    make_next(d);
 }
 
 void op_deployment_validate(struct azure_request *v)
@@ -274,7 +363,7 @@ void op_deployment_validate(struct azure_request *v)
     json_t *all, *one, *ids, *shown;
     size_t i;
 
-    all = check(d, &e) < 0 ? NULL : fill_all(d, &e);
+    all = check(d, &e) < 0 ? NULL : evaluate(d, &e);
     if (!all) {
         refuse(d, &e);
         return;
@@ -316,7 +405,7 @@ void op_deployment_what_if(struct azure_request *v)
     json_t *all, *one, *changes;
     size_t i;
 
-    all = check(d, &e) < 0 ? NULL : fill_all(d, &e);
+    all = check(d, &e) < 0 ? NULL : evaluate(d, &e);
     if (!all) {
         refuse(d, &e);
         return;

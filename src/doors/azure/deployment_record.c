@@ -57,6 +57,36 @@ static json_t *read_body(const struct item_row *item)
     return v ? v : json_object();
 }
 
+/* --- how it goes --- */
+
+/* The worst of what has become of its pools; one that was deleted since was up once. */
+static const char *state_now(struct azure_request *v, struct str id)
+{
+    struct pool_info info;
+
+    if (!pool_find(v, str_base(id, "/"), &info))
+        return "Succeeded";
+    return strcmp(pool_state(&info), "InProgress") == 0 ? "Running" : pool_state(&info);
+}
+
+/* A record says how far its deployment came; its pools may still be starting. */
+json_t *deployment_now(struct azure_request *v, const json_t *kept)
+{
+    json_t *shown = json_deep_copy(kept), *props = json_object_get(shown, "properties"), *one;
+    const char *state = "Succeeded";
+    size_t i;
+
+    if (!str_is(json_view(json_object_get(props, "provisioningState")), state))
+        return shown;
+    json_array_foreach(json_object_get(props, "outputResources"), i, one) {
+        const char *now = state_now(v, json_view(json_object_get(one, "id")));
+        if (strcmp(state, "Failed") != 0 && strcmp(now, "Succeeded") != 0)
+            state = now;
+    }
+    json_object_set_new(props, "provisioningState", json_string(state));
+    return shown;
+}
+
 /* --- one --- */
 
 /* All of them, or one by its number. */
@@ -66,7 +96,11 @@ static void show_operations(struct azure_request *v, const json_t *ops)
     size_t i;
 
     json_array_foreach(ops, i, one) {
-        json_t *row = json_deep_copy(one);
+        json_t *row = json_deep_copy(one), *props = json_object_get(row, "properties");
+        if (str_is(json_view(json_object_get(props, "provisioningState")), "Succeeded"))
+            json_object_set_new(props, "provisioningState",
+                                json_string(state_now(
+                                    v, json_view(json_at(props, "targetResource.resourceName")))));
         json_object_set_new(row, "id",
                             json_sprintf("/subscriptions/%.*s/resourceGroups/%.*s/providers/"
                                          "Microsoft.Resources/deployments/%.*s/operations/%s",
@@ -106,7 +140,7 @@ static void show_one(struct azure_request *v, const struct item_row *item, const
     else if (what.n > 0)
         show_operations(v, json_object_get(record, "operations"));
     else
-        azure_answer(v, 200, json_incref(json_object_get(record, "deployment")));
+        azure_answer(v, 200, deployment_now(v, json_object_get(record, "deployment")));
     json_decref(record);
 }
 
@@ -165,7 +199,7 @@ static void on_listed(void *arg, const struct item_row *items, size_t count, uin
     (void)total;
     for (size_t i = 0; !failed && i < count; i++) {
         json_t *record = read_body(&items[i]);
-        json_array_append(value, json_object_get(record, "deployment"));
+        json_array_append_new(value, deployment_now(v, json_object_get(record, "deployment")));
         json_decref(record);
     }
     if (!failed)
@@ -177,7 +211,7 @@ static void on_listed(void *arg, const struct item_row *items, size_t count, uin
 void op_deployment_list(struct azure_request *v)
 {
     AUTO_FREE char *group = group_key(v);
-    const struct item_filter f = {.kind = KIND, .owner = "", .parent = group, .limit = MOST};
+    const struct item_filter f = {.kind = KIND, .owner = "", .parent = group, .page.limit = MOST};
 
     service_item_list(azure_service(v), azure_caller(v), &f, on_listed, v);
 }

@@ -3,7 +3,7 @@
  * template of session pools needs, and no more; anything else is refused by its name.
  *
  * A value is JSON. Reading goes from left to right and never back, so it takes as long as
- * the text is; calls within calls are counted.
+ * the text is; calls within calls are counted, and so are all of a template.
  */
 #include "doors/azure/azure_int.h"
 
@@ -13,6 +13,7 @@
 #define ARGS_MAX  16
 #define WORD_MAX  64
 #define TEXT_MAX_ (64 * KiB) /* of one value */
+#define CALLS_MAX 10000      /* of one template: a variable may call others, which do so too */
 
 struct expression_reader {
     const struct scope *scope;
@@ -99,20 +100,23 @@ static json_t *read_number(struct expression_reader *r)
 
 /* --- functions: each gives an owned value, or NULL when it cannot --- */
 
+static json_t *fill(const struct scope *s, const json_t *value, int depth, struct err *e);
+
 static json_t *fn_parameters(struct expression_reader *r, json_t *args)
 {
     const char *name = json_string_value(json_array_get(args, 0));
     json_t *given = name ? json_at(json_nocase(r->scope->given, name), "value") : NULL;
     json_t *usual = name ? json_at(json_nocase(r->scope->parameters, name), "defaultValue") : NULL;
 
-    return json_incref(given ? given : usual);
+    return given ? json_incref(given) : usual ? fill(r->scope, usual, r->depth, r->e) : NULL;
 }
 
 static json_t *fn_variables(struct expression_reader *r, json_t *args)
 {
     const char *name = json_string_value(json_array_get(args, 0));
+    const json_t *value = name ? json_nocase(r->scope->variables, name) : NULL;
 
-    return name ? json_incref(json_nocase(r->scope->variables, name)) : NULL;
+    return value ? fill(r->scope, value, r->depth, r->e) : NULL;
 }
 
 static json_t *fn_concat(struct expression_reader *r, json_t *args)
@@ -148,16 +152,33 @@ static json_t *fn_resource_id(struct expression_reader *r, json_t *args)
                         (int)r->scope->group.n, r->scope->group.p, type, name);
 }
 
-/* What is known of a resource by its id; of any other, that it is here. */
+/* By its id, or by its name alone. */
+static json_t *find_made(const struct scope *s, const char *id)
+{
+    json_t *made = json_nocase(s->made, id), *one;
+    const char *key;
+
+    json_object_foreach((json_t *)s->made, key, one)
+        if (!made && str_nocase(json_view(json_object_get(one, "name")), str_of(id)))
+            made = one;
+    return made;
+}
+
+/* What is known of a resource; of any that the template did not make, that it is here. Its
+ * properties are members of it, as Resource Manager has them, and the whole resource is there too,
+ * as published templates read it. */
 static json_t *fn_reference(struct expression_reader *r, json_t *args)
 {
     const char *id = json_string_value(json_array_get(args, 0));
-    json_t *made = id ? json_nocase(r->scope->made, id) : NULL;
+    json_t *made = id ? find_made(r->scope, id) : NULL, *v;
 
     if (!id)
         return NULL;
-    return made ? json_incref(made)
-                : json_pack("{s:s, s:s, s:{}}", "id", id, "location", "local", "properties");
+    if (!made)
+        return json_pack("{s:s, s:s, s:{}}", "id", id, "location", "local", "properties");
+    v = json_copy(made);
+    json_object_update_missing(v, json_object_get(made, "properties"));
+    return v;
 }
 
 static json_t *fn_group(struct expression_reader *r, json_t *args)
@@ -187,6 +208,10 @@ static json_t *call(struct expression_reader *r, const char *name, json_t *args)
     json_t *v = NULL;
     char what[WORD_MAX + 64];
 
+    if (++*r->scope->calls > CALLS_MAX) {
+        json_decref(args);
+        return fail(r, "is one call too many of this template");
+    }
     snprintf(what, sizeof(what), "calls %s, which is not known here", name);
     for (size_t i = 0; i < COUNT(functions); i++) {
         if (!str_nocase(str_of(name), str_of(functions[i].name)))
@@ -221,7 +246,7 @@ static json_t *read_call(struct expression_reader *r)
 
 static json_t *read_value(struct expression_reader *r)
 {
-    char name[WORD_MAX];
+    char name[WORD_MAX] = "", what[WORD_MAX + 64];
     json_t *v, *member;
 
     if (++r->depth > DEPLOYMENT_DEPTH || r->left.n == 0)
@@ -235,15 +260,17 @@ static json_t *read_value(struct expression_reader *r)
     while (v && take(r, '.')) {
         member = take_word(r, name) ? json_incref(json_nocase(v, name)) : NULL;
         json_decref(v);
-        v = member ? member : fail(r, "asks for a member that is not there");
+        snprintf(what, sizeof(what), "asks for the member '%s', which is not there", name);
+        v = member ? member : fail(r, what);
     }
     r->depth--;
     return v;
 }
 
-json_t *expression_value(const struct scope *s, struct str text, struct err *e)
+/* A text that is no expression is its own value. */
+static json_t *fill_text(const struct scope *s, struct str text, int depth, struct err *e)
 {
-    struct expression_reader r = {.scope = s, .e = e};
+    struct expression_reader r = {.scope = s, .depth = depth, .e = e};
     json_t *v;
 
     if (text.n < 2 || text.p[0] != '[' || text.p[text.n - 1] != ']')
@@ -260,7 +287,7 @@ json_t *expression_value(const struct scope *s, struct str text, struct err *e)
     return v;
 }
 
-json_t *expression_fill(const struct scope *s, const json_t *value, int depth, struct err *e)
+static json_t *fill(const struct scope *s, const json_t *value, int depth, struct err *e)
 {
     json_t *filled, *one, *member;
     const char *key;
@@ -271,17 +298,17 @@ json_t *expression_fill(const struct scope *s, const json_t *value, int depth, s
         return NULL;
     }
     if (json_is_string(value))
-        return expression_value(s, json_view(value), e);
+        return fill_text(s, json_view(value), depth, e);
     if (!json_is_object(value) && !json_is_array(value))
         return json_incref((json_t *)value);
     filled = json_is_object(value) ? json_object() : json_array();
     json_object_foreach((json_t *)value, key, member) {
-        one = expression_fill(s, member, depth + 1, e);
+        one = fill(s, member, depth + 1, e);
         if (!one || json_object_set_new(filled, key, one) < 0)
             break;
     }
     json_array_foreach(value, i, member) {
-        one = expression_fill(s, member, depth + 1, e);
+        one = fill(s, member, depth + 1, e);
         if (!one || json_array_append_new(filled, one) < 0)
             break;
     }
@@ -289,4 +316,9 @@ json_t *expression_fill(const struct scope *s, const json_t *value, int depth, s
         return filled;
     json_decref(filled);
     return NULL;
+}
+
+json_t *expression_fill(const struct scope *s, const json_t *value, struct err *e)
+{
+    return fill(s, value, 0, e);
 }

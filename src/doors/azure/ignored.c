@@ -36,7 +36,6 @@ static const struct {
     {P "environmentId",                                                           "there are no Container Apps environments here"},
     {P "poolManagementType",                                                      NULL                                           },
     {P "containerType",                                                           NULL                                           },
-    {P "scaleConfiguration.max",                                                  NULL                                           },
     {P "scaleConfiguration.maxConcurrentSessions",                                NULL                                           },
     {P "scaleConfiguration.readySessionInstances",                                NULL                                           },
     {P "dynamicPoolConfiguration.executionType",                                  NULL                                           },

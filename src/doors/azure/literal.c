@@ -62,41 +62,16 @@ static json_t *number(struct str s)
 
 /* --- strings --- */
 
-static int hex(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 static bool hex_number(struct str s, size_t at, size_t n, uint32_t *ret)
 {
     *ret = 0;
     for (size_t i = at; i < at + n; i++) {
-        int digit = i < s.n ? hex(s.p[i]) : -1;
+        int digit = i < s.n ? hex_digit(s.p[i]) : -1;
         if (digit < 0)
             return false;
         *ret = *ret * 16 + (uint32_t)digit;
     }
     return true;
-}
-
-/* A lone surrogate is no character; it becomes U+FFFD. Returns the bytes written. */
-static size_t put_utf8(char *to, uint32_t c)
-{
-    if ((c >= 0xd800 && c < 0xe000) || c > 0x10ffff)
-        c = 0xfffd;
-    if (c < 0x80) {
-        to[0] = (char)c;
-        return 1;
-    }
-    size_t more = c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
-    static const uint8_t lead[] = {0, 0xc0, 0xe0, 0xf0};
-    to[0] = (char)(lead[more] | c >> (6 * more));
-    for (size_t i = 1; i <= more; i++)
-        to[i] = (char)(0x80 | (c >> (6 * (more - i)) & 0x3f));
-    return more + 1;
 }
 
 /* The escape after a backslash at s.p[at]; how long it is, 0 for none that repr() writes. */
@@ -148,7 +123,7 @@ static json_t *string(struct str s)
         used = read_escape(s, i + 1, &c);
         if (used == 0)
             return NULL;
-        n += put_utf8(text + n, c);
+        n += utf8_print(text + n, c);
         i += used + 1;
     }
     return record_text((struct str){text, n});

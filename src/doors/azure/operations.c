@@ -1,7 +1,7 @@
 /*
- * Ids that clients choose for their executions, and the options of each: they must be
- * known again when they ask how it went. The last few thousand are kept, in memory; an
- * older one is found by the id we gave it, in the shape of the default.
+ * Operations: the ids that clients choose for their executions, with the options of each. A client
+ * asks for the result by its own id and gets it in the form of these options. The last few thousand
+ * are kept in memory. An older execution is found by the server's id, in the default form.
  */
 #include "doors/azure/azure_int.h"
 

@@ -168,6 +168,14 @@ int parameters_check(const json_t *declared, const json_t *given, struct err *e)
     return 0;
 }
 
+bool output_fits(const json_t *declared, const json_t *value, bool *ret_secret)
+{
+    const struct parameter_type *t = type_of(declared);
+
+    *ret_secret = t && t->secret;
+    return t && is_of(t, value);
+}
+
 json_t *parameters_show(const json_t *declared, const json_t *given)
 {
     json_t *shown = json_object(), *one;

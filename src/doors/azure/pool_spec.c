@@ -100,16 +100,6 @@ static int take_environment(struct azure_pool_spec *ret, struct service *sv, con
 
 /* --- numbers --- */
 
-/* A number, or the text of one; false when it is neither, or not above 0. */
-static bool read_number(const json_t *v, double *ret)
-{
-    const char *text = json_string_value(v);
-    char *end = NULL;
-
-    *ret = json_is_number(v) ? json_number_value(v) : text ? strtod(text, &end) : 0;
-    return *ret > 0 && *ret < 1e15 && (!end || *end == '\0');
-}
-
 /* "2Gi", "512Mi", "1.5G" or bytes. */
 static bool read_memory(const json_t *v, uint64_t *ret)
 {
@@ -137,22 +127,17 @@ static bool read_memory(const json_t *v, uint64_t *ret)
     return false;
 }
 
-/* Left out is 0. A number, or, as az sends it, the text of one. */
+/* Left out is 0. */
 static int take_count(const json_t *doc, const char *path, uint64_t least, uint64_t most,
                       uint64_t *ret, struct err *e)
 {
     const json_t *v = json_at(doc, path);
-    const char *text = json_string_value(v);
     json_int_t n = json_integer_value(v);
-    char *end = NULL;
 
     *ret = 0;
     if (!v || json_is_null(v))
         return 0;
-    if (text)
-        n = strtoll(text, &end, 10);
-    if ((!json_is_integer(v) && (!text || end == text || *end)) || n < (json_int_t)least ||
-        n > (json_int_t)most)
+    if (n < (json_int_t)least || n > (json_int_t)most)
         return err_set(e, ERR_CALLER, "%s is a whole number from %llu to %llu", path,
                        (unsigned long long)least, (unsigned long long)most);
     *ret = (uint64_t)n;
@@ -165,11 +150,11 @@ static int take_size(struct azure_pool_spec *ret, const json_t *doc, struct err 
         json_array_get(json_at(doc, "properties.customContainerTemplate.containers"), 0);
     const json_t *cpu = json_at(first, "resources.cpu"),
                  *memory = json_at(first, "resources.memory");
-    double cores = 0;
+    double cores = json_number_value(cpu);
 
-    if (cpu && (!read_number(cpu, &cores) || cores > 1024))
+    if (json_is_number(cpu) && !(cores > 0 && cores <= 1024))
         return err_set(e, ERR_CALLER, "resources.cpu is a number of cores, such as 1 or 0.5");
-    if (memory && !read_memory(memory, &ret->spec.memory_bytes))
+    if (json_is_string(memory) && !read_memory(memory, &ret->spec.memory_bytes))
         return err_set(e, ERR_CALLER, "resources.memory is a size such as 2Gi or 512Mi");
     ret->spec.cpu_percent = (uint64_t)(cores * 100 + 0.5);
     return 0;
@@ -253,6 +238,18 @@ static int check_probes(const json_t *doc, struct err *e)
 
 /* --- variables --- */
 
+/* Each of a list needs one. */
+static int check_names(const json_t *list, const char *path, struct err *e)
+{
+    json_t *one;
+    size_t i;
+
+    json_array_foreach(list, i, one)
+        if (json_view(json_nocase(one, "name")).n == 0)
+            return err_set(e, ERR_CALLER, "%s[%zu].name is needed", path, i);
+    return 0;
+}
+
 static struct str secret_of(const json_t *doc, struct str name)
 {
     const json_t *secrets = json_at(doc, "properties.secrets");
@@ -274,6 +271,9 @@ static int take_env(struct azure_pool_spec *ret, const json_t *doc, struct err *
 
     if (json_array_size(env) > ENV_COUNT_MAX)
         return err_set(e, ERR_CALLER, "a container has at most %d variables", ENV_COUNT_MAX);
+    if (check_names(json_at(doc, "properties.secrets"), "properties.secrets", e) < 0 ||
+        check_names(env, "properties.customContainerTemplate.containers[0].env", e) < 0)
+        return -1;
     json_array_foreach(env, i, row) {
         struct str ref = json_view(json_nocase(row, "secretRef"));
         struct str value = ref.n ? secret_of(doc, ref) : json_view(json_nocase(row, "value"));

@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define POOL_STARTS "it is still starting" /* as the service says it */
+
 /* --- as it is shown --- */
 
 static void set_at(json_t *object, const char *name, json_t *value)
@@ -53,11 +55,11 @@ static json_t *document_of(const struct pool_info *info)
                      p->egress == EGRESS_NONE ? "EgressDisabled" : "EgressEnabled");
 }
 
-static const char *state_of(const struct pool_info *info)
+const char *pool_state(const struct pool_info *info)
 {
     if (info->up)
         return "Succeeded";
-    return info->why && strcmp(info->why, "it is still starting") == 0 ? "InProgress" : "Failed";
+    return info->why && strcmp(info->why, POOL_STARTS) == 0 ? "InProgress" : "Failed";
 }
 
 bool pool_has_mcp(const struct pool_info *info)
@@ -126,7 +128,7 @@ static void put_live(json_t *props, const struct pool_info *info, const char *ur
     set_at(props, "mcpServerSettings", mcp);
     set_at(props, "poolManagementEndpoint", json_string(url));
     set_at(props, "nodeCount", json_integer(1));
-    set_at(props, "provisioningState", json_string(state_of(info)));
+    set_at(props, "provisioningState", json_string(pool_state(info)));
     set_at(props, "templateUpdateStatus",
            json_pack("{s:{s:{s:I, s:I, s:i, s:i}}}", "activeTemplate", "status", "readyCount",
                      (json_int_t)info->parked, "allocatedCount", (json_int_t)info->live,
@@ -279,8 +281,9 @@ void op_pool_list(struct azure_request *v)
 
 /* --- put and changed --- */
 
-/* Where a client of Resource Manager asks how it goes. It has ended: see arm.c. */
-static void put_operation(struct azure_request *v)
+/* Where a client of Resource Manager asks how it goes (arm.c). The id names the pool, so that any
+ * server that knows the pool can tell. */
+static void put_operation(struct azure_request *v, const struct pool_info *info)
 {
     char text[URL_TEXT_MAX];
     struct str version = azure_version(v), s = v->target.subscription;
@@ -289,11 +292,11 @@ static void put_operation(struct azure_request *v)
         return;
     snprintf(text, sizeof(text),
              "%.300s/subscriptions/%.*s/providers/Microsoft.App/locations/local/"
-             "sessionPoolOperationStatuses/%s?api-version=%.*s",
-             request_base_url(v->r), (int)s.n, s.p, azure_caller(v)->request, (int)version.n,
-             version.p);
+             "sessionPoolOperationStatuses/%s.%s?api-version=%.*s",
+             request_base_url(v->r), (int)s.n, s.p, azure_caller(v)->request, info->pool->name,
+             (int)version.n, version.p);
     answer_header(v->r, "azure-asyncoperation", text);
-    answer_header(v->r, "retry-after", "0");
+    answer_header(v->r, "retry-after", info->up ? "0" : "1");
 }
 
 static void on_put(void *arg, const struct pool_info *info, const struct err *failed)
@@ -305,7 +308,7 @@ static void on_put(void *arg, const struct pool_info *info, const struct err *fa
     else if (v->pool.pool)
         azure_answer(v, 200, pool_show(v, info));
     else {
-        put_operation(v);
+        put_operation(v, info);
         azure_answer(v, 201, pool_show(v, info));
     }
 }
@@ -331,24 +334,59 @@ static json_t *kept_of(struct azure_request *v, struct str name, const json_t *d
     return json_pack("{s:O, s:o}", "document", doc, "retort", ours);
 }
 
+/* A pool that is to be made of a document. */
+struct pool_plan {
+    struct azure_pool_spec is;
+    char name[POOL_NAME_MAX + 2]; /* it is kept under */
+    json_t *kept;                 /* owned: with the texts of is */
+};
+
+static void plan_done(struct pool_plan *p)
+{
+    json_decref(p->kept);
+}
+
+static int plan_make(struct pool_plan *p, struct azure_request *v, struct str name,
+                     const json_t *doc, struct err *e)
+{
+    json_t *tidy = pool_shape(doc, e);
+    int rc = tidy ? azure_pool_spec_read(&p->is, azure_service(v), tidy, e) : -1;
+
+    if (rc == 0) {
+        name_to_keep(v, name, p->name);
+        p->kept = kept_of(v, name, tidy, &p->is);
+        p->is.spec.name = str_of(p->name);
+        p->is.spec.document = p->kept;
+    }
+    json_decref(tidy);
+    return rc;
+}
+
 bool pool_put(struct azure_request *v, struct str name, const json_t *doc, pool_fn *fn, void *arg)
 {
-    char kept_name[POOL_NAME_MAX + 2] = "";
-    struct azure_pool_spec r;
-    struct err e;
-    json_t *kept;
+    AUTO(plan_done) struct pool_plan p = {.is.code = "InvalidSessionPool"};
+    struct err e = {0};
 
-    if (azure_pool_spec_read(&r, azure_service(v), doc, &e) < 0) {
-        azure_fail(v, 400, r.code, "%s", e.text);
+    if (plan_make(&p, v, name, doc, &e) < 0) {
+        azure_fail(v, 400, p.is.code, "%s", e.text);
         return false;
     }
-    name_to_keep(v, name, kept_name);
-    kept = kept_of(v, name, doc, &r);
-    r.spec.name = str_of(kept_name);
-    r.spec.document = kept;
-    service_pool_put(azure_service(v), azure_caller(v), &r.spec, fn, arg);
-    json_decref(kept);
+    service_pool_put(azure_service(v), azure_caller(v), &p.is.spec, fn, arg);
     return true;
+}
+
+json_t *pool_foresee(struct azure_request *v, struct str name, const json_t *doc, struct err *e)
+{
+    AUTO(plan_done) struct pool_plan p = {0};
+    struct service_pool pool = {.name = p.name};
+    struct pool_info info = {.pool = &pool, .python = "", .why = POOL_STARTS};
+
+    if (plan_make(&p, v, name, doc, e) < 0 ||
+        service_pool_check(azure_service(v), azure_caller(v), &p.is.spec, e) < 0)
+        return NULL;
+    info.document = p.kept;
+    info.created_ms = info.updated_ms = time_now_ms();
+    return pool_show(v, &info);
 }
 
 void op_pool_put(struct azure_request *v)

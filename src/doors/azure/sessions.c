@@ -41,7 +41,8 @@ const char *identifier_escape(struct str id, char ret[3 * IDENTIFIER_MAX + 1])
     return ret;
 }
 
-bool identifier_check(struct azure_request *v)
+/* Checks the length and the characters of the identifier. False: the request has been answered. */
+static bool identifier_check(struct azure_request *v)
 {
     struct str id = azure_identifier(v);
     const char *code;

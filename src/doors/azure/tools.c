@@ -46,10 +46,11 @@ static void launch(struct call *c, json_t *args)
 /* --- running something --- */
 
 struct azure_tool_exec {
-    struct call *c;      /* borrowed: outlives us */
+    struct call *c;      /* borrowed: keeps this */
     struct execution *x; /* borrowed; NULL before it is there, and when it has ended or was left */
     enum exec_kind kind;
-    char *code; /* owned */
+    char *code;   /* owned */
+    json_t *args; /* owned: what a person is asked about */
     bool gone;
     char note[256];
 };
@@ -58,6 +59,9 @@ static void azure_tool_exec_free(void *p)
 {
     struct azure_tool_exec *n = p;
 
+    if (n->x)
+        execution_leave(n->x);
+    json_decref(n->args);
     free(n->code);
     free(n);
 }
@@ -67,7 +71,7 @@ static void on_cancel(void *arg)
     struct azure_tool_exec *n = arg;
 
     n->gone = true;
-    if (!n->x) /* on_session() finds out */
+    if (!n->x) /* on_named() finds out */
         return;
     execution_leave(take_ptr(&n->x));
     call_drop(n->c);
@@ -95,12 +99,19 @@ static json_t *show(const struct azure_tool_exec *n, const struct exec_info *inf
     return v;
 }
 
+static bool on_ask(void *arg, const struct approval_info *info)
+{
+    struct azure_tool_exec *n = arg;
+
+    return call_on_ask(n->c, n->x, info);
+}
+
 static void on_end(void *arg, const struct exec_info *info, const struct err *failed)
 {
     struct azure_tool_exec *n = arg;
 
-    n->x = NULL;
-    call_on_cancel(n->c, NULL, NULL);
+    if (call_on_end(n->c, take_ptr(&n->x), failed))
+        return;
     if (failed)
         tool_refuse(n->c, failed);
     else
@@ -108,43 +119,57 @@ static void on_end(void *arg, const struct exec_info *info, const struct err *fa
                n->kind == EXEC_CELL && !(info->how && info->how->status == OUTCOME_OK));
 }
 
-static void on_session(void *arg, const struct session_info *info, const struct err *failed)
+/* The words of a command are shown as the line that runs. */
+static struct str asked_code(const struct azure_tool_exec *n)
 {
-    static const struct exec_watcher watcher = {.on_end = on_end};
+    const char *line = json_string_value(json_object_get(n->args, "shellCommand"));
+
+    return n->kind == EXEC_CELL ? json_view(json_object_get(n->args, "pythonCode")) : str_of(line);
+}
+
+/* The session is not made here: nothing is, before a person has agreed. */
+static void on_named(void *arg, const struct session_info *info, const struct err *failed)
+{
+    static const struct exec_watcher watcher = {.on_end = on_end, .on_ask = on_ask};
     struct azure_tool_exec *n = arg;
 
     if (n->gone) {
         call_drop(n->c);
         return;
     }
-    if (failed) {
-        on_end(n, NULL, failed);
+    if (failed && failed->kind != ERR_MISSING) {
+        call_on_cancel(n->c, NULL, NULL);
+        tool_refuse(n->c, failed);
         return;
     }
     snprintf(n->note, sizeof(n->note), "%s",
-             !info->existed ? "a new environment: nothing has run in it before"
-             : info->note   ? info->note
-                            : "");
-    const struct exec_spec spec = {
-        .session = str_of(info->row->id),
+             failed       ? "a new environment: nothing has run in it before"
+             : info->note ? info->note
+                          : "");
+    struct exec_spec spec = {
+        .pool = str_of(azure_pool_of(n->c)),
+        .name = json_view(json_object_get(n->args, "environmentId")),
         .kind = n->kind,
         .code = str_of(n->code),
-        .ask = {.tool = azure_tool_name(n->kind), .external = true},
+        .ask = call_approval_ask(n->c, asked_code(n)),
     };
+    spec.ask.args = n->args;
+    spec.ask.implied = false;
     n->x = service_execute(call_service(n->c), &n->c->caller, &spec, &watcher, n);
 }
 
 /* Takes code. */
-static void run(struct call *c, const json_t *args, enum exec_kind kind, char *code)
+static void run(struct call *c, json_t *args, enum exec_kind kind, char *code)
 {
     struct str id = json_view(json_object_get(args, "environmentId"));
-    const struct session_spec spec = {.pool = str_of(azure_pool_of(c)), .name = id, .asleep = true};
     struct azure_tool_exec *n = mem_zalloc(sizeof(*n));
     const char *problem;
     struct err e;
 
-    *n = (struct azure_tool_exec){.c = c, .kind = kind, .code = code};
+    *n = (struct azure_tool_exec){.c = c, .kind = kind, .code = code, .args = json_copy(args)};
     call_keep(c, azure_tool_exec_free, n);
+    if (json_object_del(n->args, "execCommandAndArgs") == 0)
+        json_object_set_new(n->args, "shellCommand", json_string(code));
     problem = identifier_problem(id, &e);
     if (problem) {
         tool_fail(c, "%s: %s. Call launchShell and use the environmentId it gives.", problem,
@@ -154,7 +179,7 @@ static void run(struct call *c, const json_t *args, enum exec_kind kind, char *c
     if (!call_service(c))
         return;
     call_on_cancel(c, on_cancel, n);
-    service_session_create(call_service(c), &c->caller, &spec, on_session, n);
+    service_session_named(call_service(c), &c->caller, str_of(azure_pool_of(c)), id, on_named, n);
 }
 
 static void run_python(struct call *c, json_t *args)

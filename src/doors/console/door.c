@@ -1,7 +1,8 @@
 /*
  * Serves the console. Two policies keep its parts apart. The page runs its own scripts alone,
- * talks to this server alone and is nobody's frame. What code has shown is put into frames of
- * FRAME, which have no origin: their scripts see neither the page, nor its key, nor the network.
+ * talks to this server alone and cannot be framed by another page. What code has shown is put
+ * into frames of FRAME, which have no origin: their scripts see neither the page, nor its key,
+ * nor the network.
  */
 #include "doors/console/console.h"
 

@@ -48,7 +48,23 @@ static void add_correlation(struct request *r, struct MHD_Response *resp)
         add(resp, "x-correlation-id", id);
 }
 
-static void add_headers(struct request *r, struct MHD_Response *resp)
+static const char *own_header(const struct request *r, const char *name)
+{
+    for (size_t i = 0; i < r->answer_header_count; i++)
+        if (strcmp(r->answer_headers[i].name.p, name) == 0)
+            return r->answer_headers[i].value.p;
+    return NULL;
+}
+
+/* Whoever shall try again hears when, in seconds, whichever door says so; else NULL. */
+static const char *retry_after(const struct request *r, int status)
+{
+    const char *own = own_header(r, "retry-after");
+
+    return status != 429 ? NULL : own ? own : "1";
+}
+
+static void add_headers(struct request *r, int status, struct MHD_Response *resp)
 {
     struct str origin = guard_cors(r);
 
@@ -70,6 +86,8 @@ static void add_headers(struct request *r, struct MHD_Response *resp)
     if (r->door && r->door->id_header)
         add(resp, r->door->id_header, r->caller.request);
     add_correlation(r, resp);
+    if (!own_header(r, "retry-after") && retry_after(r, status))
+        add(resp, "retry-after", retry_after(r, status));
     for (size_t i = 0; i < r->answer_header_count; i++)
         add(resp, r->answer_headers[i].name.p, r->answer_headers[i].value.p);
 }
@@ -89,8 +107,8 @@ void answer_send(struct request *r, int status, struct MHD_Response *resp, uint6
     r->status = status;
     r->bytes = r->head_only ? 0 : bytes;
     if (r->mhd) {
-        add_headers(r, resp);
-        if (MHD_queue_response(r->mhd, (unsigned)status, resp) != MHD_YES)
+        add_headers(r, status, resp);
+        if (library_queue(r->mhd, (unsigned)status, resp) != MHD_YES)
             r->refused = true;
         if (r->suspended)
             request_resume(r);
@@ -106,7 +124,7 @@ static void send_past(struct request *r, int status, struct str text)
         MHD_get_connection_info(r->mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION);
     const char *also = r->door ? r->door->id_header : NULL;
     char text_id[CORRELATION_MAX + 1];
-    const char *correlated = correlation(r, text_id);
+    const char *correlated = correlation(r, text_id), *retry = retry_after(r, status);
     AUTO(buf_done) struct buf b = BUF(8 * KiB);
 
     r->status = status;
@@ -117,6 +135,7 @@ static void send_past(struct request *r, int status, struct str text)
                    MHD_get_reason_phrase_for((unsigned)status), r->caller.request) == 0 &&
         (!also || buf_printf(&b, "%s: %s\r\n", also, r->caller.request) == 0) &&
         (!correlated || buf_printf(&b, "x-correlation-id: %s\r\n", correlated) == 0) &&
+        (!retry || buf_printf(&b, "retry-after: %s\r\n", retry) == 0) &&
         buf_printf(&b,
                    "content-type: application/json\r\ncontent-length: %zu\r\n"
                    "connection: close\r\n\r\n%.*s",
@@ -133,7 +152,7 @@ static void send_past(struct request *r, int status, struct str text)
 /* Takes text, malloced. */
 static void send_text(struct request *r, int status, const char *mime, char *text, size_t n)
 {
-    if (r->stage == STAGE_BODY && r->body_seen > 0 && r->mhd) {
+    if ((r->past || (r->stage == STAGE_BODY && r->body_seen > 0)) && r->mhd) {
         send_past(r, status, (struct str){text, n});
         free(text);
     } else {

@@ -1,9 +1,9 @@
 /*
- * Bodies: what a route asks for, read as it comes in and checked when it is whole.
+ * Bodies: read as they arrive, in the form that the route asks for, and checked when they are
+ * complete.
  *
- * A refusal in the middle of a body cannot go through the library, which takes an
- * answer before the body or after it: answer.c writes it past it, and the connection
- * ends.
+ * libmicrohttpd takes an answer before a body or after it. To refuse a request in the middle of its
+ * body, answer.c writes the answer to the socket itself, and the connection ends.
  */
 #include "doors/http/http_int.h"
 
@@ -309,7 +309,7 @@ void body_end(struct request *r)
     if (r->body->json.n <= PARSE_NOW)
         return take_body(r);
     r->pins++;
-    loop_work(r->http->loop, parse, on_parsed, r);
+    service_work(request_service(r), parse, on_parsed, r);
 }
 
 struct str request_body(struct request *r)

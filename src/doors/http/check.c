@@ -18,7 +18,7 @@ const struct schema *tables_schema(const struct tables *t, const char *name)
     return NULL;
 }
 
-bool enum_has(const char *of, struct str value)
+static bool enum_has(const char *of, struct str value)
 {
     struct str rest = str_of(of), one;
 
@@ -57,16 +57,6 @@ int json_read_any(struct str text, json_t **ret, struct err *e)
                        why.text, why.line, why.column);
     }
     return 0;
-}
-
-int json_read(struct str text, json_t **ret, struct err *e)
-{
-    if (json_read_any(text, ret, e) < 0)
-        return -1;
-    if (json_is_object(*ret))
-        return 0;
-    json_decref(take_ptr(ret));
-    return err_set(e, ERR_CALLER, "the body must be a JSON object");
 }
 
 /* --- checking --- */

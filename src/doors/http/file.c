@@ -43,7 +43,10 @@ static void add_name(struct request *r, struct str name)
         name.n = sizeof(plain) - 1;
     for (size_t i = 0; i < name.n; i++) {
         unsigned char c = (unsigned char)name.p[i];
-        plain[i] = c < ' ' || c >= 0x7f || strchr("\"\\%", c) ? '_' : name.p[i];
+
+        plain[i] = name.p[i];
+        if (c < ' ' || c >= 0x7f || strchr("\"\\%", c))
+            plain[i] = '_';
     }
     url_encode(coded, name);
     plain[name.n] = '\0';

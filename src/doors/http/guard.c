@@ -1,15 +1,15 @@
 /*
- * Who may come in: the shape of the head, Host, Origin, the key.
+ * Decides whether a request may come in: the form of its head, Host, Origin, the key.
  *
- * While there is no key, anybody who can connect is let in, and a web page somebody
- * looks at can make their browser connect. Two checks keep it out. A page that has
- * bent its own name to 127.0.0.1 sends that name as Host, which is not one of ours. A
- * page of another origin sends it as Origin; a browser lets no page leave it out of
- * anything but a plain GET, whose answer the page cannot read.
+ * While there is no key, everybody who can connect is let in, and a web page can make the browser
+ * of its reader connect. Two checks keep web pages out. A page that has pointed its own name at
+ * 127.0.0.1 sends that name as Host, which is not one of ours. A page of another origin sends that
+ * origin as Origin: a browser leaves Origin out of nothing but a plain GET, whose answer the page
+ * cannot read.
  *
- * Where keys are needed any Host will do, as a page has no key to send along. Origin is
- * checked the same with a key and without: which pages may use the service is the
- * operator's word, not that of whoever put a key into a page.
+ * Where keys are needed any Host will do, because a page has no key to send. Origin is checked in
+ * any case: the operator decides which pages may use the service, not the author of a page that
+ * holds a key.
  */
 #include "doors/http/http_int.h"
 

@@ -144,11 +144,11 @@ void *http_on_target(void *arg, const char *target, struct MHD_Connection *mhd)
 {
     struct http_listener *li = arg;
     struct http *h = li->http;
-    struct request *r = request_new(h, target);
+    struct request *r = request_new(h, target ? target : "");
     struct http_conn *c =
         MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
     int64_t latest = time_mono_us() + (int64_t)h->config.header_ms * 1000;
-    char *mark = strchr((char *)target, '?');
+    char *mark = target ? strchr((char *)target, '?') : NULL;
 
     /* We read the query ourselves. Were it left to the library, too, a few hundred parameters
      * would use up its memory, and then it forgets that it has answered and spins. */
@@ -161,6 +161,16 @@ void *http_on_target(void *arg, const char *target, struct MHD_Connection *mhd)
     r->conn = c;
     c->request = r;
     return r;
+}
+
+void http_refused(struct request *r)
+{
+    if (r->stage == STAGE_LINE) {
+        r->stage = STAGE_BODY;
+        r->http->in_hand++;
+        claim(r);
+    }
+    r->past = true;
 }
 
 static bool admit(struct request *r)

@@ -33,9 +33,9 @@ enum field_type {
     FIELD_OBJECT, /* any object, or of the schema `of` */
     FIELD_LIST,   /* array of the schema `of`, of "string", "integer", "number" or "boolean", or of
                      anything; max: items */
-    FIELD_MAP,    /* object of strings; max: members */
-    FIELD_ENUM,   /* string, one of `of`: "python|shell" */
-    FIELD_ANY,
+    FIELD_MAP,  /* object of strings; max: members. of: the document's pattern of names, or NULL */
+    FIELD_ENUM, /* string, one of `of`: "python|shell" */
+    FIELD_ANY,  /* of: the document's list of values, as JSON; or NULL. The handler checks it */
 };
 
 #define REQUIRED true
@@ -57,6 +57,8 @@ struct schema {
     const char *text;
     const struct field *fields; /* ends with FIELD_END */
     bool open;                  /* further members are allowed */
+    const char *one_of;         /* for the document: exactly one of these sets of members is there,
+                                   "id|content path"; or NULL */
 };
 
 enum http_method { HTTP_GET, HTTP_PUT, HTTP_POST, HTTP_DELETE, HTTP_PATCH };
@@ -117,20 +119,20 @@ struct door {
     size_t schema_count;
     void *ctx;             /* borrowed: request_ctx() */
     const char *challenge; /* borrowed: WWW-Authenticate where a key is missing; NULL: "Bearer" */
-    /* How this door says what is wrong, or NULL: the body, owned by the caller. May add headers.
-     * type and param as in answer_fail(); takes message. */
+    /* Formats an error, or NULL: returns the body, owned by the caller. May add headers. type and
+     * param as in answer_fail(); takes message. */
     json_t *(*error)(struct request *r, int status, const char *type, const char *param,
                      json_t *message);
-    /* Who comes without a key, or NULL: 1 let in as *ret, 0 a key decides, -1 answered. */
+    /* Identifies callers without a key, or NULL. 1: the caller is *ret; 0: a key decides; -1: the
+     * request has been answered. */
     int (*identify)(struct request *r, void *arg, struct caller *ret);
     void *identify_arg; /* borrowed */
-    /* For a door with a table below one route, or NULL: the part of the door that the request is
-     * for
-     * ("azure/mcp"), and whether it only reads. */
+    /* For a door with a table below one route, or NULL: the part of the door that the request
+     * is for ("azure/mcp"), and whether the request only reads. */
     const char *(*part)(struct request *r, bool *ret_reads);
     bool correlates;    /* every answer has x-correlation-id: the client's, else the request's id */
-    const char *prefix; /* "/theirs": what is below it and nowhere in a table is this door's, too:
-                           its errors are said in the door's way. Or NULL */
+    const char *prefix; /* "/anthropic": errors of paths below it that match no route have this
+                           door's format, too; or NULL */
     const char
         *id_header; /* a further header that every answer says the request's id in, or NULL */
 };
@@ -146,6 +148,9 @@ struct http_config {
     uint64_t header_ms;             /* for the whole request head and between pieces of a body */
     const char *tls_cert, *tls_key; /* PEM, both or neither */
     const char *tls_ca;             /* PEM: whose client certificates are believed; or NULL */
+    /* The user of the process at the other end of a Unix socket, as the host calls it. */
+    bool (*peer)(void *arg, int fd, uid_t *ret);
+    void *peer_arg;
 };
 
 struct http *http_new(struct loop *l, const struct http_config *config, struct err *e);
@@ -168,7 +173,6 @@ void http_counts(struct http *h, struct http_counts *ret);
 
 void *request_ctx(struct request *r);
 struct service *request_service(struct request *r);
-struct loop *request_loop(struct request *r);
 const struct caller *request_caller(struct request *r);
 enum http_method request_method(struct request *r); /* of its route: a HEAD is a GET */
 const char *request_route_path(struct request *r);  /* "/v1/sessions/{session}" */
@@ -187,8 +191,7 @@ struct str request_body(struct request *r); /* BODY_BYTES */
 int request_value(struct request *r, json_t **ret, struct err *e) MUST_CHECK;
 /* "https://host", as the client reached us; "" without a Host header. */
 const char *request_base_url(struct request *r);
-/* Over a Unix socket: whose process the client is, as the host calls the user. False: it cannot be
- * told. */
+/* Over a Unix socket: the user id of the client's process, on the host. False: unknown. */
 bool request_peer(struct request *r, uid_t *ret);
 /* Over TLS: the subject of the client's certificate. 1: one of an authority of tls_ca, valid now,
  * and for clients; 0: it has shown none, or none is asked for; -1: it has shown one that is not

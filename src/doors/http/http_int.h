@@ -65,14 +65,11 @@ struct tables {
 };
 
 const struct schema *tables_schema(const struct tables *t, const char *name);
-/* An object, else as json_read_any(). */
-int json_read(struct str text, json_t **ret, struct err *e) MUST_CHECK;
 /* param gets the path of what is wrong. */
 int json_check(const struct tables *t, const json_t *object, const struct field *fields, bool open,
                char param[PARAM_TEXT], struct err *e) MUST_CHECK;
 int query_check(const struct http_pair *pairs, size_t count, const struct field *fields,
                 const char **ret_param, struct err *e) MUST_CHECK;
-bool enum_has(const char *of, struct str value);
 bool fields_require(const struct field *fields);
 
 /* --- multipart.c: multipart/form-data, as it arrives --- */
@@ -202,6 +199,7 @@ struct request {
     struct MHD_Connection *mhd; /* likewise */
     enum stage stage;
     bool suspended;
+    bool past;     /* the library takes no answer of ours for it */
     bool refused;  /* answered past the library, or dropped: it only has to close */
     bool has_body; /* by its head */
     bool whole;    /* it has been read to its end */

@@ -97,6 +97,10 @@ static json_t *field_schema(const struct tables *t, const struct field *f, bool 
         put(v, "items", items(t, f->of));
     if (f->type == FIELD_MAP)
         put(v, "additionalProperties", json_pack("{s:s}", "type", "string"));
+    if (f->type == FIELD_MAP && f->of)
+        put(v, "propertyNames", json_pack("{s:s}", "pattern", f->of));
+    if (f->type == FIELD_ANY && f->of)
+        put(v, "enum", json_loads(f->of, 0, NULL));
     if (f->text)
         put(v, "description", json_string(f->text));
     json_t *example = f->example ? json_loads(f->example, JSON_DECODE_ANY, NULL) : NULL;
@@ -166,6 +170,21 @@ static json_t *error_schema(const struct tables *t)
                      object_schema(t, error_fields, false, true), "required", "error");
 }
 
+/* "id|content path": [{"required": ["id"]}, {"required": ["content", "path"]}] */
+static json_t *alternatives(const char *one_of)
+{
+    struct str rest = str_of(one_of), members, one;
+    json_t *list = json_array();
+
+    while (str_next(&rest, '|', &members)) {
+        json_t *required = json_array();
+        while (str_next(&members, ' ', &one))
+            json_array_append_new(required, json_stringn(one.p, one.n));
+        json_array_append_new(list, json_pack("{s:o}", "required", required));
+    }
+    return list;
+}
+
 static json_t *schemas(const struct tables *t)
 {
     json_t *all = json_pack("{s:o}", "error", error_schema(t)), *requests = sent(t);
@@ -176,6 +195,8 @@ static json_t *schemas(const struct tables *t)
             json_t *v = object_schema(t, s->fields, s->open, !json_object_get(requests, s->name));
             if (s->text)
                 put(v, "description", json_string(s->text));
+            if (s->one_of)
+                put(v, "oneOf", alternatives(s->one_of));
             put(all, s->name, v);
         }
     json_decref(requests);
@@ -203,7 +224,9 @@ static json_t *body_shown(const struct tables *t, const struct route *r)
             json_pack("{s:{s:s,s:b}}", "schema", "type", "object", "additionalProperties", 1));
     if (r->body_kind == BODY_RAW)
         put(media, "application/octet-stream", json_object());
-    return json_pack("{s:o,s:b}", "content", media, "required", !json || fields_require(r->body));
+    /* Without a body, an upload is an empty file. */
+    return json_pack("{s:o,s:b}", "content", media, "required",
+                     json ? fields_require(r->body) : r->body_kind != BODY_RAW);
 }
 
 /* "{path...}" is "{path}" here. Adds the parameters on the way. */

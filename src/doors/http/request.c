@@ -283,11 +283,6 @@ struct service *request_service(struct request *r)
     return r->http->config.service;
 }
 
-struct loop *request_loop(struct request *r)
-{
-    return r->http->loop;
-}
-
 enum http_method request_method(struct request *r)
 {
     return r->route->method;
@@ -331,48 +326,15 @@ struct str request_header(struct request *r, const char *name)
     return (struct str){0};
 }
 
-static bool next_row(const char **p, unsigned long row[3])
-{
-    for (size_t i = 0; i < 3; i++) {
-        char *end;
-        row[i] = strtoul(*p, &end, 10);
-        if (end == *p)
-            return false;
-        *p = end;
-    }
-    return true;
-}
-
-/* A server that root has started lives in a user namespace with few users in it. What a user is
- * called there is not what the host calls it, and those who are not in it all look alike. */
-static bool uid_on_host(uid_t uid, uid_t *ret)
-{
-    enum { INSIDE, OUTSIDE, COUNT_OF, COLUMNS };
-    unsigned long row[COLUMNS];
-    const char *p;
-    char text[KiB];
-
-    if (fd_read_file_at(AT_FDCWD, "/proc/self/uid_map", text, sizeof(text)) < 0)
-        return false;
-    for (p = text; next_row(&p, row);)
-        if (uid >= row[INSIDE] && uid - row[INSIDE] < row[COUNT_OF]) {
-            *ret = (uid_t)(row[OUTSIDE] + (uid - row[INSIDE]));
-            return true;
-        }
-    return false;
-}
-
 /* As it was when the connection was made. */
 bool request_peer(struct request *r, uid_t *ret)
 {
-    struct ucred peer;
-    socklen_t n = sizeof(peer);
+    const struct http *h = r->http;
     int domain;
-    socklen_t domain_n = sizeof(domain);
+    socklen_t n = sizeof(domain);
 
-    return getsockopt(r->conn->fd, SOL_SOCKET, SO_DOMAIN, &domain, &domain_n) == 0 &&
-           domain == AF_UNIX && getsockopt(r->conn->fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) == 0 &&
-           uid_on_host(peer.uid, ret);
+    return getsockopt(r->conn->fd, SOL_SOCKET, SO_DOMAIN, &domain, &n) == 0 && domain == AF_UNIX &&
+           h->config.peer && h->config.peer(h->config.peer_arg, r->conn->fd, ret);
 }
 
 const char *request_base_url(struct request *r)

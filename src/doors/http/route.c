@@ -16,22 +16,6 @@ bool str_same(struct str a, const char *b)
 
 /* --- escapes --- */
 
-static int hex(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-/* The byte an escape stands for, or -1. */
-static int escape_at(struct str s, size_t i)
-{
-    int high = i + 2 < s.n ? hex(s.p[i + 1]) : -1, low = i + 2 < s.n ? hex(s.p[i + 2]) : -1;
-
-    return high < 0 || low < 0 ? -1 : high * 16 + low;
-}
-
 int percent_decode(struct str in, bool plus, char *ret, size_t *ret_n, struct err *e)
 {
     size_t n = 0;
@@ -39,7 +23,7 @@ int percent_decode(struct str in, bool plus, char *ret, size_t *ret_n, struct er
     for (size_t i = 0; i < in.n; i++) {
         int c = (unsigned char)in.p[i];
         if (c == '%') {
-            c = escape_at(in, i);
+            c = percent_at(in, i);
             i += 2;
             if (c < 0)
                 return err_set(e, ERR_CALLER, "a %% is not followed by two hexadecimal digits");
@@ -61,10 +45,10 @@ static int check_bytes(struct str s, const char *what, struct err *e)
         unsigned char c = (unsigned char)s.p[i];
         if (c <= ' ' || c == 0x7f || c == '#')
             return err_set(e, ERR_CALLER, "the %s holds a character that must be escaped", what);
-        if (c == '%' && escape_at(s, i) < 0)
+        if (c == '%' && percent_at(s, i) < 0)
             return err_set(e, ERR_CALLER,
                            "a %% in the %s is not followed by two hexadecimal digits", what);
-        if (c == '%' && escape_at(s, i) == 0)
+        if (c == '%' && percent_at(s, i) == 0)
             return err_set(e, ERR_CALLER, "the %s holds a NUL byte", what);
     }
     return 0;

@@ -1,11 +1,11 @@
 /*
- * Client certificates: whose the one is that a client has shown.
+ * Client certificates: the subject of the certificate that a client has shown.
  *
- * The handshake asks for one and takes whatever comes, as most clients have none and keys are good
- * enough for them. Nothing is believed before it has been held against the authorities of
- * tls-client-ca here: the chain, its time, and that it is for clients. It is done for each request
- * that asks, so that one that expires is over on a connection that lasts, too. What a header says
- * of a certificate is never looked at.
+ * The TLS handshake asks for a certificate and accepts any, as most clients have none and use keys.
+ * So the certificate is verified here, against the authorities of tls-client-ca: its chain, its
+ * time, and that it is for clients. This is done for each request that asks, so that a certificate
+ * that expires ends its rights on a connection that is still open. A header that describes a
+ * certificate is never read.
  */
 #include "doors/http/http_mhd.h"
 

@@ -125,7 +125,7 @@ static void swap(struct uploads *u)
     u->out = full;
     u->writing = true;
     u->request->pins++;
-    loop_work(u->request->http->loop, write_out, on_written, u);
+    service_work(request_service(u->request), write_out, on_written, u);
 }
 
 static void finish(struct uploads *u)

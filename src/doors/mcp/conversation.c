@@ -114,8 +114,10 @@ static struct conversation_index *index_of(struct mcp *m)
 
 void conversations_free(struct mcp *m)
 {
-    while (m->conversations)
-        conversation_free(m->conversations);
+    for (struct conversation *v = m->conversations, *next; v; v = next) {
+        next = v->next;
+        conversation_free(v);
+    }
     if (m->index)
         timer_free(m->index->sweep);
     free(take_ptr(&m->index));

@@ -7,7 +7,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/random.h>
 
 /* --- messages that go out --- */
 
@@ -50,7 +49,7 @@ json_t *rpc_notification(const char *method, json_t *params)
 /* --- how it begins --- */
 
 /* {"listChanged": true}, where lists change. */
-static json_t *family(const struct tool_set *f, enum change what)
+static json_t *family(const struct tool_set *f, enum list_change what)
 {
     json_t *v = json_object();
 
@@ -107,9 +106,13 @@ static json_t *server_info(const struct call *c)
 static json_t *instructions(const struct call *c)
 {
     const char *folders = c->mcp->config.folders;
+    bool roots = c->conversation && roots_are_known(c->conversation);
 
-    return json_sprintf("%s%s%s", c->tool_set->instructions, folders ? " " : "",
-                        folders ? folders : "");
+    return json_sprintf("%s%s%s%s", c->tool_set->instructions, folders ? " " : "",
+                        folders ? folders : "",
+                        roots ? " Folders that the user has opened in this client are in every "
+                                "session, below /mnt."
+                              : "");
 }
 
 static void handle_initialize(struct call *c)
@@ -250,12 +253,9 @@ enum message_kind core_take(struct conversation *v, const json_t *message, const
 static void secret_make(uint8_t secret[MCP_SECRET_BYTES])
 {
     static const uint8_t none[MCP_SECRET_BYTES];
-    ssize_t got;
 
-    if (memcmp(secret, none, MCP_SECRET_BYTES) != 0)
-        return;
-    got = getrandom(secret, MCP_SECRET_BYTES, 0);
-    assert(got == MCP_SECRET_BYTES); /* so few bytes come whole */
+    if (memcmp(secret, none, MCP_SECRET_BYTES) == 0)
+        random_bytes(secret, MCP_SECRET_BYTES);
 }
 
 struct mcp *mcp_new(const struct mcp_config *config)

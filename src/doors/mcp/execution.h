@@ -25,8 +25,9 @@ struct report_of {
     uint64_t offset; /* bytes of stdout and stderr */
     size_t image;    /* from 1; 0: all that matters */
 };
-/* Ends the call. */
-void report_answer(struct call *c, const struct exec_info *info, const struct report_of *of);
+/* Ends the call. A long report is written on a worker. */
+void report_answer(struct call *c, struct service *sv, const struct exec_info *info,
+                   const struct report_of *of);
 
 /* --- figures.c: the images of a result --- */
 

@@ -20,6 +20,20 @@ static void refuse(struct request *r, int status, const json_t *id, int code, co
     answer_json(r, status, rpc_error(id, code, text, NULL));
 }
 
+/* What is refused before a message is read, such as a wrong key. Clients tell their users the
+ * message of a JSON-RPC error, which has an id: null where the request's is not known. */
+static json_t *error_body(struct request *r, int status, const char *type, const char *param,
+                          json_t *message)
+{
+    json_t *v = rpc_error(
+        json_null(), status < 500 ? RPC_INVALID : RPC_INTERNAL, json_string_value(message),
+        json_pack("{s:s, s:s}", "type", type, "request_id", request_caller(r)->request));
+
+    (void)param; /* the message names it */
+    json_decref(message);
+    return v;
+}
+
 static struct str header(void *request, const char *name)
 {
     return str_trim(request_header(request, name));
@@ -576,5 +590,6 @@ void mcp_door_init(struct door *ret, struct mcp *m)
                          .routes = n > 0 ? m->routes : routes,
                          .route_count = n > 0 ? n : COUNT(routes),
                          .ctx = m,
-                         .challenge = m->challenge};
+                         .challenge = m->challenge,
+                         .error = error_body};
 }

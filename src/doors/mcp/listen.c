@@ -43,7 +43,7 @@ static const struct {
 /* --- telling --- */
 
 /* id: of the listening request, or NULL. uri: or NULL. */
-static void send(struct peer *p, enum change what, const char *uri, const json_t *id)
+static void send(struct peer *p, enum list_change what, const char *uri, const json_t *id)
 {
     json_t *params = json_object();
 
@@ -64,7 +64,7 @@ static bool tell(struct changes_due *due, struct peer *p, const json_t *id)
         return true;
     if (p->ops->waits(p) > SLOW_BYTES)
         return false;
-    for (enum change what = 0; what < CHANGE_RESOURCE; what++)
+    for (enum list_change what = 0; what < CHANGE_RESOURCE; what++)
         if (due->kinds & IN(what))
             send(p, what, NULL, id);
     json_object_foreach(due->uris, uri, v)
@@ -107,7 +107,7 @@ static struct change_listeners *listeners_of(struct mcp *m)
 
 /* --- what changed --- */
 
-static void mark(struct changes_due *due, enum change what, const char *uri)
+static void mark(struct changes_due *due, enum list_change what, const char *uri)
 {
     due->kinds |= IN(what);
     if (what != CHANGE_RESOURCE)
@@ -118,19 +118,19 @@ static void mark(struct changes_due *due, enum change what, const char *uri)
 }
 
 /* Legacy: lists are told of without being asked. */
-static bool conversation_wants(const struct conversation *v, enum change what, const char *uri)
+static bool conversation_wants(const struct conversation *v, enum list_change what, const char *uri)
 {
     if (!v->client.version)
         return false;
     return what != CHANGE_RESOURCE || json_object_get(v->watched, uri);
 }
 
-static bool wants(const struct change_listener *l, enum change what, const char *uri)
+static bool wants(const struct change_listener *l, enum list_change what, const char *uri)
 {
     return (l->kinds & IN(what)) && (what != CHANGE_RESOURCE || json_object_get(l->uris, uri));
 }
 
-void mcp_publish(struct mcp *m, enum change what, const char *tenant, const char *uri)
+void mcp_publish(struct mcp *m, enum list_change what, const char *tenant, const char *uri)
 {
     bool any = false;
 
@@ -212,7 +212,7 @@ static json_t *agree(struct change_listener *l, const json_t *filter)
     const unsigned there = l->call->tool_set->changes;
     json_t *shown = json_object();
 
-    for (enum change what = 0; what < CHANGE_RESOURCE; what++)
+    for (enum list_change what = 0; what < CHANGE_RESOURCE; what++)
         if ((there & IN(what)) && json_is_true(json_object_get(filter, kinds[what].filter))) {
             l->kinds |= IN(what);
             json_object_set_new(shown, kinds[what].filter, json_true());
@@ -332,8 +332,8 @@ static void on_change(void *arg, const struct service_change *what)
 
     if (!m->listeners && !m->conversations)
         return;
-    if (what->execution)
-        mcp_publish(m, CHANGE_RESOURCE, what->tenant, uri_of_output(uri, str_of(what->execution)));
+    if (what->over)
+        mcp_publish(m, CHANGE_RESOURCE, what->tenant, uri_of_output(uri, str_of(what->id)));
     else if (what->path.p && uri_of_file(uri, str_of(what->session), what->path))
         mcp_publish(m, CHANGE_RESOURCE, what->tenant, uri);
     if (what->listed)
@@ -345,12 +345,11 @@ void mcp_follow(struct mcp *m, struct service *sv)
     if (m->followed == sv || !m->tool_set->changes)
         return;
     m->followed = sv;
-    service_on_change(sv, on_change, m);
+    m->watch = service_watch_changes(sv, on_change, m);
 }
 
 void mcp_unfollow(struct mcp *m)
 {
-    if (m->followed)
-        service_on_change(m->followed, NULL, NULL);
+    change_watch_free(take_ptr(&m->watch));
     m->followed = NULL;
 }

@@ -37,6 +37,10 @@ struct mcp_config {
     bool has_model;                  /* the server has one, so the client's is not needed */
     const char
         *folders; /* a sentence on folders of the user's that sessions see; or NULL; borrowed */
+    /* Over stdin and stdout: takes the folders that a client says its user has opened, before the
+     * service is made. Returns a sentence on them for the model, which lives as long as arg; or
+     * NULL. NULL in place of the function: clients are not asked. */
+    const char *(*take_roots)(void *arg, const char *const *paths, size_t count);
     const char *paths[2]; /* of tool_set, over HTTP; borrowed. The native tools are at /mcp */
 };
 

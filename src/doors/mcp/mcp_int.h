@@ -32,6 +32,8 @@
 #define ASK_MS               600000     /* a question to the client's user */
 #define ASKS_MAX             64         /* questions at a time, of one conversation */
 #define TASK_ASK_MS          3600000    /* the same, of a task */
+#define ROOTS_MAX            8          /* folders that the client names; more are left out */
+#define ROOTS_MS             3000       /* the client's answer to roots/list */
 #define LISTENERS_MAX        1024       /* streams of changes */
 #define LISTENERS_TENANT     128        /* of one tenant */
 #define WATCHED_MAX          1024       /* URIs of one stream, or of one conversation */
@@ -154,6 +156,8 @@ struct mcp {
     char *tools_text[VERSION_COUNT]
                     [2];      /* owned: results of tools/list, or NULL; [1]: with the agent tool */
     struct service *followed; /* borrowed: tells what changes; or NULL */
+    struct change_watch *watch; /* owned, or NULL */
+    const char *opened;         /* borrowed: a sentence on the client's roots; or NULL */
     struct resource_reading *reads_waiting; /* resources to be read */
     size_t reads;                           /* at this moment */
 };

@@ -239,13 +239,15 @@ static void put_head(struct exec_report *r)
     double wall_ms = json_number_value(json_object_get(r->outcome, "wall_ms"));
     json_int_t code = json_integer_value(json_object_get(r->outcome, "exit_code"));
     double s = (r->over ? wall_ms : (double)r->ran_ms) / 1000;
+    const char *note = r->of.looks ? "" : call_session_note(r->c);
 
     buf_printf(&r->text, "[session %s | %s | %s", r->session, r->shell ? "shell" : "python",
                strcmp(r->status, "raised") == 0 ? "error" : r->status);
     if (r->shell && r->over)
         buf_printf(&r->text, " | exit status %lld", (long long)code);
-    buf_printf(&r->text, " | %.*f s%s]\n", s < 1 ? 3 : 1, s,
-               r->of.looks ? "" : call_session_note(r->c));
+    buf_printf(&r->text, " | %.*f s%s]\n", s < 1 ? 3 : 1, s, note);
+    if (*note && r->c->mcp->opened)
+        buf_printf(&r->text, "%s\n", r->c->mcp->opened);
 }
 
 static void put_notes(struct exec_report *r)
@@ -487,12 +489,13 @@ static struct exec_report *report_new(struct call *c, const struct exec_info *in
     return r;
 }
 
-void report_answer(struct call *c, const struct exec_info *info, const struct report_of *of)
+void report_answer(struct call *c, struct service *sv, const struct exec_info *info,
+                   const struct report_of *of)
 {
     struct exec_report *r = report_new(c, info, of);
 
     if (info->bytes > LARGE) {
-        loop_work(c->mcp->config.loop, write_all, on_written, r);
+        service_work(sv, write_all, on_written, r);
         return;
     }
     write_all(r);

@@ -22,6 +22,8 @@ const char *uri_of_output(char ret[URI_MAX], struct str execution);
 const char *uri_of_image(char ret[URI_MAX], struct str execution, size_t n);
 /* -1: a retort:// URI that is wrong. URI_OTHER: any other URI. */
 int uri_read(struct str text, struct uri *ret, struct err *e) MUST_CHECK;
+/* Decodes percent-escapes. -1 for "%4", "%zz", a NUL, and what is too long. */
+int uri_decode(struct str text, char ret[SPACE_PATH_MAX]) MUST_CHECK;
 
 /* --- embed.py: files that are part of the program --- */
 

@@ -96,13 +96,14 @@ static void put_message(const struct sampler *s, json_t *messages, json_t *role,
     json_decref(blocks);
 }
 
-static void add_images(json_t *blocks, const json_t *part)
+static void add_attached(const struct sampler *s, json_t *blocks, const json_t *part)
 {
-    const json_t *image;
+    const json_t *one;
     size_t i;
 
-    json_array_foreach(json_object_get(part, "images"), i, image)
-        json_array_append_new(blocks, image_block(image));
+    json_array_foreach(json_object_get(part, "attached"), i, one)
+        if (is(one, "text") || is(one, "image"))
+            json_array_append_new(blocks, block(s, one));
 }
 
 /* Results stand alone in a message of their own; what else the user says comes after them. */
@@ -117,7 +118,7 @@ static void put_parts(const struct sampler *s, json_t *messages, const json_t *m
         json_t *b = block(s, part);
         if (b)
             json_array_append_new(is(part, "result") ? results : others, b);
-        add_images(others, part);
+        add_attached(s, others, part);
     }
     put_message(s, messages, role, results);
     put_message(s, messages, role, others);

@@ -34,10 +34,13 @@ struct stdio {
     struct timer *again;               /* owned: goes on reading, from the loop */
     struct timer *last;                /* owned: after the end of input */
     struct timer *warm;                /* owned: makes the service after the first words */
+    char roots[ID_MAX];                /* our request for the client's roots; "": none is open */
+    json_t *held;                      /* owned: messages that wait for its answer; or NULL */
     struct buf line;                   /* what has been read and not yet served */
     size_t seen;                       /* of it, without a newline */
     bool skipping;                     /* the rest of a line that was too long */
     bool can_wait;                     /* in has a poll(); a file has none */
+    bool roots_asked;                  /* or too late to ask */
     bool paused, over, ended;
     loop_fn *on_end;
     void *arg;
@@ -229,6 +232,78 @@ static void take_request(struct stdio *s, const json_t *message, const struct ca
     core_serve(
         call_new(s->mcp, s->mcp->tool_set, &s->peer, s->conversation, who, &client, id, params),
         method);
+    if (str_is(method, "initialize") && roots_are_known(s->conversation))
+        timer_set(s->warm, ROOTS_MS);
+}
+
+/* --- the client's roots --- */
+
+static void take_message(struct stdio *s, const json_t *message);
+
+static void ask_for_roots(struct stdio *s)
+{
+    s->roots_asked = true;
+    put_away(s, roots_question(s->roots));
+    timer_set(s->warm, ROOTS_MS);
+}
+
+/* The answer, or NULL: it did not come. What has waited for it is served. */
+static void end_roots(struct stdio *s, const json_t *answer)
+{
+    json_t *held = take_ptr(&s->held), *message;
+    size_t i;
+
+    s->roots[0] = '\0';
+    roots_take(s->mcp, answer);
+    timer_set(s->warm, 0);
+    json_array_foreach(held, i, message)
+        take_message(s, message);
+    json_decref(held);
+}
+
+static void forget_held(struct stdio *s, const json_t *id)
+{
+    size_t i;
+    json_t *message;
+
+    json_array_foreach(s->held, i, message)
+        if (id && json_equal(json_object_get(message, "id"), id)) {
+            json_array_remove(s->held, i);
+            return;
+        }
+}
+
+static void hold(struct stdio *s, const json_t *message)
+{
+    if (!s->held)
+        s->held = json_array();
+    if (json_array_size(s->held) < CALLS_MAX)
+        json_array_append(s->held, (json_t *)message);
+    else
+        refuse(s, message_id(message), RPC_INVALID, "too many requests are under way");
+}
+
+/* True: the message is the answer, or waits for it. */
+static bool waits_for_roots(struct stdio *s, const json_t *message)
+{
+    struct str method = json_view(json_object_get(message, "method"));
+    const json_t *id = json_object_get(message, "id");
+
+    if (str_is(method, "notifications/initialized") && !s->roots_asked &&
+        roots_are_known(s->conversation))
+        ask_for_roots(s);
+    if (!s->roots[0])
+        return false;
+    if (!method.p && str_is(json_view(id), s->roots)) {
+        end_roots(s, message);
+        return true;
+    }
+    if (str_is(method, "notifications/cancelled"))
+        forget_held(s, json_object_get(json_object_get(message, "params"), "requestId"));
+    if (!json_is_array(message) && (!id || !method.p || str_is(method, "ping")))
+        return false;
+    hold(s, message);
+    return true;
 }
 
 /* --- a line --- */
@@ -240,6 +315,8 @@ static void take_message(struct stdio *s, const json_t *message)
     const char *why = NULL;
 
     id_make(who.request, "req_");
+    if (waits_for_roots(s, message))
+        return;
     if (json_is_array(message)) {
         why = batch_refused(v, message);
         if (!why)
@@ -359,6 +436,8 @@ static void on_eof(struct stdio *s)
 {
     if (s->line.n > 0 && !s->skipping)
         take_line(s, buf_str(&s->line));
+    if (s->roots[0])
+        end_roots(s, NULL);
     input_over(s);
 }
 
@@ -410,6 +489,12 @@ static void on_warm(void *arg)
     struct stdio *s = arg;
     struct err e;
 
+    s->roots_asked = true; /* the interpreter does not wait for it any more */
+    if (s->roots[0]) {
+        log_warn("the client has roots and does not name them; sessions do without");
+        end_roots(s, NULL);
+        return;
+    }
     if (!s->over && !s->ended && !s->mcp->config.service(s->mcp->config.arg, &e))
         log_debug("nothing is warm: %s", e.text);
 }
@@ -456,6 +541,7 @@ void stdio_free(struct stdio *s)
     timer_free(s->last);
     timer_free(s->warm);
     line_writer_free(s->writer);
+    json_decref(s->held);
     buf_done(&s->line);
     free(s);
 }

@@ -60,10 +60,10 @@ enum offers {
     OFFERS_UI = 64,
 };
 
-enum change { CHANGE_TOOLS, CHANGE_PROMPTS, CHANGE_RESOURCES, CHANGE_RESOURCE };
+enum list_change { CHANGE_TOOLS, CHANGE_PROMPTS, CHANGE_RESOURCES, CHANGE_RESOURCE };
 /* Tells subscribers of a change, at most once in a short time. tenant NULL: all tenants. uri: of
  * CHANGE_RESOURCE. */
-void mcp_publish(struct mcp *m, enum change what, const char *tenant, const char *uri);
+void mcp_publish(struct mcp *m, enum list_change what, const char *tenant, const char *uri);
 
 /* What clients find at one address. */
 struct tool_set {

@@ -94,7 +94,7 @@ static void on_got(void *arg, const struct exec_info *info, const struct err *fa
     else if (failed)
         refuse(c, failed);
     else
-        report_answer(c, info, &of);
+        report_answer(c, k->sv, info, &of);
     exec_poll_free(k);
 }
 

@@ -100,11 +100,9 @@ static void put_page(struct file_page *p, struct str encoding)
     if (is_auto(encoding) && p->offset == 0 && put_image(p))
         return;
     text = text_whole(page, false, p->offset + page.n >= p->file->size);
-    if (str_is(encoding, "base64"))
-        put_base64_page(p, page);
-    else if (str_is(encoding, "text") || is_text(text))
+    if (!str_is(encoding, "base64") && (str_is(encoding, "text") || is_text(text)))
         put_text_page(p, text);
-    else if (p->file->size <= SMALL_BINARY)
+    else if (str_is(encoding, "base64") || p->file->size <= SMALL_BINARY)
         put_base64_page(p, page);
     else
         buf_printf(&p->text,

@@ -49,7 +49,7 @@ static void answer(struct code_run *u, const struct exec_info *info)
 {
     timer_clear(u->clock);
     call_on_cancel(u->c, NULL, NULL);
-    report_answer(u->c, info, &(struct report_of){0});
+    report_answer(u->c, u->sv, info, &(struct report_of){0});
 }
 
 /* --- while it runs --- */

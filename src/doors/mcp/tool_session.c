@@ -33,13 +33,12 @@ static void on_created(void *arg, const struct session_info *info, const struct 
 {
     struct call *c = arg;
     struct conversation *v = c->conversation;
-    const struct session_row *row = info ? info->row : NULL;
+    const struct session_row *row;
     char idle[32], life[32], name[NAME_SHOWN];
 
-    if (failed) {
-        tool_refuse_session(c, failed);
-        return;
-    }
+    if (!info)
+        return tool_refuse_session(c, failed);
+    row = info->row;
     if (v)
         snprintf(v->session, sizeof(v->session), "%s", row->id);
     tool_printf(c,

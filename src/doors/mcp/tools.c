@@ -252,7 +252,7 @@ void tool_say(struct call *c, struct str text)
     content_answer(&t, c, false);
 }
 
-static void say(struct call *c, bool is_error, const char *fmt, va_list args)
+static PRINTF(3, 0) void say(struct call *c, bool is_error, const char *fmt, va_list args)
 {
     struct tool_content t;
     char text[2048];

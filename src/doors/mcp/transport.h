@@ -131,6 +131,14 @@ bool line_writer_put_text(struct line_writer *o, char *text,
                           size_t n);                   /* takes text, malloced, or NULL */
 size_t line_writer_waits(const struct line_writer *o); /* bytes */
 
+/* --- roots.c: folders that the client's user has opened --- */
+
+/* Whether the client has roots, and they are wanted. */
+bool roots_are_known(const struct conversation *v);
+json_t *roots_question(char ret_id[ID_MAX]); /* owned: the request */
+/* Hands the folders of a response to the config. answer NULL, or an error: there are none. */
+void roots_take(struct mcp *m, const json_t *answer);
+
 /* --- stdio.c --- */
 
 /* After the conversations, whose calls write through it. */

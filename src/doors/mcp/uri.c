@@ -40,30 +40,17 @@ const char *uri_of_image(char ret[URI_MAX], struct str execution, size_t n)
 
 /* --- reading --- */
 
-static int digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-/* -1 for "%4", "%zz", a NUL, and what is too long. */
-static int decode(struct str text, char ret[SPACE_PATH_MAX])
+int uri_decode(struct str text, char ret[SPACE_PATH_MAX])
 {
     size_t n = 0;
 
     for (size_t i = 0; i < text.n; i++) {
         int c = (unsigned char)text.p[i];
         if (c == '%') {
-            int high = i + 2 < text.n ? digit(text.p[i + 1]) : -1;
-            int low = i + 2 < text.n ? digit(text.p[i + 2]) : -1;
-            if (high < 0 || low < 0)
-                return -1;
-            c = high << 4 | low;
+            c = percent_at(text, i);
             i += 2;
         }
-        if (c == '\0' || n == SPACE_PATH_MAX - 1)
+        if (c <= 0 || n == SPACE_PATH_MAX - 1)
             return -1;
         ret[n++] = (char)c;
     }
@@ -138,7 +125,7 @@ static int read_file(struct uri *u, struct str rest, struct err *e)
     u->kind = URI_FILE;
     if (!id_is(id, "sess_") || !eat(&rest, "files/"))
         return 0;
-    if (decode(rest, path) < 0)
+    if (uri_decode(rest, path) < 0)
         return err_set(e, ERR_CALLER, "the path is not percent-encoded, or too long");
     if (space_path_clean(str_of(path), u->path, e) < 0)
         return -1;

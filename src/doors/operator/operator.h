@@ -1,5 +1,5 @@
 /*
- * operator: what those who run the server look at. /health, /ready, /metrics.
+ * operator: what operators of the server look at. /health, /ready, /metrics.
  *
  * Touches: counters of the service and of HTTP, /proc of this process. Never touches:
  * sessions, files, anything of a tenant's.

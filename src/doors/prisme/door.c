@@ -2,8 +2,8 @@
 #include "doors/prisme/prisme_int.h"
 
 /* As Prisme.ai's own services answer. Takes message. */
-json_t *prisme_error(struct request *r, int status, const char *type, const char *param,
-                     json_t *message)
+static json_t *prisme_error(struct request *r, int status, const char *type, const char *param,
+                            json_t *message)
 {
     return json_pack("{s:s, s:o, s:{s:s?, s:i, s:s}}", "error", type, "message", message, "details",
                      "param", param, "status", status, "requestId", request_caller(r)->request);
@@ -58,6 +58,8 @@ static const struct route routes[] = {
     {.method = HTTP_POST, .path = "/prisme/v1/agents/{agent}/tasks/{task}/resolve",
      .id = "prisme_resolve", .flags = ROUTE_HIDDEN, .body_kind = BODY_JSON, .body = resolve_body,
      .status = 200, .handle = handle_resolve},
+    {.method = HTTP_GET, .path = "/prisme/v1/agents/{agent}/tasks/{task}", .id = "prisme_task",
+     .flags = ROUTE_HIDDEN, .status = 200, .handle = handle_task},
 };
 // clang-format on
 

@@ -126,39 +126,6 @@ void handle_functions_delete(struct request *r)
 
 /* --- running --- */
 
-static void on_gone(void *arg)
-{
-    struct script_exec *s = arg;
-
-    if (!s->x) /* answered */
-        return;
-    script_exec_leave(s);
-    request_drop(s->arg);
-}
-
-static void on_value(void *arg, json_t *value)
-{
-    answer_json(arg, json_object_get(value, "task_id") ? 202 : 200, json_incref(value));
-}
-
-static void run(struct request *r, json_t *code, json_t *files)
-{
-    struct script_exec *s = mem_zalloc(sizeof(*s));
-
-    *s = (struct script_exec){.prisme = request_ctx(r),
-                              .service = request_service(r),
-                              .caller = request_caller(r),
-                              .code = json_view(code),
-                              .files = files,
-                              .parameters = json_object_get(request_json(r), "parameters"),
-                              .conversation = request_header(r, "x-correlation-id"),
-                              .fn = on_value,
-                              .arg = r};
-    request_keep(r, free, s);
-    request_on_gone(r, on_gone, s);
-    script_exec_start(s);
-}
-
 static void on_found(void *arg, const struct item_row *item, const struct err *failed)
 {
     struct request *r = arg;
@@ -169,7 +136,7 @@ static void on_found(void *arg, const struct item_row *item, const struct err *f
         return;
     f = json_object_get(functions, name);
     if (f)
-        run(r, json_object_get(f, "code"), NULL);
+        prisme_call(r, json_object_get(f, "code"), NULL);
     else
         answer_fail(r, 404, "NOT_FOUND", "function", "there is no such function");
     json_decref(functions);
@@ -191,5 +158,5 @@ void handle_execute_python(struct request *r)
         answer_json(r, 200, value_of_blocked());
         return;
     }
-    run(r, json_object_get(body, "code"), json_object_get(body, "files"));
+    prisme_call(r, json_object_get(body, "code"), json_object_get(body, "files"));
 }

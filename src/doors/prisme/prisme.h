@@ -44,6 +44,10 @@ struct prisme_config {
 
 /* NULL and *e when a setting cannot be read. */
 struct prisme *prisme_new(const struct prisme_config *config, struct err *e);
+/* What waits for an approver is given up; its approval stays. */
+void prisme_drain(void *room);
+/* Ends what runs for nobody. Call before the service is freed. */
+void prisme_stop(void *room);
 void prisme_free(void *room);                       /* after the last request and call */
 const struct tool_set *prisme_tool_set(void *room); /* lives as long as the room */
 extern const struct door prisme_door;

@@ -71,6 +71,8 @@ static void on_queued(void *arg, const struct exec_info *info)
     struct script_exec *s = arg;
 
     snprintf(s->session, sizeof(s->session), "%s", info->row->session);
+    if (s->task)
+        prisme_task_on_queued(s->task);
 }
 
 static bool is_pdf(const char *mime, const char *url)
@@ -108,7 +110,8 @@ static bool on_ask(void *arg, const struct approval_info *info)
 {
     struct script_exec *s = arg;
 
-    return s->call && call_on_ask(s->call, s->x, info);
+    return s->call ? call_on_ask(s->call, s->x, info)
+                   : s->task && prisme_task_on_ask(s->task, info);
 }
 
 static void on_end(void *arg, const struct exec_info *info, const struct err *failed)
@@ -157,6 +160,8 @@ void script_exec_start(struct script_exec *s)
     prisme_env(s->prisme, env);
     if (s->files)
         json_object_set(args, "files", s->files);
+    if (s->parameters) /* code that is agreed to is agreed to with these */
+        json_object_set(args, "parameters", s->parameters);
     if (s->call)
         spec.ask = call_approval_ask(s->call, s->code);
     for (; spec.file_count < json_array_size(s->files); spec.file_count++) {

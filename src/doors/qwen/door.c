@@ -173,12 +173,12 @@ static void handle(struct request *r, const char *tool, bool stateless)
     on_read(v);
 }
 
-void handle_interpreter(struct request *r)
+static void handle_interpreter(struct request *r)
 {
     handle(r, "code_interpreter", false);
 }
 
-void handle_executor(struct request *r)
+static void handle_executor(struct request *r)
 {
     handle(r, "python_executor", true);
 }

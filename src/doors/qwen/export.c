@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define NAMED_MAX 3
+
 struct export_file {
     char *path; /* owned: below the tenant's folder */
     int fd;     /* owned; -1: it is to be deleted */
@@ -23,16 +25,21 @@ struct export
     size_t at;                     /* of its events */
     struct export_file files[EXPORT_MAX];
     size_t count;
-    size_t left_out;
+    size_t named, left_out; /* files that were not written: named in the notes, and others */
     bool to_images_dir;
     struct buf notes;
     export_fn *fn;
 };
 
+/* The first few by name: a full disk refuses all of them. */
 static void note(struct export *x, const char *path, const char *why)
 {
     char shown[NAME_SHOWN];
 
+    if (x->named++ >= NAMED_MAX) {
+        x->left_out++;
+        return;
+    }
     buf_printf(&x->notes, "%s%s was not written to the %s dir: %s.", x->notes.n ? " " : "",
                name_show(shown, str_of(path)), x->to_images_dir ? "images" : "work", why);
 }
@@ -89,10 +96,15 @@ static void add_images(struct export *x)
 }
 
 /* An owned descriptor, or -1. */
-static int images_dir_open(const char *path, struct err *e)
+static int images_dir_open(const struct qwen *q, struct err *e)
 {
+    const char *path = q->images_dir;
     int fd;
 
+    if (q->images_fd >= 0) {
+        fd = fcntl(q->images_fd, F_DUPFD_CLOEXEC, 0);
+        return fd < 0 ? err_sys(e, "open %s", path) : fd;
+    }
     if (mkdir(path, 0755) < 0 && errno != EEXIST)
         return err_sys(e, "make %s", path);
     fd = open(path, O_DIRECTORY | O_RDONLY | O_CLOEXEC);
@@ -104,7 +116,7 @@ static void write_all(void *arg)
     struct export *x = arg;
     const struct qwen *q = x->call->spec.qwen;
     struct err e;
-    AUTO_CLOSE int folder = x->to_images_dir ? images_dir_open(q->images_dir, &e)
+    AUTO_CLOSE int folder = x->to_images_dir ? images_dir_open(q, &e)
                                              : tenant_folder_open(q, x->call->caller.tenant, &e);
     const struct space to = {folder, geteuid()};
 
@@ -127,8 +139,8 @@ static void on_written(void *arg)
     struct export *x = arg;
 
     if (x->left_out > 0)
-        buf_printf(&x->notes, "%s%zu more files were not written to the work dir.",
-                   x->notes.n ? " " : "", x->left_out);
+        buf_printf(&x->notes, "%s%zu more files were not written to the %s dir.",
+                   x->notes.n ? " " : "", x->left_out, x->to_images_dir ? "images" : "work");
     for (size_t i = 0; i < x->count; i++) {
         free(x->files[i].path);
         fd_closep(&x->files[i].fd);

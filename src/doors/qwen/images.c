@@ -25,8 +25,7 @@ static void sign(const struct qwen *q, const char *tenant, const char *execution
     if (gnutls_hmac_fast(GNUTLS_MAC_SHA256, q->config.secret, sizeof(q->config.secret), text,
                          (size_t)len, mac) < 0)
         abort();
-    for (size_t i = 0; i < SIGNATURE; i++)
-        snprintf(ret + 2 * i, 3, "%02x", mac[i]);
+    hex_print(ret, mac, SIGNATURE);
 }
 
 /* Masks a name, and unmasks it. */
@@ -42,22 +41,21 @@ static void mask(const struct qwen *q, const char *execution, size_t n, char ten
                                  text, (size_t)len, stream) < 0)
                 abort();
         }
-        tenant[i] ^= (char)stream[i % sizeof(stream)];
+        tenant[i] = (char)((unsigned char)tenant[i] ^ stream[i % sizeof(stream)]);
     }
 }
 
 void image_name(const struct qwen *q, const char *tenant, const char *execution, size_t n,
                 const char *mime, struct buf *ret)
 {
-    char signature[2 * SIGNATURE + 1], masked[TENANT_MAX] = "";
+    char signature[2 * SIGNATURE + 1], masked[TENANT_MAX] = "", digits[2 * TENANT_MAX + 1];
 
     sign(q, tenant, execution, n, signature);
     buf_printf(ret, "%s-%zu-%s-", execution, n, signature);
     memcpy(masked, tenant, strnlen(tenant, TENANT_MAX - 1));
     mask(q, execution, n, masked);
-    for (size_t i = 0; i < TENANT_MAX; i++)
-        buf_printf(ret, "%02x", (unsigned char)masked[i]);
-    buf_printf(ret, ".%s", suffix_of(mime));
+    hex_print(digits, masked, TENANT_MAX);
+    buf_printf(ret, "%s.%s", digits, suffix_of(mime));
 }
 
 /* --- and back --- */
@@ -136,10 +134,8 @@ static bool unhex(const char *text, char ret[TENANT_MAX])
 {
     if (strspn(text, "0123456789abcdef") != 2 * TENANT_MAX || text[2 * TENANT_MAX] != '.')
         return false;
-    for (size_t i = 0; i < TENANT_MAX; i++) {
-        const char two[] = {text[2 * i], text[2 * i + 1], '\0'};
-        ret[i] = (char)strtoul(two, NULL, 16);
-    }
+    for (size_t i = 0; i < TENANT_MAX; i++)
+        ret[i] = (char)(hex_digit(text[2 * i]) << 4 | hex_digit(text[2 * i + 1]));
     return true;
 }
 

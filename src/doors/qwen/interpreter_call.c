@@ -2,8 +2,8 @@
  * One call of code_interpreter or python_executor: local files in, the code, the work dir, the
  * text.
  *
- * The call owns itself until its reply. A client that goes ends the execution; what a worker does
- * for the call goes on to its end, and nobody is told.
+ * The call owns itself until its reply. A client that disconnects ends the execution. A worker
+ * that is busy for the call finishes, and its result is dropped.
  */
 #include "doors/qwen/qwen_int.h"
 #include "fetch/fetch.h"

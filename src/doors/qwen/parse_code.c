@@ -19,7 +19,7 @@ static bool unwrap(struct str text, struct parsed_code *ret, unsigned depth);
 
 /* --- the mask --- */
 
-struct source {
+struct masked_text {
     struct str text;
     const char *mask; /* text.n bytes; borrowed */
 };
@@ -38,29 +38,29 @@ static char *mask_new(struct str text)
     return mask;
 }
 
-static struct str mask_of(struct source s)
+static struct str mask_of(struct masked_text s)
 {
     return (struct str){s.mask, s.text.n};
 }
 
 /* The text that a piece of the mask stands for. */
-static struct str unmask(struct source s, struct str piece)
+static struct str unmask(struct masked_text s, struct str piece)
 {
     return (struct str){s.text.p + (piece.p - s.mask), piece.n};
 }
 
 /* Reads one form, in code or arguments that have no mask yet. */
-typedef bool form_fn(struct source s, struct parsed_code *ret, unsigned depth);
+typedef bool form_fn(struct masked_text s, struct parsed_code *ret, unsigned depth);
 static bool read_whole(form_fn *form, struct str text, struct parsed_code *ret, unsigned depth)
 {
     AUTO_FREE char *mask = mask_new(text);
 
-    return form((struct source){text, mask}, ret, depth);
+    return form((struct masked_text){text, mask}, ret, depth);
 }
 
-static struct source source_from(struct source s, size_t at)
+static struct masked_text masked_from(struct masked_text s, size_t at)
 {
-    return (struct source){str_from(s.text, at), s.mask + at};
+    return (struct masked_text){str_from(s.text, at), s.mask + at};
 }
 
 /* --- pieces of text --- */
@@ -78,7 +78,7 @@ static size_t find_line(struct str s, const char *what)
 
 /* What stands between two tags; false when the first is not there. One that is not closed goes on
  * to the end. *ret_after: where to look for the next. */
-static bool between(struct source s, const char *open, const char *close, struct str *ret,
+static bool between(struct masked_text s, const char *open, const char *close, struct str *ret,
                     size_t *ret_after)
 {
     size_t at = find_line(mask_of(s), open);
@@ -161,7 +161,7 @@ static void add_block(struct parsed_code *ret, struct str body)
 
 /* All blocks of Python, joined. Where there is none the first of any other label: the model may
  * have called it what it likes. */
-static bool read_fences(struct source s, struct parsed_code *ret, unsigned depth)
+static bool read_fences(struct masked_text s, struct parsed_code *ret, unsigned depth)
 {
     struct fence f, first = {0};
     size_t at = 0;
@@ -180,7 +180,7 @@ static bool read_fences(struct source s, struct parsed_code *ret, unsigned depth
 
 /* --- tags --- */
 
-static bool read_code_tag(struct source s, struct parsed_code *ret, unsigned depth)
+static bool read_code_tag(struct masked_text s, struct parsed_code *ret, unsigned depth)
 {
     struct str body;
     size_t after;
@@ -208,11 +208,6 @@ static const char *our_tool(const json_t *name)
     return NULL;
 }
 
-static struct str view(const json_t *v)
-{
-    return (struct str){json_string_value(v), json_string_length(v)};
-}
-
 static void keep_more(struct parsed_code *ret, json_t *object)
 {
     json_decref(ret->more);
@@ -226,8 +221,8 @@ static bool read_object(json_t *v, struct parsed_code *ret, unsigned depth)
 
     if (json_is_string(code)) {
         keep_more(ret, v);
-        if (!unwrap(view(code), ret, depth + 1))
-            set_code(ret, view(code));
+        if (!unwrap(json_view(code), ret, depth + 1))
+            set_code(ret, json_view(code));
         return true;
     }
     if (!json_is_string(json_object_get(v, "name")) || !args)
@@ -237,8 +232,8 @@ static bool read_object(json_t *v, struct parsed_code *ret, unsigned depth)
         return depth < WRAPS_MAX && read_object(args, ret, depth + 1);
     if (!json_is_string(args))
         return false;
-    if (depth < WRAPS_MAX && !unwrap(view(args), ret, depth + 1))
-        set_code(ret, view(args));
+    if (depth < WRAPS_MAX && !unwrap(json_view(args), ret, depth + 1))
+        set_code(ret, json_view(args));
     return true;
 }
 
@@ -249,7 +244,7 @@ static bool is_code(struct str s)
            str_find(s, "```") < s.n || (s.n > 7 && memcmp(s.p, "import ", 7) == 0);
 }
 
-static bool read_json(struct source source, struct parsed_code *ret, unsigned depth)
+static bool read_json(struct masked_text source, struct parsed_code *ret, unsigned depth)
 {
     struct str s = str_trim(source.text);
     json_t *v;
@@ -260,9 +255,9 @@ static bool read_json(struct source source, struct parsed_code *ret, unsigned de
     v = json5_read(s);
     if (json_is_object(v)) {
         found = read_object(v, ret, depth);
-    } else if (depth == 0 && json_is_string(v) && is_code(view(v))) {
-        if (!unwrap(view(v), ret, depth + 1))
-            set_code(ret, view(v));
+    } else if (depth == 0 && json_is_string(v) && is_code(json_view(v))) {
+        if (!unwrap(json_view(v), ret, depth + 1))
+            set_code(ret, json_view(v));
         found = true;
     }
     json_decref(v);
@@ -325,7 +320,7 @@ static bool read_one_call(struct str body, struct parsed_code *one)
 }
 
 /* Those of one reply run in their order. */
-static bool read_calls(struct source s, struct parsed_code *ret, unsigned depth)
+static bool read_calls(struct masked_text s, struct parsed_code *ret, unsigned depth)
 {
     struct str body;
     size_t after;
@@ -342,7 +337,7 @@ static bool read_calls(struct source s, struct parsed_code *ret, unsigned depth)
             found = true;
         }
         parsed_code_done(&one);
-        s = source_from(s, after);
+        s = masked_from(s, after);
     }
     return found;
 }
@@ -359,7 +354,7 @@ static size_t last_line_with(struct str text, const char *word)
     return found;
 }
 
-static bool read_react(struct source s, struct parsed_code *ret, unsigned depth)
+static bool read_react(struct masked_text s, struct parsed_code *ret, unsigned depth)
 {
     struct str mask = mask_of(s), input, name;
     size_t action = last_line_with(mask, "Action:"), at;
@@ -398,7 +393,7 @@ static bool unwrap(struct str text, struct parsed_code *ret, unsigned depth)
         return read_whole(read_fences, s, ret, depth);
     if (s.n >= 6 && memcmp(s.p, "<code>", 6) == 0)
         return read_whole(read_code_tag, s, ret, depth);
-    return read_json((struct source){.text = s}, ret, depth);
+    return read_json((struct masked_text){.text = s}, ret, depth);
 }
 
 void parse_code(struct str text, struct parsed_code *ret)
@@ -409,7 +404,7 @@ void parse_code(struct str text, struct parsed_code *ret)
 
     *ret = (struct parsed_code){0};
     for (size_t i = 0; i < COUNT(forms); i++)
-        if (forms[i]((struct source){said, mask}, ret, 0) && ret->code)
+        if (forms[i]((struct masked_text){said, mask}, ret, 0) && ret->code)
             return;
     set_code(ret, said);
 }

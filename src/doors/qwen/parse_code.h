@@ -8,9 +8,7 @@
  */
 #pragma once
 
-#include "base/base.h"
-
-#include <jansson.h>
+#include "base/json.h"
 
 struct parsed_code {
     char *code; /* owned, with a NUL; may be blank */

@@ -103,6 +103,7 @@ struct qwen *qwen_new(const struct qwen_config *config, struct err *e)
     struct qwen *q = mem_zalloc(sizeof(*q));
 
     q->config = *config;
+    q->images_fd = -1;
     if (config->images_dir)
         q->images_dir = whole_path(config->images_dir);
     q->lane = (struct exec_lane){.seats = SNIPPETS_AT_ONCE, .waiting_max = SIZE_MAX};
@@ -131,8 +132,28 @@ void qwen_free(void *room)
         free(q->roots[i].path);
         close(q->roots[i].fd);
     }
+    fd_closep(&q->images_fd);
     free(q->images_dir);
     free(q);
+}
+
+void qwen_images_give(void *room, uid_t uid, gid_t gid)
+{
+    struct qwen *q = room;
+
+    if (!q->images_dir || mkdir(q->images_dir, 0755) < 0)
+        return; /* a folder that is there stays whose it is */
+    q->images_fd = open(q->images_dir, O_DIRECTORY | O_NOFOLLOW | O_RDONLY | O_CLOEXEC);
+    if (q->images_fd >= 0 && fchown(q->images_fd, uid, gid) < 0)
+        fd_closep(&q->images_fd);
+}
+
+void qwen_images_settle(void *room)
+{
+    struct qwen *q = room;
+
+    if (q->images_fd >= 0 && rmdir(q->images_dir) == 0)
+        fd_closep(&q->images_fd);
 }
 
 const struct tool_set *qwen_tool_set(void *room)

@@ -10,6 +10,8 @@
  */
 #pragma once
 
+#include <sys/types.h>
+
 #include "doors/http/http.h"
 
 struct qwen;
@@ -34,6 +36,11 @@ struct qwen_config {
 
 /* NULL and *e when a folder cannot be opened. */
 struct qwen *qwen_new(const struct qwen_config *config, struct err *e);
+/* While we are root: makes the images dir and gives it to the user that the server will be, who may
+ * not be able to make it. Failures show when the first image comes. */
+void qwen_images_give(void *room, uid_t uid, gid_t gid);
+/* As that user: who could make the folder leaves it to the first image. */
+void qwen_images_settle(void *room);
 void qwen_free(void *room);                       /* after the last request and call */
 const struct tool_set *qwen_tool_set(void *room); /* lives as long as the room */
 extern const struct door qwen_door;

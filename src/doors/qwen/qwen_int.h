@@ -158,8 +158,6 @@ void handle_files_get(struct request *r);
 
 /* --- door.c, tools.c --- */
 
-void handle_interpreter(struct request *r);
-void handle_executor(struct request *r);
 extern const struct tool tool_code_interpreter, tool_python_executor;
 
 /* --- the door --- */
@@ -176,6 +174,7 @@ struct qwen {
     size_t root_count;
     bool has_work_dir;     /* roots[0]; each tenant has a folder of its own in it */
     char *images_dir;      /* owned: its whole path; or NULL */
+    int images_fd;         /* owned: it, where only root could make it; or -1 */
     struct exec_lane lane; /* of batches */
 };
 

@@ -284,8 +284,7 @@ json_t *render_approval(const struct approval_row *row)
     char digest[2 * sizeof(row->digest) + 1];
     json_t *v;
 
-    for (size_t i = 0; i < sizeof(row->digest); i++)
-        snprintf(digest + 2 * i, 3, "%02x", row->digest[i]);
+    hex_print(digest, row->digest, sizeof(row->digest));
     v = json_pack("{s:s, s:s, s:s, s:o, s:o, s:I, s:s, s:s, s:o}", "id", row->id, "object",
                   "approval", "state", approval_state_name(row->state), "tool",
                   render_text(row->tool), "text", render_text(row->text), "text_size",

@@ -5,6 +5,8 @@
 
 /* --- bodies --- */
 
+#define ENV_NAME "^[A-Za-z_][A-Za-z0-9_]{0,127}$" /* ENV_NAME_MAX */
+
 static const struct field create_session_body[] = {
     {"pool", FIELD_TEXT, OPTIONAL, 1, 64,
      .text = "Which environment; the first one if left out.", .example = "\"default\""},
@@ -14,7 +16,7 @@ static const struct field create_session_body[] = {
     {"metadata", FIELD_OBJECT, OPTIONAL,
      .text = "Any object to be kept with it, up to 16 KiB as JSON.",
      .example = "{\"user\": \"ada\"}"},
-    {"env", FIELD_MAP, OPTIONAL, 0, ENV_COUNT_MAX,
+    {"env", FIELD_MAP, OPTIONAL, 0, ENV_COUNT_MAX, .of = ENV_NAME,
      .text = "Environment variables for all its executions, up to 64: names of letters, digits and "
              "underscores, up to 128 bytes, values up to 8 KiB, 12 KiB in all. Never shown or logged.",
      .example = "{\"REPORT_YEAR\": \"2025\"}"},
@@ -55,11 +57,11 @@ static const struct field extend_session_body[] = {
     {"files", FIELD_LIST, OPTIONAL, 0, INPUT_COUNT_MAX, .of = "execute_file", \
      .text = "Files to be in the workspace before it runs, up to 64.", \
      .example = "[{\"path\": \"towns.csv\", \"content\": \"city,people\\nLyon,522\\n\"}]"}, \
-    {"env", FIELD_MAP, OPTIONAL, 0, ENV_COUNT_MAX, \
+    {"env", FIELD_MAP, OPTIONAL, 0, ENV_COUNT_MAX, .of = ENV_NAME, \
      .text = "Environment variables for this execution alone, up to 64: names of letters, digits " \
              "and underscores, up to 128 bytes, values up to 8 KiB, 12 KiB in all. Never on record.", \
      .example = "{\"REPORT_YEAR\": \"2025\"}"}, \
-    {"stream", FIELD_ANY, OPTIONAL, \
+    {"stream", FIELD_ANY, OPTIONAL, .of = "[true, false, \"sse\", \"ndjson\"]", \
      .text = "true or \"sse\": server-sent events as they happen. \"ndjson\": the same objects, " \
              "one a line.", \
      .example = "\"sse\""}, \
@@ -162,6 +164,13 @@ static const struct field approvals_query[] = {
     {0},
 };
 
+static const struct field events_query[] = {
+    {"format", FIELD_ENUM, OPTIONAL, .of = "sse|ndjson",
+     .text = "sse (the default): server-sent events. ndjson: the same objects, one a line.",
+     .example = "\"sse\""},
+    {0},
+};
+
 static const struct field output_query[] = {
     {"stream", FIELD_ENUM, OPTIONAL, .of = "all|stdout|stderr",
      .text = "all (the default): both, in the order they came.", .example = "\"stdout\""},
@@ -205,8 +214,12 @@ static const struct also part_of_text[] = {
     {0},
 };
 static const struct also part_of_file[] = {
-    {206, "application/octet-stream", "The bytes that Range asks for."      },
-    {304, NULL,                       "It is what If-None-Match says it is."},
+    {206, "*/*", "The bytes that Range asks for."      },
+    {304, NULL,  "It is what If-None-Match says it is."},
+    {0},
+};
+static const struct also followed[] = {
+    {200, "application/x-ndjson", NULL},
     {0},
 };
 static const struct also zipped[] = {
@@ -299,7 +312,7 @@ static const struct route routes[] = {
     {HTTP_GET, "/v1/sessions/{session}/files/{path...}", "get_workspace_file", "Workspace",
      "Get a file of a session. Range and If-None-Match are honoured; the ETag is its SHA-256.",
      .handle = handle_get_workspace_file,
-     .status = 200, .answer = "application/octet-stream", .answer_text = "The bytes of the file.",
+     .status = 200, .answer = "*/*", .answer_text = "The bytes of the file.",
      .also = part_of_file},
     {HTTP_PATCH, "/v1/sessions/{session}/files/{path...}", "move_workspace_file", "Workspace",
      "Give a file of a session another path. Folders are made as needed.",
@@ -331,7 +344,7 @@ static const struct route routes[] = {
     {HTTP_GET, "/v1/files/{file}/content", "get_file_content", "Files",
      "Get the file itself. Range and If-None-Match are honoured; the ETag is its SHA-256.",
      .handle = handle_get_file_content,
-     .status = 200, .answer = "application/octet-stream", .answer_text = "The bytes of the file.",
+     .status = 200, .answer = "*/*", .answer_text = "The bytes of the file.",
      .also = part_of_file},
     {HTTP_DELETE, "/v1/files/{file}", "delete_file", "Files",
      "Delete a file. Copies in sessions stay.",
@@ -377,6 +390,15 @@ static const struct route routes[] = {
      .flags = ROUTE_ADMIN, .handle = handle_delete_key,
      .status = 204, .answer_text = "It is revoked."},
 
+    {HTTP_GET, "/v1/events", "get_events", "About",
+     "Follow what changes in all sessions of the tenant, as server-sent events or JSON lines: "
+     "sessions, executions, files and approvals. The first event is open; what changes from then on "
+     "is told. An event names what has changed; its own address has the rest. A reader that is too "
+     "slow gets missed in the place of events. 429 when there are as many streams as there may be.",
+     .query = events_query, .handle = handle_get_events,
+     .status = 200, .answer = "text/event-stream",
+     .answer_text = "Objects of the schema change, one an event, until either side ends it.",
+     .also = followed},
     {HTTP_GET, "/v1/status", "get_status", "About",
      "Say who asks, and how the server does. Counters are of all tenants, and begin at 0 with each "
      "start of the server.",
@@ -394,7 +416,9 @@ static const struct route routes[] = {
 
 void handle_get_openapi(struct request *r)
 {
-    answer_json(r, 200, http_openapi(request_ctx(r)));
+    const struct rest *rest = request_ctx(r);
+
+    answer_json(r, 200, http_openapi(rest->http));
 }
 
 const struct door rest_door = {.name = "rest",

@@ -3,6 +3,27 @@
 
 // clang-format off
 
+/* --- what changes --- */
+
+static const struct field change_fields[] = {
+    {"type", FIELD_ENUM, REQUIRED, .of = "open|session|execution|file|approval|missed|ping",
+     .text = "What has changed. open: the stream has begun. missed: so many events were left out, as "
+             "nobody read; lists are to be read again. ping: nothing, for 15 seconds."},
+    {"id", FIELD_TEXT, OPTIONAL, .text = "Of the session, execution or approval."},
+    {"session", FIELD_TEXT, OPTIONAL,
+     .text = "Of the execution, the file or the approval; null for an approval that is for none."},
+    {"pool", FIELD_TEXT, OPTIONAL, .text = "The pool it is in."},
+    {"state", FIELD_TEXT, OPTIONAL,
+     .text = "Of a session or an approval, now. A session that is ended is deleted; one that has come "
+             "or was renamed is told with the state it is in.", .example = "\"running\""},
+    {"status", FIELD_TEXT, OPTIONAL,
+     .text = "Of an execution: queued, or how it has ended. One that ends within milliseconds is told "
+             "once, with its end.", .example = "\"ok\""},
+    {"path", FIELD_TEXT, OPTIONAL, .text = "Of a file that was saved or deleted."},
+    {"count", FIELD_INT, OPTIONAL, .text = "How many were missed."},
+    {0},
+};
+
 /* --- sessions --- */
 
 static const struct field session_fields[] = {
@@ -243,9 +264,9 @@ static const struct field approval_fields[] = {
      .text = "used: the one call it was for has run.", .example = "\"pending\""},
     {"tool", FIELD_TEXT, REQUIRED, .text = "What would run.", .example = "\"run_code\""},
     {"text", FIELD_TEXT, REQUIRED,
-     .text = "The code, up to 2,000 characters of it, and the other arguments.",
+     .text = "The code and the other arguments, whole.",
      .example = "\"open('towns.csv').read()\""},
-    {"text_size", FIELD_INT, REQUIRED, .text = "Characters of the whole code.", .example = "24"},
+    {"text_size", FIELD_INT, REQUIRED, .text = "Characters of the code in text.", .example = "24"},
     {"digest", FIELD_TEXT, REQUIRED,
      .text = "SHA-256 of the tool, the session named, the pool and all arguments: what it stands for.",
      .example = "\"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08\""},
@@ -411,7 +432,7 @@ const struct schema rest_schemas[] = {
     {"execute_file",
      "A file to be there first: exactly one of id, url, content and content_base64. Content needs "
      "a path.",
-     input_fields},
+     input_fields, .one_of = "id|url|content path|content_base64 path"},
     {"workspace_file", "A file of a session.", space_file_fields},
     {"workspace_list", "Files of a session, by path.", space_list},
     {"file", "An upload that sessions can use.", file_fields},
@@ -424,6 +445,7 @@ const struct schema rest_schemas[] = {
     {"approval_list", "Approvals, newest first.", approval_list},
     {"key", "An API key. Its secret is kept nowhere.", key_fields},
     {"key_list", "Keys, oldest first, revoked ones too.", key_list},
+    {"change", "Something that has changed, in a stream of GET /v1/events.", change_fields},
     {"session_counts", "Sessions by state.", session_count_fields},
     {"execution_counts", "Executions by outcome.", execution_count_fields},
     {"bucket", "A range of durations.", bucket_fields},

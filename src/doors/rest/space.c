@@ -66,7 +66,7 @@ static void list_later(struct request *r, const struct space_file *files, size_t
         g->file[i].hash = mem_strdup(files[i].hash);
     }
     request_keep(r, space_listing_free, g);
-    loop_work(request_loop(r), write_list, on_written, g);
+    service_work(request_service(r), write_list, on_written, g);
 }
 
 static void on_list(void *arg, const struct space_file *files, size_t count,

@@ -1,4 +1,4 @@
-/* Who asks, and how the server does: what a page or a script looks at every few seconds. */
+/* The caller, and the state of the server: for pages and scripts that look every few seconds. */
 #include "doors/rest/rest_int.h"
 
 #include <fcntl.h>

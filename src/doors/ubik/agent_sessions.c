@@ -282,7 +282,7 @@ static void on_documents(void *arg, const struct item_row *items, size_t count, 
 static void say(struct agent_session *s)
 {
     json_t *body = body_object(s->r, say_fields), *sandbox = json_object_get(s->body, "sandbox");
-    const struct item_filter f = {.kind = "document", .parent = s->id, .limit = DOCUMENTS_MAX};
+    const struct item_filter f = {.kind = "document", .parent = s->id, .page.limit = DOCUMENTS_MAX};
 
     if (!body)
         return;
@@ -366,6 +366,9 @@ static void tell(struct agent_session *s)
 {
     if (!pages_read(s->r, &s->pages))
         return;
+    if (*s->pages.after)
+        return invalid(s->r, "query", "after", false,
+                       "messages stay in their order: page is enough");
     s->list = json_array();
     s->at = s->pages.page - 1 > SESSION_MESSAGES_MAX ? SESSION_MESSAGES_MAX
                                                      : (s->pages.page - 1) * s->pages.limit;

@@ -54,7 +54,7 @@ static const struct catalog_entry tools[] = {
      "Solves a task with Python in a sealed sandbox: plans, writes code, runs it, reads what it "
      "printed, corrects it, and returns the log, files and plots. For data analysis, charts, "
      "calculations and conversions of files.",
-     WORK_REQUEST, request_fields, pictures,
+     CATALOG_REQUEST, request_fields, pictures,
      "{\"sandbox_id\":\"igy4shlkrl6z9sx2uagxz\",\"plan\":[\"Add the numbers\"],\"logs\":"
      "\"INFO: Started sandbox session: igy4shlkrl6z9sx2uagxz\\nINFO: Development plan: "
      "[\\\"Add the numbers\\\"]\\n\\n--- Round 1/4: Add the numbers ---\\nGENERATED CODE:\\n"
@@ -64,12 +64,12 @@ static const struct catalog_entry tools[] = {
     {"python_interpreter", NULL,
      "Runs the Python it is given in a sealed sandbox, without a model in between. The outputs "
      "are those of code_execution, with one round.",
-     WORK_CODE, code_fields, pictures,
+     CATALOG_CODE, code_fields, pictures,
      "{\"sandbox_id\":\"igy4shlkrl6z9sx2uagxz\",\"plan\":[\"Run the given code\"],\"logs\":\"...\","
      "\"total_rounds\":1,\"generated_files\":[],\"artifacts\":[],\"execution_id\":\"toolu_...\"}"},
     {"read_execute_skill_file", NULL,
      "Reads a file of a skill of this server, or runs it where it is a Python script.",
-     WORK_SKILL, skill_fields, pictures,
+     CATALOG_SKILL, skill_fields, pictures,
      "{\"status\":\"success\",\"action\":\"executed\",\"stdout\":\"...\",\"stderr\":\"\","
      "\"artifacts\":[],\"generated_files\":[]}"},
 };
@@ -111,7 +111,7 @@ void handle_tools(struct request *r)
     if (!pages_read(r, &p))
         return;
     items = json_array();
-    for (size_t i = 0; i < COUNT(tools); i++)
+    for (size_t i = 0; !*p.after && i < COUNT(tools); i++)
         if (i / p.limit == p.page - 1)
             json_array_append_new(items, show(&tools[i]));
     pages_answer(r, &p, items, COUNT(tools));

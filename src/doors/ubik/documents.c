@@ -134,9 +134,10 @@ void handle_documents(struct request *r)
 struct document_request {
     struct request *r; /* borrowed */
     struct end_user user;
-    json_t *shown; /* owned */
-    int fd;        /* owned */
-    char *text;    /* owned: what it begins with */
+    json_t *shown;                 /* owned */
+    int fd;                        /* owned */
+    struct document_text *extract; /* owned, or NULL: its text comes */
+    char *text;                    /* owned: what it begins with */
     size_t n;
     bool own; /* an end user must own the document, not only see it */
     void (*then)(struct document_request *o, const struct item_row *item, json_t *body);
@@ -224,17 +225,54 @@ static void on_file(void *arg, int *fd, const struct file_row *file, const struc
         return;
     }
     o->fd = take_fd(fd);
-    loop_work(request_loop(o->r), read_text, on_text, o);
+    service_work(request_service(o->r), read_text, on_text, o);
+}
+
+/* A sentence stands in the place of a text that there is not. */
+static void on_extracted(void *arg, struct str text, bool cut, const struct err *none)
+{
+    struct document_request *o = arg;
+    AUTO(buf_done) struct buf b = BUF(KiB);
+
+    o->extract = NULL;
+    if (none) {
+        buf_printf(&b, "[There is no text of this file: %s]",
+                   none->kind == ERR_HOST ? "the sandbox cannot be reached" : none->text);
+        text = buf_str(&b);
+    }
+    json_object_set_new(o->shown, "markdown_content", record_text(text));
+    json_object_set_new(o->shown, "markdown_truncated", json_boolean(cut));
+    answer_json(o->r, 200, json_incref(o->shown));
+}
+
+static void on_gone(void *arg)
+{
+    struct document_request *o = arg;
+
+    if (!o->extract)
+        return;
+    document_text_leave(take_ptr(&o->extract));
+    request_drop(o->r);
+}
+
+static void extract(struct document_request *o, struct str file)
+{
+    request_on_gone(o->r, on_gone, o);
+    o->extract = document_text_start(o->user.sv, &o->user.caller, o->user.u->config.pool,
+                                     (struct file_input){.file_id = file}, on_extracted, o);
 }
 
 static void show(struct document_request *o, const struct item_row *item, json_t *body)
 {
     struct str file = json_view(json_object_get(body, "file_id"));
+    struct str mime = json_view(json_object_get(body, "mime"));
 
     o->shown = document_show(request_ctx(o->r), item);
     json_object_set_new(o->shown, "markdown_content", json_null());
-    if (file.p && mime_is_text(json_view(json_object_get(body, "mime"))))
+    if (file.p && mime_is_text(mime))
         service_file_open(request_service(o->r), request_caller(o->r), file, on_file, o);
+    else if (file.p && document_text_can(mime))
+        extract(o, file);
     else
         answer_json(o->r, 200, json_incref(o->shown));
 }

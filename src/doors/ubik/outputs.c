@@ -121,7 +121,7 @@ json_t *outputs_of(const struct tool_execution *x, const char *base)
 
     if (ready)
         return json_deep_copy(ready);
-    if (x->printed && catalog_named(tool)->kind == WORK_SKILL)
+    if (x->printed && catalog_named(tool)->kind == CATALOG_SKILL)
         return skill_outputs(x, base);
     v = json_pack(
         "{s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:o, s:o}", "sandbox_id",

@@ -130,9 +130,10 @@ struct sandbox_list {
     struct request *r; /* borrowed */
     struct end_user user;
     struct pages pages;
-    json_t *items; /* owned */
-    uint64_t seen; /* of this end user */
-    size_t read;   /* of all */
+    json_t *items;      /* owned */
+    uint64_t seen;      /* of this end user */
+    char after[ID_MAX]; /* the last session that was read, or "" */
+    int64_t after_ms;
 };
 
 static void list_free(void *arg)
@@ -158,19 +159,26 @@ static void on_sessions(void *arg, const struct session_info *infos, size_t coun
         AUTO_FREE char *owner = owner_of(infos[i].row);
         if (!name_is(infos[i].row->name) || !end_user_owns(&l->user, owner))
             continue;
-        if (l->seen++ / l->pages.limit == l->pages.page - 1)
-            json_array_append_new(l->items, show(&infos[i]));
+        if (l->seen++ / l->pages.limit != l->pages.page - 1)
+            continue;
+        json_array_append_new(l->items, show(&infos[i]));
+        pages_last(&l->pages, infos[i].row->id, infos[i].row->created_ms);
     }
-    l->read += count;
-    if (more)
+    if (more && count > 0) {
+        memcpy(l->after, infos[count - 1].row->id, sizeof(l->after));
+        l->after_ms = infos[count - 1].row->created_ms;
         list_on(l);
-    else
+    } else {
         pages_answer(l->r, &l->pages, json_incref(l->items), l->seen);
+    }
 }
 
 static void list_on(struct sandbox_list *l)
 {
-    const struct page page = {.name_prefix = PREFIX, .skip = l->read, .limit = 1000};
+    const struct page page = {.name_prefix = PREFIX,
+                              .after = *l->after ? l->after : NULL,
+                              .after_ms = l->after_ms,
+                              .limit = 1000};
 
     service_session_list(l->user.sv, &l->user.caller, page, on_sessions, l);
 }
@@ -184,6 +192,8 @@ void handle_sandboxes(struct request *r)
     if (!end_user_read(r, &l->user) || !pages_read(r, &l->pages))
         return;
     l->items = json_array();
+    memcpy(l->after, l->pages.after, sizeof(l->after));
+    l->after_ms = l->pages.after_ms;
     list_on(l);
 }
 

@@ -1,10 +1,10 @@
-/* Ids, links, errors, pages, items. An error is {"detail": "..."}; of an invalid body it is 422
- * with
- * {"detail": [{"loc", "msg", "type"}]}. */
+/*
+ * Ids, links, errors, pages, items. An error is {"detail": "..."}. For an invalid body it is 422
+ * with {"detail": [{"loc", "msg", "type"}]}.
+ */
 #include "doors/ubik/ubik_int.h"
 
-#include <gnutls/crypto.h>
-#include <gnutls/gnutls.h>
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -25,8 +25,7 @@ void sandbox_id_make(char ret[SANDBOX_CHARS + 1])
     size_t n = 0;
 
     while (n < SANDBOX_CHARS) {
-        int rc = gnutls_rnd(GNUTLS_RND_RANDOM, b, sizeof(b));
-        assert(rc == 0);
+        random_bytes(b, sizeof(b));
         for (size_t i = 0; i < sizeof(b) && n < SANDBOX_CHARS; i++)
             if (b[i] < 252) /* 7 times 36: all digits are equally likely */
                 ret[n++] = digits[b[i] % 36];
@@ -199,18 +198,64 @@ static bool read_number(struct request *r, const char *name, uint64_t otherwise,
     return false;
 }
 
+/* "1763467200000-ID": when the row was made, and its id. */
+static bool read_after(struct request *r, struct pages *ret)
+{
+    struct str v = request_query(r, "after");
+    size_t n = 0;
+
+    if (!v.p)
+        return true;
+    while (n < v.n && n < 15 && isdigit((unsigned char)v.p[n]))
+        n++;
+    if (n > 0 && n < v.n && v.p[n] == '-' && !request_query(r, "page").p &&
+        str_to_cstr(str_from(v, n + 1), ret->after, sizeof(ret->after)) && *ret->after)
+        ret->after_ms = strtoll(v.p, NULL, 10);
+    if (ret->after_ms > 0)
+        return true;
+    invalid(r, "query", "after", false, "Input should be the next of an answer, without a page");
+    return false;
+}
+
 bool pages_read(struct request *r, struct pages *ret)
 {
+    *ret = (struct pages){0};
     return read_number(r, "page", 1, 1000000000, &ret->page) &&
-           read_number(r, "limit", 20, PAGE_LIMIT, &ret->limit);
+           read_number(r, "limit", 20, PAGE_LIMIT, &ret->limit) && read_after(r, ret);
+}
+
+struct page pages_wanted(const struct pages *p)
+{
+    return (struct page){.after = *p->after ? p->after : NULL,
+                         .after_ms = p->after_ms,
+                         .skip = (p->page - 1) * p->limit,
+                         .limit = p->limit};
+}
+
+void pages_last(struct pages *p, const char *id, int64_t created_ms)
+{
+    snprintf(p->last, sizeof(p->last), "%s", id);
+    p->last_ms = created_ms;
+}
+
+static json_t *next_of(const struct pages *p, bool more)
+{
+    char next[ID_MAX + 24];
+
+    if (!more || !*p->last)
+        return NULL;
+    snprintf(next, sizeof(next), "%lld-%s", (long long)p->last_ms, p->last);
+    return json_string(next);
 }
 
 void pages_answer(struct request *r, const struct pages *p, json_t *items, uint64_t total)
 {
+    bool more = p->page * p->limit < total;
+
     answer_json(r, 200,
-                json_pack("{s:o, s:I, s:I, s:I, s:b}", "items", items, "total", (json_int_t)total,
-                          "page", (json_int_t)p->page, "limit", (json_int_t)p->limit, "has_more",
-                          p->page * p->limit < total));
+                json_pack("{s:o, s:I, s:I, s:I, s:b, s:o*}", "items", items, "total",
+                          (json_int_t)total, "page", (json_int_t)p->page, "limit",
+                          (json_int_t)p->limit, "has_more", (int)more, "next", next_of(p, more)));
 }
 
 /* --- items --- */
@@ -249,6 +294,8 @@ static void on_items(void *arg, const struct item_row *items, size_t count, uint
     list = json_array();
     for (size_t i = 0; i < count; i++)
         json_array_append_new(list, l->show(request_ctx(l->r), &items[i]));
+    if (count > 0)
+        pages_last(&l->pages, items[count - 1].id, items[count - 1].created_ms);
     pages_answer(l->r, &l->pages, list, total);
 }
 
@@ -264,7 +311,7 @@ void items_answer(struct request *r, const char *kind, enum item_view view, item
     const struct item_filter f = {.kind = kind,
                                   .view = *user.id ? view : ITEMS_ALL,
                                   .owner = user.id,
-                                  .offset = (l->pages.page - 1) * l->pages.limit,
-                                  .limit = l->pages.limit};
+                                  .page = pages_wanted(&l->pages),
+                                  .count = true};
     service_item_list(request_service(r), request_caller(r), &f, on_items, l);
 }

@@ -67,10 +67,10 @@ static json_t *question_of(const json_t *ev)
 const char *event_of(const json_t *ev, json_t **ret)
 {
     if (event_is(ev, "phase")) {
-        *ret =
-            json_pack("{s:O*, s:O*, s:s, s:{s:O*, s:O*}}", "phase", json_object_get(ev, "phase"),
-                      "message", json_object_get(ev, "message"), "output_key", "logs", "data",
-                      "step", json_object_get(ev, "step"), "round", json_object_get(ev, "round"));
+        *ret = json_pack("{s:O*, s:O*, s:s, s:{s:O*, s:O*, s:O*}}", "phase",
+                         json_object_get(ev, "phase"), "message", json_object_get(ev, "message"),
+                         "output_key", "logs", "data", "step", json_object_get(ev, "step"), "round",
+                         json_object_get(ev, "round"), "code", json_object_get(ev, "code"));
         return "tool_update";
     }
     if (event_is(ev, "console")) {

@@ -143,7 +143,7 @@ static void start(struct submission *s)
         .run_ms = most_ms && (!wanted_ms || wanted_ms > most_ms) ? most_ms : wanted_ms,
         .rounds = rounds ? (uint64_t)json_integer_value(rounds) : 0,
     };
-    const bool words = s->tool->kind == WORK_REQUEST;
+    const bool words = s->tool->kind == CATALOG_REQUEST;
     const struct agent_spec spec = {
         .tool = str_of(s->tool->name),
         .owner = str_of(s->user.id),
@@ -344,9 +344,9 @@ void submission_start(const struct end_user *user, const struct agent_request *q
                              .parent = mem_strdup(parent ? parent : ""),
                              .fn = fn,
                              .arg = arg};
-    if (s->tool->kind == WORK_REQUEST)
+    if (s->tool->kind == CATALOG_REQUEST)
         find_model(s);
-    else if (s->tool->kind == WORK_CODE)
+    else if (s->tool->kind == CATALOG_CODE)
         give(s, "Run the given code", json_view(json_object_get(s->inputs, "code")));
     else
         take_skill(s);

@@ -53,7 +53,7 @@ static void on_record(void *arg, const json_t *record, const struct err *failed)
         return;
     }
     f->x.record = json_incref((json_t *)record);
-    if (session && catalog_named(tool)->kind == WORK_SKILL && tool_execution_is_over(&f->x)) {
+    if (session && catalog_named(tool)->kind == CATALOG_SKILL && tool_execution_is_over(&f->x)) {
         const struct exec_filter filter = {.tenant = f->user.caller.tenant, .session = session};
         service_exec_list(f->user.sv, &f->user.caller, &filter, (struct page){.limit = 1}, true,
                           on_runs, f);
@@ -221,6 +221,8 @@ static void on_items(void *arg, const struct item_row *items, size_t count, uint
     }
     for (size_t i = 0; i < count; i++)
         json_array_append_new(l->ids, json_string(items[i].id));
+    if (count > 0)
+        pages_last(&l->pages, items[count - 1].id, items[count - 1].created_ms);
     l->total = total;
     list_on(l);
 }
@@ -238,8 +240,8 @@ void handle_executions(struct request *r)
     const struct item_filter f = {.kind = "execution",
                                   .view = *l->user.id ? ITEMS_OWN : ITEMS_ALL,
                                   .owner = l->user.id,
-                                  .offset = (l->pages.page - 1) * l->pages.limit,
-                                  .limit = l->pages.limit};
+                                  .page = pages_wanted(&l->pages),
+                                  .count = true};
     service_item_list(request_service(r), request_caller(r), &f, on_items, l);
 }
 

@@ -16,8 +16,8 @@
 #define CODE_BYTES           (256 * KiB)
 #define NAME_BYTES           255
 #define METADATA_BYTES       (16 * KiB)
-#define TEXT_BYTES           (256 * KiB) /* of a document, shown as text */
-#define SESSION_MESSAGES_MAX 200         /* messages of one agent session */
+#define TEXT_BYTES           DOCUMENT_TEXT_MAX /* of a document, shown as text */
+#define SESSION_MESSAGES_MAX 200               /* messages of one agent session */
 #define PAGE_LIMIT           100
 #define TIMEOUT_MAX_S        3600
 #define ROUNDS_LIMIT         20
@@ -50,11 +50,19 @@ json_t *body_object(struct request *r, const struct field *fields);
 /* Checks the member "inputs". False: answered. */
 bool check_inputs(struct request *r, const struct field *fields, const json_t *inputs);
 
+/* A page by its number, as Ubik has it, or what comes after a row that an answer has named: a list
+ * that changes meanwhile then repeats nothing and leaves out nothing. */
 struct pages {
-    uint64_t page, limit;
+    uint64_t page, limit; /* page is 1 where it goes on after a row */
+    int64_t after_ms;
+    char after[ID_MAX]; /* the row, or "" */
+    int64_t last_ms;
+    char last[ID_MAX]; /* of the page, or "": pages_last() */
 };
 bool pages_read(struct request *r, struct pages *ret); /* false: answered */
-/* Takes items. */
+struct page pages_wanted(const struct pages *p);
+void pages_last(struct pages *p, const char *id, int64_t created_ms);
+/* total: of a list that goes on after a row, how many there are from there on. Takes items. */
 void pages_answer(struct request *r, const struct pages *p, json_t *items, uint64_t total);
 /* Answers with a page of the items of a kind; view: what an end user sees. */
 typedef json_t *item_show_fn(const struct ubik *u, const struct item_row *item); /* owned */
@@ -95,13 +103,13 @@ void handle_preferences_put(struct request *r);
 
 /* --- catalog.c: the tools --- */
 
-enum work_kind { WORK_REQUEST, WORK_CODE, WORK_SKILL };
+enum catalog_kind { CATALOG_REQUEST, CATALOG_CODE, CATALOG_SKILL };
 
 struct catalog_entry {
     const char *name;
     const char *alias; /* or NULL */
     const char *text;
-    enum work_kind kind;
+    enum catalog_kind kind;
     const struct field *params;
     const char *const *media; /* names of outputs with media; ends with NULL */
     const char *example;      /* JSON of an answer */

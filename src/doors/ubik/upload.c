@@ -314,7 +314,8 @@ static void on_room(void *arg, const struct item_row *items, size_t count, uint6
 /* Uploads at the same time may exceed the limit by a few. */
 static void find_room(struct document_upload *u)
 {
-    const struct item_filter all = {.kind = "document", .view = ITEMS_ALL, .owner = ""};
+    const struct item_filter all = {
+        .kind = "document", .view = ITEMS_ALL, .owner = "", .page.limit = 1, .count = true};
 
     service_item_list(request_service(u->r), request_caller(u->r), &all, on_room, u);
 }

@@ -1,5 +1,7 @@
-/* JSON Web Tokens with HS256, and no other: what names the algorithm is the sender's, so it is
- * checked and never followed. */
+/*
+ * JSON Web Tokens with HS256 and no other algorithm. The sender names the algorithm, so the name is
+ * checked and never followed.
+ */
 #include "doors/http/http.h"
 #include "doors/values/values.h"
 #include "record/record.h"

@@ -3,29 +3,26 @@
 
 #include <gnutls/crypto.h>
 #include <gnutls/gnutls.h>
-#include <stdio.h>
 
 static void uuid_print(char ret[UUID_MAX], uint8_t b[16], unsigned version)
 {
-    static const uint8_t dashes[] = {8, 13, 18, 23};
+    static const unsigned char groups[] = {4, 2, 2, 2, 6};
     char *p = ret;
 
     b[6] = (uint8_t)((b[6] & 0x0f) | version << 4);
     b[8] = (uint8_t)((b[8] & 0x3f) | 0x80);
-    for (size_t i = 0; i < 16; i++) {
-        for (size_t d = 0; d < COUNT(dashes); d++)
-            if (p - ret == dashes[d])
-                *p++ = '-';
-        p += snprintf(p, 3, "%02x", b[i]);
+    for (size_t i = 0; i < COUNT(groups); b += groups[i++]) {
+        if (i > 0)
+            *p++ = '-';
+        p = hex_print(p, b, groups[i]);
     }
 }
 
 void uuid_make(char ret[UUID_MAX])
 {
     uint8_t b[16];
-    int rc = gnutls_rnd(GNUTLS_RND_RANDOM, b, sizeof(b));
 
-    assert(rc == 0);
+    random_bytes(b, sizeof(b));
     uuid_print(ret, b, 4);
 }
 

@@ -1,26 +1,8 @@
-/* Parses values that clients write as text: times, base64. */
+/* Parses values that clients write as text: times, seconds. */
 #include "doors/values/values.h"
 
 #include <stdio.h>
 #include <time.h>
-
-/* --- base64 --- */
-
-bool base64_decode(struct str text, char *ret, size_t *ret_n)
-{
-    *ret_n = 0;
-    if (text.n % 4 != 0)
-        return false;
-    for (size_t i = 0; i < text.n; i += 4) {
-        char bytes[3];
-        int n = base64_group(text.p + i, bytes);
-        if (n < 0 || (n < 3 && i + 4 < text.n)) /* after padding comes nothing */
-            return false;
-        memcpy(ret + *ret_n, bytes, (size_t)n);
-        *ret_n += (size_t)n;
-    }
-    return true;
-}
 
 /* --- times --- */
 
@@ -127,12 +109,6 @@ bool time_parse(struct str text, int64_t *ret_ms)
 }
 
 /* --- JSON --- */
-
-struct str json_view(const json_t *v)
-{
-    return json_is_string(v) ? (struct str){json_string_value(v), json_string_length(v)}
-                             : (struct str){0};
-}
 
 uint64_t json_ms(const json_t *v)
 {

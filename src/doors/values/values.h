@@ -1,17 +1,16 @@
 /*
- * values: what clients write, made into what the service takes. Times, ranges, base64,
+ * values: parses what clients write and makes what the service takes. Times, seconds, tokens,
  * variables and files of an execution: every door reads them the same way.
  *
- * Touches: memory. Never touches: wire formats, the service's state.
+ * Touches: memory, and one execution for the text of a document. Never touches: wire formats.
  *
  * exec_inputs_env() and exec_inputs_files() read JSON into a struct exec_inputs, which exec_spec
  * borrows.
  */
 #pragma once
 
+#include "base/json.h"
 #include "service/service.h"
-
-#include <jansson.h>
 
 /* --- numbers: each is also in the OpenAPI document --- */
 
@@ -24,8 +23,6 @@
 
 /* --- values.c: what clients write as text --- */
 
-/* Standard alphabet, padded, no blanks, no stray bits. ret has room for text.n / 4 * 3. */
-bool base64_decode(struct str text, char *ret, size_t *ret_n);
 /* RFC 3339 with any offset, rounded down to milliseconds. */
 bool time_parse(struct str text, int64_t *ret_ms);
 /* "2026-01-31T12:00:00.000Z" */
@@ -33,8 +30,6 @@ bool time_parse(struct str text, int64_t *ret_ms);
 void time_print(int64_t ms, char ret[TIME_TEXT]);
 json_t *time_json(int64_t ms); /* the same, or null for 0; owned */
 
-/* Of a JSON string, p NULL when it is none. */
-struct str json_view(const json_t *v);
 /* Seconds to milliseconds, at least 1; 0 when it is no number above 0. */
 uint64_t json_ms(const json_t *v);
 
@@ -72,3 +67,19 @@ int exec_inputs_env(struct exec_inputs *g, const json_t *map, char ret_param[PAR
                     struct err *e) MUST_CHECK;
 int exec_inputs_files(struct exec_inputs *g, const json_t *list, char ret_param[PARAM_MAX],
                       struct err *e) MUST_CHECK;
+
+/* --- document_text.c: the text of PDF and Excel, taken out in a sandbox --- */
+
+#define DOCUMENT_TEXT_MAX (256 * KiB)
+
+bool document_text_can(struct str mime);
+/* Borrowed: the text, which may be empty, or why there is none (ERR_CALLER: because of the file).
+ * cut: there is more of it. */
+typedef void document_text_fn(void *arg, struct str text, bool cut, const struct err *none);
+struct document_text;
+/* fn from the loop, unless it is left before. The path of the file does not matter. pool: NULL is
+ * the first. */
+struct document_text *document_text_start(struct service *sv, const struct caller *c,
+                                          const char *pool, struct file_input file,
+                                          document_text_fn *fn, void *arg);
+void document_text_leave(struct document_text *d);

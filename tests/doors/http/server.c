@@ -159,6 +159,12 @@ struct blob {
     FILE *out;
 };
 
+void service_work(struct service *sv, loop_fn *work, loop_fn *done, void *arg)
+{
+    (void)sv;
+    loop_work(self.loop, work, done, arg);
+}
+
 struct blob *service_blob_new(struct service *sv, const struct caller *c, struct err *e)
 {
     (void)sv, (void)c, (void)e;
@@ -255,7 +261,7 @@ static struct later *later_new(struct request *r, loop_fn *fn)
 {
     struct later *l = mem_zalloc(sizeof(*l));
 
-    *l = (struct later){.r = r, .timer = timer_new(request_loop(r), fn, l)};
+    *l = (struct later){.r = r, .timer = timer_new(self.loop, fn, l)};
     self.kept++;
     request_keep(r, later_free, l);
     return l;

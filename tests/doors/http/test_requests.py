@@ -29,6 +29,7 @@ def refused(client, status=400):
 def refused_by_the_library(client, *statuses):
     """Before there is a request of ours: some 4xx or 5xx of its own, or nothing, then closed."""
     data = client.closed()
+    assert data.count(b"HTTP/1.1 ") <= 1, data
     if statuses:
         assert int(data.split(b" ", 2)[1]) in statuses
     else:

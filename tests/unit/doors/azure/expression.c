@@ -44,7 +44,9 @@ static void test_values(void **state)
         json_pack("{s:{s:{s:s}}, s:{s:{}, s:{s:{s:{s:i}}}}, s:{s:b}, s:{s:{s:i}}}", "given",
                   "given", "value", "G", "parameters", "given", "usual", "defaultValue", "a", "b",
                   1, "variables", "v", 1, "made", "/id", "made", 2);
-    const struct scope s = {.given = json_object_get(all, "given"),
+    unsigned calls = 0;
+    const struct scope s = {.calls = &calls,
+                            .given = json_object_get(all, "given"),
                             .parameters = json_object_get(all, "parameters"),
                             .variables = json_object_get(all, "variables"),
                             .made = json_object_get(all, "made"),
@@ -55,13 +57,14 @@ static void test_values(void **state)
     assert_non_null(all);
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct err e = {0};
-        json_t *v = expression_value(&s, str_of(rows[i].text), &e);
+        json_t *text_of = json_string(rows[i].text), *v = expression_fill(&s, text_of, &e);
         char *text = v ? json_dumps(v, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
         if (rows[i].json)
             assert_string_equal(text, rows[i].json);
         else
             assert_true(!v && e.kind == ERR_CALLER);
         free(text);
+        json_decref(text_of);
         json_decref(v);
     }
     json_decref(all);

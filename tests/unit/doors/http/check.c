@@ -36,7 +36,7 @@ static const char *wrong(const char *text)
     json_t *v = NULL;
     int rc;
 
-    if (json_read(str_of(text), &v, &e) < 0)
+    if (json_read_any(str_of(text), &v, &e) < 0)
         return e.text;
     rc = json_check(&tables, v, fields, false, param, &e);
     json_decref(v);
@@ -83,7 +83,6 @@ static void test_unreadable(void **state)
     (void)state;
     assert_non_null(strstr(wrong("{\n\"a\" 1}"), "line 2, column 5"));
     assert_null(strstr(wrong("{\"secret"), "secret"));
-    assert_non_null(strstr(wrong("[]"), "must be a JSON object"));
     assert_non_null(strstr(wrong(""), "not valid JSON"));
 }
 

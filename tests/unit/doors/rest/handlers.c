@@ -44,10 +44,6 @@ struct service *request_service(struct request *r)
 {
     return (struct service *)r;
 }
-struct loop *request_loop(struct request *r)
-{
-    return (struct loop *)r;
-}
 json_t *request_json(struct request *r)
 {
     return r->json;

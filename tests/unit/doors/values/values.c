@@ -1,46 +1,6 @@
-/* What clients write as text: times, base64. */
+/* What clients write as text: times, seconds. */
 #include "doors/values/values.h"
 #include "unit.h"
-
-static void test_base64_reads_what_is_written(void **state)
-{
-    static const struct {
-        const char *text;
-        struct str bytes;
-    } rows[] = {
-        {"",         STR("")              },
-        {"Zg==",     STR("f")             },
-        {"Zm8=",     STR("fo")            },
-        {"Zm9v",     STR("foo")           },
-        {"AP/+",     STR("\0\xff\xfe")    },
-        {"+/+/AA==", STR("\xfb\xff\xbf\0")},
-    };
-
-    (void)state;
-    for (size_t i = 0; i < COUNT(rows); i++) {
-        char got[16];
-        size_t n;
-        assert_true(base64_decode(str_of(rows[i].text), got, &n));
-        assert_int_equal(n, rows[i].bytes.n);
-        assert_memory_equal(got, rows[i].bytes.p, n);
-    }
-}
-
-static void test_base64_is_strict(void **state)
-{
-    static const char *const rows[] = {
-        "Zg",   "Zg=",  "Zg===",    "====", "Z===", "Zh==",  "Zm9=",  "Zm9v\n",
-        " Zm9", "Zm-_", "Zg==Zg==", "Z=g=", "=Zg=", "Zm9v=", "Zm9vZ",
-    };
-
-    (void)state;
-    for (size_t i = 0; i < COUNT(rows); i++) {
-        char got[16];
-        size_t n;
-        if (base64_decode(str_of(rows[i]), got, &n))
-            fail_msg("'%s' was taken for base64", rows[i]);
-    }
-}
 
 static void test_times(void **state)
 {
@@ -140,8 +100,6 @@ static void test_seconds(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_base64_reads_what_is_written),
-        cmocka_unit_test(test_base64_is_strict),
         cmocka_unit_test(test_times),
         cmocka_unit_test(test_not_times),
         cmocka_unit_test(test_times_are_printed),

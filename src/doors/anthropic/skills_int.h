@@ -1,0 +1,40 @@
+/*
+ * Skills: folders of instructions and scripts that clients upload, and that messages mount into
+ * their containers. Private to skills.c, the routes, skill_upload.c, skill_front_matter.c, and
+ * skill_mount.c.
+ *
+ * A skill is an item of the service, and so is each version of it, whose parent it is, and each
+ * file of a version, with its bytes.
+ */
+#pragma once
+
+#include "doors/anthropic/turn_int.h"
+
+#define SKILL_PREFIX     "skill_"
+#define SKILL_VERSION    "skillver_"
+#define SKILL_KIND       "skill"
+#define SKILL_KIND_V     "skill_version"
+#define SKILL_KIND_FILE  "skill_file"
+#define SKILL_FILE       "SKILL.md"
+#define SKILL_DIR        "skills" /* in the workspace; /skills is a link to it */
+#define SKILLS_KEPT      500      /* of a tenant */
+#define SKILL_VERSIONS   5000     /* likewise */
+#define SKILL_BYTES      (30 * MiB)
+#define SKILL_MATTER_MAX (64 * KiB) /* of SKILL.md, that is read for its front matter */
+#define SKILLS_MOUNTED   20         /* of one message */
+
+/* --- skills.c --- */
+
+/* Answers, with what is wrong or with the item. */
+void skill_fail(struct request *r, const struct err *failed);
+void skill_on_one(void *arg, const struct item_row *item, const struct err *failed);
+void skill_on_version(void *arg, const struct item_row *item, const struct err *failed);
+
+/* --- skill_front_matter.c --- */
+
+struct skill_front_matter {
+    char name[65];
+    char description[1025];
+};
+int skill_front_matter_read(struct str text, struct skill_front_matter *ret,
+                            struct err *e) MUST_CHECK;
