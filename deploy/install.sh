@@ -25,7 +25,6 @@ lay_out() {
     install -D -m 755 build/retort "$dest$prefix/bin/retort"
     install -d -m 755 "$dest$guest"
     cp -R build/guest "$dest$guest/guest"
-    find "$dest$guest" -name __pycache__ -prune -exec rm -rf {} +
     chmod -R u=rwX,go=rX "$dest$guest"
     for unit in retort.service retort.socket; do
         install -d "$dest$units"
@@ -57,22 +56,26 @@ uninstall_it() {
         systemctl disable --now retort.service retort.socket 2>/dev/null || true
     fi
     rm -f "$dest$prefix/bin/retort" "$dest$units/retort.service" "$dest$units/retort.socket"
-    rm -rf "$dest$guest"
+    rm -rf "$dest$guest" "$dest/var/cache/retort"
     reload
     echo "Uninstalled. Kept: /etc/retort.ini and /var/lib/retort, if they are there."
 }
 
-# libraries: the packages that hold what the program is linked with.
+# libraries: the packages that hold what the program itself is linked with. dpkg knows the files of
+# some packages below /lib, which is a link to /usr/lib.
 libraries() {
-    local file
+    local name file
 
-    ldd build/retort | awk '$2 == "=>" && $3 ~ /^\// { print $3 }' | while read -r file; do
-        dpkg-query -S "$(readlink -f "$file")" 2>/dev/null || dpkg-query -S "*/${file##*/}"
+    objdump -p build/retort | awk '$1 == "NEEDED" { print $2 }' | while read -r name; do
+        file=$(ldd build/retort | awk -v name="$name" '$1 == name && $3 ~ /^\// { print $3 }')
+        [[ $file ]] || continue # the loader, which comes with the C library
+        file=$(readlink -f "$file")
+        dpkg-query -S "$file" 2>/dev/null || dpkg-query -S "${file#/usr}"
     done | cut -d: -f1 | sort -u | paste -sd, | sed 's/,/, /g'
 }
 
 deb() {
-    local arch version tree=build/package/deb file
+    local arch version tree=build/package/deb file script
 
     arch=$(dpkg --print-architecture)
     version=$(sed -n "s/^ *version: '\(.*\)',*$/\1/p" meson.build | head -n 1)
@@ -83,6 +86,9 @@ deb() {
     install -D -m 644 LICENSE "$tree/usr/share/doc/retort/copyright"
     mkdir -p "$tree/DEBIAN"
     echo /etc/retort.ini >"$tree/DEBIAN/conffiles"
+    for script in postinst prerm postrm; do
+        install -m 755 "deploy/deb/$script.sh" "$tree/DEBIAN/$script"
+    done
     cat >"$tree/DEBIAN/control" <<END
 Package: retort
 Version: $version
@@ -90,8 +96,8 @@ Architecture: $arch
 Maintainer: retort <retort@localhost>
 Section: net
 Priority: optional
-Depends: $(libraries), python3, python3-ipython, python3-matplotlib-inline
-Recommends: python3-matplotlib, python3-numpy, python3-pandas, python3-pip
+Depends: $(libraries), passwd, python3, python3-ipython, python3-matplotlib-inline
+Recommends: python3-matplotlib, python3-numpy, python3-pandas, python3-pip, python3-pypdf
 Description: sealed, warm Python and shell sessions for AI agents
  One program that gives every conversation a sandboxed Python of its own, over
  HTTP, MCP and the command line.

@@ -11,7 +11,6 @@
 #include <limits.h>
 #include <linux/openat2.h>
 #include <stdio.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -114,8 +113,7 @@ static int write_through(int parent, const char *name, const struct content *c, 
     uint64_t salt;
     int written;
 
-    if (getrandom(&salt, sizeof(salt), 0) != sizeof(salt))
-        return err_sys(e, "getrandom");
+    random_bytes(&salt, sizeof(salt));
     snprintf(temp, sizeof(temp), ".retort-%016" PRIx64, salt);
     fd = openat(parent, temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (fd < 0)

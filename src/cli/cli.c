@@ -23,9 +23,10 @@ static const struct command repl = {
     .id = COMMAND_REPL,
     .args = "[OPTION]...",
     .text = "Type Python cells, !commands and %magics into a sealed session.",
-    .notes =
-        "SIZE is a number with K, M, G or T; S is a number of seconds.\n"
-        "Ctrl-D ends it. With --session the session stays, and the next command goes on with it.\n",
+    .notes = "SIZE is a number with K, M, G or T; S is a number of seconds.\n"
+             "Ctrl-C interrupts the code, Ctrl-D ends the command. With --session the session "
+             "stays, and the\n"
+             "next command goes on with it.\n",
     .main = repl_main,
 };
 
@@ -46,12 +47,13 @@ const struct command command_serve = {
     .text = "Serve sessions over HTTP.",
     .notes =
         "Every option but --config, --check-config and --help is also a line \"name = value\" of\n"
-        "the file, and RETORT_NAME in the environment. Those of pools and limits are what every\n"
-        "pool has that does not say otherwise in its section [pool NAME] of the file.\n"
+        "the file, and RETORT_NAME in the environment. The options under Pools and Limits are for\n"
+        "every pool; the section [pool NAME] of the file overrides them for one pool.\n"
         "SIZE is a number with K, M, G or T; S and TIME are seconds, or a number with m, h or d.\n"
-        "SIGTERM ends it when what runs has ended, SIGHUP reads keys and settings again.\n"
-        "Exit status: 0 ended when told to, 2 usage or settings, 3 retort failed, 130 ended at\n"
-        "once.\n",
+        "SIGTERM stops the server when running code has ended. SIGHUP reads keys and settings "
+        "again.\n"
+        "Exit status: 0 stopped by a signal, 2 usage or settings, 3 retort failed, 130 stopped at\n"
+        "once by a second signal.\n",
     .main = serve_main,
 };
 
@@ -63,8 +65,8 @@ static const struct command keys = {
     .args = "(create --tenant NAME | list | revoke ID) [OPTION]...",
     .text = "Make, list and revoke the keys of a server.",
     .notes =
-        "A running server takes changes over within seconds. Once a key exists, every request\n"
-        "needs one.\n",
+        "A running server knows a new or revoked key within seconds. Once a key exists, every\n"
+        "request needs one.\n",
     .main = keys_main,
 };
 
@@ -75,9 +77,11 @@ static const struct command mcp = {
     .args = "[OPTION]...",
     .text = "Serve one MCP client on standard input and output; nothing else has to run.",
     .notes =
-        "Every option but --help and --verbose is also RETORT_NAME in the environment.\n"
+        "Every option but --folder, --help and --verbose is also RETORT_NAME in the environment.\n"
         "SIZE is a number with K, M, G or T; S and TIME are seconds, or a number with m, h or d.\n"
-        "It ends with its input, at SIGTERM, SIGINT or SIGHUP, and with whoever started it.\n",
+        "The server ends when its input ends, at SIGTERM, SIGINT or SIGHUP, and when the process "
+        "that\n"
+        "started it ends.\n",
     .main = mcp_main,
 };
 
@@ -87,10 +91,11 @@ static const struct command environment = {
     .takes_words = true,
     .configured = true,
     .args = "(create NAME --packages FILE | list | delete NAME) [OPTION]...",
-    .text = "Make, list and delete Pythons with packages of their own, for pools to use.",
-    .notes = "FILE has a package a line, as pip reads it; \"science\" is a list that comes with "
-             "retort.\n"
-             "A creation that was interrupted goes on when it is called again.\n",
+    .text = "Make, list and delete environments: Pythons with packages that you choose.",
+    .notes =
+        "FILE has one package per line, as pip reads it. \"science\" is a list that comes with "
+        "retort.\n"
+        "To continue a creation that was interrupted, run the same command again.\n",
     .main = environment_main,
 };
 
@@ -110,11 +115,20 @@ static int usage(const char *fmt, ...)
     return EXIT_USAGE;
 }
 
-static int print(const struct buf *text)
+int stdout_put(struct str text)
 {
     struct err e;
 
-    return fd_write_all(STDOUT_FILENO, buf_str(text), &e) < 0 ? EXIT_OURS : EXIT_OK;
+    return fd_write_all(STDOUT_FILENO, text, &e) < 0 ? stdout_failed(&e) : EXIT_OK;
+}
+
+int stdout_failed(const struct err *e)
+{
+    if (e->sys == EPIPE)
+        return EXIT_PIPE;
+    fprintf(stderr, "retort: cannot write to standard output: %s\n",
+            e->sys ? strerror(e->sys) : e->text);
+    return EXIT_OURS;
 }
 
 static int print_help(const struct command *c)
@@ -126,7 +140,7 @@ static int print_help(const struct command *c)
         help_command(c, &text);
     else
         help_program(commands, COUNT(commands), &text);
-    status = print(&text);
+    status = stdout_put(buf_str(&text));
     return status;
 }
 
@@ -136,7 +150,7 @@ static int print_page(void)
     int status;
 
     help_page(&command_serve, &text);
-    status = print(&text);
+    status = stdout_put(buf_str(&text));
     return status;
 }
 
@@ -191,10 +205,12 @@ int cli_main(int argc, char **argv)
         return print_help(NULL);
     if (strcmp(name, "help") == 0 && argc > 2 && strcmp(argv[2], "configuration") == 0)
         return print_page();
+    if (strcmp(name, "help") == 0 && argc > 2 && !find(argv[2]))
+        return unknown_command(argv[2]);
     if (strcmp(name, "help") == 0)
         return print_help(argc > 2 ? find(argv[2]) : NULL);
     if (strcmp(name, "--version") == 0)
-        return printf("retort %s\n", RETORT_VERSION) < 0 ? EXIT_OURS : EXIT_OK;
+        return stdout_put(STR("retort " RETORT_VERSION "\n"));
     if (argc < 2)
         return usage("nothing to do; see retort --help");
     return unknown_command(name);

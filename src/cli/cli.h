@@ -27,7 +27,7 @@ enum exit_status {
 /* One thing to execute, as named on the command line. */
 enum work_kind { WORK_SCRIPT, WORK_CODE, WORK_SHELL };
 
-struct work {
+struct cli_work {
     enum work_kind kind;
     char *arg; /* owned: file name, code or command line */
 };
@@ -149,8 +149,8 @@ struct settings {
     size_t pool_count;
     struct service_pool *environments; /* owned: the [environment NAME] sections */
     size_t environment_count;
-    char *config;           /* owned; NULL: CONFIG_DEFAULT where there is one */
-    char *state;            /* owned; once settings_load() has run, never NULL but of mcp */
+    char *config; /* owned; NULL: CONFIG_DEFAULT where there is one */
+    char *state;  /* owned; once settings_load() has run, never NULL but of mcp and environment */
     char *environments_dir; /* owned; NULL: found by environments_find() */
     char *pool_name;        /* owned: of mcp, the one pool to use; or NULL */
     char *images_dir;       /* owned: of mcp, where images are written; NULL: IMAGES_DIR */
@@ -160,7 +160,7 @@ struct settings {
     char *session; /* owned: of a server, by its name; or NULL */
     char *server;  /* owned: its URL; or NULL */
     struct {
-        struct work *item; /* owned */
+        struct cli_work *item; /* owned */
         size_t count;
     } work;            /* in the order given */
     struct list words; /* arguments of `keys` and `environment` that are no options */
@@ -168,6 +168,7 @@ struct settings {
     bool keep_going;
     bool verbose;
     enum { USERS_OWN, USERS_ONE } sandbox_users;
+    enum { ROOTS_RO, ROOTS_RW, ROOTS_OFF } roots;                                   /* of mcp */
     enum { TOOLS_NATIVE, TOOLS_QWEN, TOOLS_PRISME, TOOLS_AZURE, TOOLS_UBIK } tools; /* of mcp */
     bool help;
     unsigned char from[OPTIONS_MAX]; /* an enum source_kind for each row of options.c */

@@ -1,10 +1,15 @@
-/* What the files of the command line share. */
+/* Private to the command line. */
 #pragma once
 
 #include "cli/cli.h"
 #include "record/record.h"
 
 #include <jansson.h>
+
+#define SECOND_MS 1000ull
+#define MINUTE_MS (60 * SECOND_MS)
+#define HOUR_MS   (60 * MINUTE_MS)
+#define DAY_MS    (24 * HOUR_MS)
 
 /* --- options: the one table --- */
 
@@ -97,11 +102,10 @@ size_t option_index(const struct option *o);
 /* Sets one option from text. origin names where the text came from ("--memory"). */
 int option_set(const struct option *o, struct settings *s, const char *origin, const char *value,
                struct err *e) MUST_CHECK;
-/* Everything in it is the copy's own. */
+/* settings.c. Everything in a copy is the copy's own. */
 void pool_copy(struct service_pool *to, const struct service_pool *from);
 void pool_done(struct service_pool *p);
 void endpoint_copy(struct endpoint_settings *to, const struct endpoint_settings *from);
-void endpoint_done(struct endpoint_settings *m);
 void list_add(struct list *l, const char *value);
 void list_done(struct list *l);
 void work_add(struct settings *s, enum work_kind kind, const char *arg);
@@ -167,6 +171,11 @@ struct ini {
 int ini_load(struct ini *ret, const char *path, struct err *e) MUST_CHECK;
 void ini_done(struct ini *ini);
 
+/* Writes to standard output. Returns the exit status; a failure is told on standard error. */
+int stdout_put(struct str text);
+/* The exit status when a write to standard output has failed. A reader that has gone is no news. */
+int stdout_failed(const struct err *e);
+
 const char *help_heading(enum option_group g);
 void help_page(const struct command *c, struct buf *ret); /* docs/configuration.md */
 void help_command(const struct command *c, struct buf *ret);
@@ -181,8 +190,11 @@ struct folders {
 
 int folders_open(struct folders *ret, const struct settings *s, struct err *e) MUST_CHECK;
 void folders_done(struct folders *f);
-/* A sentence for a model, owned; NULL: there are none. */
-char *folders_tell(const struct folders *f);
+/* A folder that the client's user has opened. Too much is refused: / and the home directory. */
+int folders_add_root(struct folders *f, const char *path, bool writable, struct err *e) MUST_CHECK;
+/* A sentence for a model that begins with `lead`, on the folders from number `from` on, owned;
+ * NULL: there are none. */
+char *folders_tell(const struct folders *f, const char *lead, size_t from);
 
 /* --- source: what is to be executed, read and checked before anything starts --- */
 

@@ -518,8 +518,8 @@ static int complete(struct settings *s, const struct command *c, struct err *e)
 {
     char path[STATE_PATH_MAX];
 
-    if (c->id == COMMAND_MCP && !s->state)
-        return 0; /* it has a directory of its own */
+    if (c->id == COMMAND_ENVIRONMENT || (c->id == COMMAND_MCP && !s->state))
+        return 0; /* none is needed, or one is made for the time being */
     if (s->serve.listen.count == 0)
         list_add(&s->serve.listen, LISTEN_DEFAULT);
     if (state_find(s, path, e) < 0)

@@ -1,8 +1,8 @@
 /*
- * retort doctor: what of the sandbox this machine gives, which Python there is,
- * and whether a cell runs. Nothing is concluded from a setting: the rows of
- * layers[] are tried, the interpreter is asked, and the last rows are the program
- * itself, used once: a cell, and the random numbers of two sessions.
+ * retort doctor: which layers of the sandbox this machine has, which Python there is, and
+ * whether a cell runs. Nothing is concluded from a setting: the rows of layers[] are tried, the
+ * interpreter is asked, and the last rows are the program itself, used once: a cell, and the
+ * random numbers of two sessions.
  */
 #include "cli/doctor.h"
 
@@ -41,8 +41,9 @@ static void try_layers(struct findings *f)
         struct layer_found found;
 
         layer_try(l, &found);
-        report_row(f->report, &(struct row){"Layers", l->name, l->floor, found.state, found.detail,
-                                            found.blocked ? "" : l->cost, found.remedy});
+        report_row(f->report,
+                   &(struct report_row){"Layers", l->name, l->floor, found.state, found.detail,
+                                        found.blocked ? "" : l->cost, found.remedy});
         if (found.blocked)
             continue; /* the row that it waits for is told of */
         if (l->floor && found.state == LAYER_MISSING) {
@@ -125,13 +126,13 @@ static void report_package(struct findings *f, const struct package *p, const ch
     else
         snprintf(detail, sizeof(detail),
                  "not found: pip install %s (Debian: apt install python3-%s)", p->pip, p->apt);
-    report_row(f->report, &(struct row){.section = "Python",
-                                        .name = p->name,
-                                        .state = found       ? LAYER_OK
-                                                 : p->needed ? LAYER_MISSING
-                                                             : LAYER_WEAKER,
-                                        .detail = detail,
-                                        .cost = p->needed ? "No cell runs." : NULL});
+    report_row(f->report, &(struct report_row){.section = "Python",
+                                               .name = p->name,
+                                               .state = found       ? LAYER_OK
+                                                        : p->needed ? LAYER_MISSING
+                                                                    : LAYER_WEAKER,
+                                               .detail = detail,
+                                               .cost = p->needed ? "No cell runs." : NULL});
 }
 
 static int parse_python(struct findings *f, char *answer, const char *python, struct err *e)
@@ -147,7 +148,8 @@ static int parse_python(struct findings *f, char *answer, const char *python, st
                        python ? python : "python3");
     }
     snprintf(detail, sizeof(detail), "%.500s, version %.60s", exe, version);
-    report_row(f->report, &(struct row){.section = "Python", .name = "python", .detail = detail});
+    report_row(f->report,
+               &(struct report_row){.section = "Python", .name = "python", .detail = detail});
     report_fact(
         f->report, "python",
         json_pack("{s:s%, s:s}", "executable", exe, str_utf8_len(str_of(exe)), "version", version));
@@ -171,12 +173,13 @@ static void try_python(struct findings *f, const char *python)
     if (ask_python(python, answer, &e) == 0 && parse_python(f, answer, python, &e) == 0)
         return;
     report_fact(f->report, "python", json_null());
-    report_row(f->report, &(struct row){.section = "Python",
-                                        .name = "python",
-                                        .state = LAYER_MISSING,
-                                        .detail = e.text,
-                                        .cost = "No cell runs.",
-                                        .remedy = "Install python3, or name one with --python."});
+    report_row(f->report,
+               &(struct report_row){.section = "Python",
+                                    .name = "python",
+                                    .state = LAYER_MISSING,
+                                    .detail = e.text,
+                                    .cost = "No cell runs.",
+                                    .remedy = "Install python3, or name one with --python."});
 }
 
 /* --- a cell --- */
@@ -205,7 +208,7 @@ static int try_smoke_test(const struct findings *f, struct smoke_test *t, struct
 
 static void report_cell(struct findings *f, const struct smoke_test *t, const struct err *e)
 {
-    struct row row = {.section = "Trial", .name = "one cell", .floor = true};
+    struct report_row row = {.section = "Trial", .name = "one cell", .floor = true};
     char detail[256];
 
     if (t->ran) {
@@ -231,7 +234,7 @@ static void report_cell(struct findings *f, const struct smoke_test *t, const st
 /* Sessions are forks of one interpreter. What its generators hold must not be what they draw. */
 static void report_randomness(struct findings *f, const struct smoke_test *t, const struct err *e)
 {
-    struct row row = {.section = "Trial", .name = "randomness", .floor = true};
+    struct report_row row = {.section = "Trial", .name = "randomness", .floor = true};
     char detail[600];
 
     if (t->ran && t->drew && !t->same[0]) {

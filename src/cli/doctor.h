@@ -26,7 +26,7 @@ void smoke_test_run(struct smoke_test *t);
 
 /* --- report: rows as lines of text, or as one JSON document --- */
 
-struct row {
+struct report_row {
     const char *section, *name;
     bool floor;
     enum layer_state state;
@@ -43,7 +43,7 @@ struct report {
 };
 
 void report_begin(struct report *r, bool json);
-void report_row(struct report *r, const struct row *row);
+void report_row(struct report *r, const struct report_row *row);
 /* Facts that are numbers or names, for --json alone. Takes value. */
 void report_fact(struct report *r, const char *key, json_t *value);
 /* Ends with the verdict; the exit status is status, unless nobody took our lines. */

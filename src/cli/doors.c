@@ -19,6 +19,12 @@
 
 /* --- making each from the settings --- */
 
+static void *new_rest(struct doors *d, const struct doors_config *c, struct err *e)
+{
+    (void)d, (void)e;
+    return rest_new(c->http);
+}
+
 static void *new_http(struct doors *d, const struct doors_config *c, struct err *e)
 {
     (void)d, (void)e;
@@ -189,24 +195,24 @@ struct door_row {
     void (*free)(void *room);
 };
 
-#define POOL(name) offsetof(struct settings, name.pool)
+#define SETTING(member) offsetof(struct settings, member)
 
 /* In this order: a room may use those above it. */
 // clang-format off
 static const struct door_row rows[DOORS] = {
-    [DOOR_REST]      = {&rest_door, new_http},
+    [DOOR_REST]      = {&rest_door, new_rest, .drain = rest_drain, .stop = rest_stop, .free = rest_free},
     [DOOR_OPERATOR]  = {&operator_door, new_http},
     [DOOR_CONSOLE]   = {&console_door, new_http},
-    [DOOR_UBIK]      = {&ubik_door, new_ubik, ubik_tool_set, {"/ubik/mcp", "/mcp/ubik"}, .pool = POOL(ubik),
+    [DOOR_UBIK]      = {&ubik_door, new_ubik, ubik_tool_set, {"/ubik/mcp", "/mcp/ubik"}, .pool = SETTING(ubik.pool),
                         .stop = ubik_stop, .free = ubik_free},
     [DOOR_MCP]       = {.mcp = {"/mcp"}},
     [DOOR_AZURE]     = {&azure_door, new_azure, azure_tool_set, {"/mcp/azure"}, .free = azure_free},
-    [DOOR_ANTHROPIC] = {&anthropic_door, new_anthropic, .pool = POOL(anthropic), .drain = anthropic_drain,
+    [DOOR_ANTHROPIC] = {&anthropic_door, new_anthropic, .pool = SETTING(anthropic.pool), .drain = anthropic_drain,
                         .stop = anthropic_close, .free = anthropic_free},
-    [DOOR_QWEN]      = {&qwen_door, new_qwen, qwen_tool_set, {"/qwen/mcp", "/mcp/qwen"}, .pool = POOL(qwen),
+    [DOOR_QWEN]      = {&qwen_door, new_qwen, qwen_tool_set, {"/qwen/mcp", "/mcp/qwen"}, .pool = SETTING(qwen.pool),
                         .free = qwen_free},
     [DOOR_PRISME]    = {&prisme_door, new_prisme, prisme_tool_set, {"/prisme/mcp", "/mcp/prisme"}, true,
-                        .pool = POOL(prisme), .free = prisme_free},
+                        .pool = SETTING(prisme.pool), .drain = prisme_drain, .stop = prisme_stop, .free = prisme_free},
     [DOOR_PRISME_AGENT] = {NULL, new_prisme_agent, .stop = ubik_stop, .free = ubik_free},
 };
 // clang-format on

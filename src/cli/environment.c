@@ -23,6 +23,7 @@
 
 #define READY_FILE    "retort.json"
 #define LIST_FILE     "packages.txt"
+#define SCIENCE       "science"
 #define READY_MAX     (256 * KiB)
 #define SENTENCE_MAX  2048
 #define FOLDER_MAX    (ENVIRONMENTS_PATH_MAX + ENVIRONMENT_NAME_MAX + 2)
@@ -35,13 +36,19 @@ extern const char environment_py[], science_txt[];
 
 /* --- where they are --- */
 
-int environments_find(const struct settings *s, char ret[ENVIRONMENTS_PATH_MAX], struct err *e)
+/* The folder of all environments: that of the settings, or the default of this user. */
+static int environments_find(const struct settings *s, char ret[ENVIRONMENTS_PATH_MAX],
+                             struct err *e)
 {
-    const char *wanted = s->environments_dir, *xdg = getenv("XDG_DATA_HOME"),
-               *home = getenv("HOME");
+    /* `run` and `doctor` read no settings from the environment but this one: it says to all
+     * commands where `environment create` has put its work. */
+    const char *wanted = s->environments_dir ? s->environments_dir : getenv("RETORT_ENVIRONMENTS"),
+               *xdg = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
     char cwd[PATH_MAX] = "";
     int n;
 
+    if (wanted && !*wanted)
+        wanted = NULL;
     if (wanted && wanted[0] == '/')
         n = snprintf(ret, ENVIRONMENTS_PATH_MAX, "%s", wanted);
     else if (wanted && getcwd(cwd, sizeof(cwd)))
@@ -150,6 +157,42 @@ int environments_resolve(struct settings *s, struct err *e)
     return 0;
 }
 
+/* --- one environment as JSON --- */
+
+/* What retort.json tells, or NULL. */
+static json_t *read_ready(const char *dir, const char *name)
+{
+    char path[PATH_MAX];
+    AUTO_CLOSE int fd = -1;
+    struct stat st;
+
+    if (snprintf(path, sizeof(path), "%s/%s/" READY_FILE, dir, name) >= (int)sizeof(path))
+        return NULL;
+    fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size > (off_t)READY_MAX)
+        return NULL;
+    return json_loadfd(fd, 0, NULL);
+}
+
+static json_t *describe(const char *dir, const char *name)
+{
+    json_t *ready = read_ready(dir, name);
+    json_t *packages = json_object_get(ready, "packages");
+    json_t *one = json_pack("{s:s, s:b, s:s?, s:O}", "name", name, "ready", ready != NULL, "python",
+                            json_string_value(json_object_get(ready, "python")), "packages",
+                            packages ? packages : json_null());
+
+    json_decref(ready);
+    return one;
+}
+
+static void put_json(json_t *value) /* takes value */
+{
+    json_dumpf(value, stdout, JSON_INDENT(2) | JSON_ENSURE_ASCII);
+    putchar('\n');
+    json_decref(value);
+}
+
 /* --- create --- */
 
 static int make_dirs(const char *path, struct err *e)
@@ -181,21 +224,49 @@ static int open_locked(const char *folder, const char *name, struct err *e)
     return take_fd(&fd);
 }
 
+/* What can be wrong with the arguments, before anything is made. ret_wheels is "" without wheels.
+ */
+static int check_arguments(const struct settings *s, const char *dir, const char *name,
+                           char ret_wheels[PATH_MAX], struct err *e)
+{
+    const char *packages = s->environment.packages, *wheels = s->environment.wheels;
+    char shown[NAME_SHOWN];
+    struct stat st;
+
+    if (check_name(name, e) < 0)
+        return -1;
+    if (!packages)
+        return err_set(e, ERR_CALLER,
+                       "which packages? say --packages FILE, with a package a line, or --packages "
+                       "science");
+    if (strcmp(packages, SCIENCE) != 0 && access(packages, F_OK) < 0)
+        return err_set(e, ERR_CALLER,
+                       "--packages: there is no file %s; '" SCIENCE
+                       "' is the one list that comes with retort",
+                       name_show(shown, str_of(packages)));
+    if (strncmp(dir, "/tmp/", 5) == 0 || strcmp(dir, "/tmp") == 0)
+        return err_set(e, ERR_CALLER,
+                       "environments cannot be below /tmp, where every session has files of its "
+                       "own; name another folder with --environments DIR");
+    ret_wheels[0] = '\0';
+    if (wheels && (!realpath(wheels, ret_wheels) || stat(ret_wheels, &st) < 0 ||
+                   (!S_ISDIR(st.st_mode) && (errno = ENOTDIR)))) {
+        err_sys(e, "--wheels: %s", wheels);
+        e->kind = ERR_CALLER;
+        return -1;
+    }
+    return 0;
+}
+
 /* Path of the list: a file of the user, or one that is part of the program and is put into the
  * folder. */
 static int find_list(const char *wanted, int folder_fd, const char *folder, char ret[PATH_MAX],
                      struct err *e)
 {
     AUTO_CLOSE int fd = -1;
-    char shown[NAME_SHOWN];
 
     if (realpath(wanted, ret))
         return 0;
-    if (strcmp(wanted, "science") != 0)
-        return err_set(e, ERR_CALLER,
-                       "--packages: there is no file %s; 'science' is the one list that comes with "
-                       "retort",
-                       name_show(shown, str_of(wanted)));
     fd = openat(folder_fd, LIST_FILE, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
     if (fd < 0)
         return err_sys(e, "make %s/" LIST_FILE, folder);
@@ -246,18 +317,12 @@ static int follow_helper(int fd, pid_t pid, char *ret, size_t size, struct err *
     return err_set(e, ERR_CALLER, "%s", n ? ret : "Python ended without a word");
 }
 
-static int fill(const struct settings *s, const char *folder, const char *list, char *ret,
-                size_t size, struct err *e)
+static int fill(const struct settings *s, const char *folder, const char *list, const char *wheels,
+                char *ret, size_t size, struct err *e)
 {
-    char wheels[PATH_MAX] = "";
     int out[2], rc;
     pid_t pid;
 
-    if (s->environment.wheels && !realpath(s->environment.wheels, wheels)) {
-        err_sys(e, "--wheels: %s", s->environment.wheels);
-        e->kind = ERR_CALLER;
-        return -1;
-    }
     if (pipe2(out, O_CLOEXEC) < 0)
         return err_sys(e, "pipe");
     /* Ctrl-C reaches the helper too, and its sentence is the one to tell. */
@@ -275,15 +340,11 @@ static int fill(const struct settings *s, const char *folder, const char *list, 
 
 static int create(const struct settings *s, const char *dir, const char *name, struct err *e)
 {
-    char folder[FOLDER_MAX], list[PATH_MAX], sentence[SENTENCE_MAX];
+    char folder[FOLDER_MAX], list[PATH_MAX], wheels[PATH_MAX], sentence[SENTENCE_MAX];
     AUTO_CLOSE int fd = -1;
 
-    if (check_name(name, e) < 0)
+    if (check_arguments(s, dir, name, wheels, e) < 0)
         return -1;
-    if (!s->environment.packages)
-        return err_set(e, ERR_CALLER,
-                       "which packages? say --packages FILE, with a package a line, or --packages "
-                       "science");
     snprintf(folder, sizeof(folder), "%s/%s", dir, name);
     if (make_dirs(folder, e) < 0 || (fd = open_locked(folder, name, e)) < 0)
         return -1;
@@ -291,44 +352,29 @@ static int create(const struct settings *s, const char *dir, const char *name, s
         return err_set(e, ERR_CALLER,
                        "there is an environment %s; delete it first, or take another name", name);
     if (find_list(s->environment.packages, fd, folder, list, e) < 0 ||
-        fill(s, folder, list, sentence, sizeof(sentence), e) < 0)
+        fill(s, folder, list, wheels, sentence, sizeof(sentence), e) < 0)
         return err_wrap(e, "%s", name);
-    printf("%s is ready: %s. Use it with --python %s, or \"python = %s\" of a pool.\n", name,
-           sentence, name, name);
+    if (s->json)
+        put_json(describe(dir, name));
+    else
+        printf("%s is ready: %s. Use it with --python %s, or \"python = %s\" of a pool.\n", name,
+               sentence, name, name);
     return 0;
 }
 
 /* --- list --- */
 
-/* What retort.json tells, or NULL. */
-static json_t *read_ready(const char *dir, const char *name)
+static void show_one(const char *dir, const char *name)
 {
-    char path[PATH_MAX];
-    AUTO_CLOSE int fd = -1;
-    struct stat st;
+    json_t *one = describe(dir, name);
+    const char *python = json_string_value(json_object_get(one, "python"));
 
-    if (snprintf(path, sizeof(path), "%s/%s/" READY_FILE, dir, name) >= (int)sizeof(path))
-        return NULL;
-    fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size > (off_t)READY_MAX)
-        return NULL;
-    return json_loadfd(fd, 0, NULL);
-}
-
-static void show_one(const struct settings *s, const char *dir, const char *name, json_t *ret_all)
-{
-    json_t *ready = read_ready(dir, name);
-    const char *python = json_string_value(json_object_get(ready, "python"));
-    json_t *packages = json_object_get(ready, "packages");
-
-    if (s->json)
-        json_array_append_new(ret_all, json_pack("{s:s, s:b, s:s?, s:O}", "name", name, "ready",
-                                                 ready != NULL, "python", python, "packages",
-                                                 packages ? packages : json_null()));
-    else
-        printf("%-24s  %-8s  %8zu  %s\n", name, python ? python : "-", json_array_size(packages),
-               ready ? "ready" : "not finished: create it again, or delete it");
-    json_decref(ready);
+    printf("%-24s  %-8s  %8zu  %s\n", name, python ? python : "-",
+           json_array_size(json_object_get(one, "packages")),
+           json_is_true(json_object_get(one, "ready"))
+               ? "ready"
+               : "not finished: create it again, or delete it");
+    json_decref(one);
 }
 
 static int is_environment(const struct dirent *entry)
@@ -350,15 +396,17 @@ static int list(const struct settings *s, const char *dir, const char *unused, s
     if (!s->json)
         printf("%-24s  %-8s  %8s  %s\n", "NAME", "PYTHON", "PACKAGES", "STATE");
     for (int i = 0; i < n; i++) {
-        show_one(s, dir, found[i]->d_name, all);
+        if (s->json)
+            json_array_append_new(all, describe(dir, found[i]->d_name));
+        else
+            show_one(dir, found[i]->d_name);
         free(found[i]);
     }
     free(found);
-    if (s->json) {
-        json_dumpf(all, stdout, JSON_INDENT(2) | JSON_ENSURE_ASCII);
-        putchar('\n');
-    }
-    json_decref(all);
+    if (s->json)
+        put_json(all);
+    else
+        json_decref(all);
     return 0;
 }
 
@@ -377,7 +425,6 @@ static int delete (const struct settings *s, const char *dir, const char *name, 
     char folder[FOLDER_MAX], ready[FOLDER_MAX + sizeof(READY_FILE)];
     AUTO_CLOSE int fd = -1;
 
-    (void)s;
     if (check_name(name, e) < 0)
         return -1;
     snprintf(folder, sizeof(folder), "%s/%s", dir, name);
@@ -393,13 +440,16 @@ static int delete (const struct settings *s, const char *dir, const char *name, 
         e->kind = ERR_CALLER;
         return -1;
     }
-    printf("%s is deleted\n", name);
+    if (s->json)
+        put_json(json_pack("{s:s, s:b}", "name", name, "deleted", 1));
+    else
+        printf("%s is deleted\n", name);
     return 0;
 }
 
 /* --- which --- */
 
-static const struct verb {
+static const struct environment_verb {
     const char *name;
     size_t args;
     const char *usage;

@@ -1,9 +1,10 @@
 """Fills the folder of an environment: python3 -c THIS FOLDER PACKAGES WHEELS OFFLINE SYSTEM, the last two 0 or 1.
 
-Makes a virtual environment of the Python that runs this, installs what the file PACKAGES names, imports
-what came of it, and writes FOLDER/retort.json: only then is the environment ready. What is there already
-is kept, so a second call goes on where the first was interrupted. Progress goes to standard error; the last
-line of standard output is one sentence: what is there now, or why it failed.
+Makes a virtual environment of the Python that runs this, installs what the file PACKAGES names,
+imports each package, and writes FOLDER/retort.json: only then is the environment ready. What is
+there already is kept, so a second call goes on where the first was interrupted. Progress goes to
+standard error; the last line of standard output is one sentence: what is there now, or why it
+failed.
 """
 
 import collections
@@ -22,8 +23,7 @@ TROUBLES = [
     (r"No space left on device|Errno 28", "the disk is full"),
     (r"NewConnectionError|name resolution|Network is unreachable|Connection refused|ConnectTimeout|Read timed out",
      "the package index does not answer; without a network give a folder of wheels with --wheels DIR --offline"),
-    (r"No matching distribution found for (\S+)", "there is no package {} for this Python"),
-    (r"Could not find a version that satisfies the requirement (\S+)", "there is no package {} for this Python"),
+    (r"(?:No matching distribution found for|that satisfies the requirement) (\S+)", "there is no package {} for this Python"),
     (r"Invalid requirement: (.+)", "the list of packages has a line that is no package: {}"),
     (r"Failed building wheel for (\S+)", "package {} has no wheel for this Python, and could not be built"),
     (r"ERROR: (.+)", "{}"),
@@ -70,6 +70,18 @@ def follow(command):
     return "".join(last) if process.returncode else None
 
 
+def absent(said, wheels, offline, missing):
+    """What else to say when pip finds no such package: where it looked, and what is there."""
+    name = re.search(r"(?:No matching distribution found for|that satisfies the requirement) (\S+)", said)
+    if not name or not offline:
+        return ""
+    if name[1] in missing:
+        return "; IPython and matplotlib-inline run the cells: add it to the wheels, or use --system-packages"
+    there = re.search(r"\(from versions: (?!none\))([^)]*)\)", said)
+    place = f" in {wheels}" if wheels else ""
+    return place + (f"; there is {there[1]}" if there else "; with --offline no index is asked")
+
+
 def why(said):
     for pattern, sentence in TROUBLES:
         if found := re.search(pattern, said):
@@ -79,9 +91,31 @@ def why(said):
 
 def names_in(file):
     """The distributions that a requirements file names, without those of files it includes."""
-    with open(file, encoding="utf-8") as lines:
+    with open(file, encoding="utf-8-sig") as lines:
         words = (re.match(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:[\[<>=!~;@ #].*)?$", line) for line in lines)
         return [word[1] for word in words if word]
+
+
+def report_flags(python, file):
+    """The flags that make pip write what it installs to a file; none for a pip before 22.2."""
+    done = subprocess.run([python, "-I", "-m", "pip", "--version"], capture_output=True, text=True)
+    version = tuple(map(int, re.findall(r"\d+", done.stdout)[:2]))
+    return ["--report", file] if version >= (22, 2) else []
+
+
+def names_of(report):
+    """The distributions that the list asked for by a path, an address or another list, from pip's report."""
+    try:
+        with open(report, encoding="utf-8") as file:
+            rows = json.load(file)["install"]
+        os.unlink(report)
+    except FileNotFoundError:
+        return []
+    return [row["metadata"]["name"] for row in rows if row["requested"]]
+
+
+def plain(name):
+    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def main(folder, packages, wheels, offline, system):
@@ -94,7 +128,10 @@ def main(folder, packages, wheels, offline, system):
         end(f"cannot read the list of packages {packages}: {getattr(e, 'strerror', None) or e}")
 
     say(f"making {folder}")
-    if said := follow([sys.executable, "-m", "venv", *(["--system-site-packages"] if system == "1" else []), folder]):
+    flags = ["--system-site-packages"] if system == "1" else []
+    if flags and importlib.util.find_spec("pip"):
+        flags.append("--without-pip")  # the base's own is there, and a second one takes seconds
+    if said := follow([sys.executable, "-m", "venv", *flags, folder]):
         end(why(said))
     python = os.path.join(folder, "bin", "python")
     missing = [package for module, package in OF_SESSIONS.items()
@@ -103,9 +140,14 @@ def main(folder, packages, wheels, offline, system):
                "--progress-bar", "off", "--prefer-binary", "-r", packages, *missing]
     command += ["--find-links", wheels] if wheels else []
     command += ["--no-index"] if offline == "1" else []
-    say(f"installing {len(names)} package{'' if len(names) == 1 else 's'}")
-    if said := follow(command):
-        end(why(said))
+    report = os.path.join(folder, "report.json")
+    say(f"installing {len(names)} package{'' if len(names) == 1 else 's'}" if names else "installing")
+    if said := follow(command + report_flags(python, report)):
+        end(why(said) + absent(said, wheels, offline == "1", missing))
+    named = {*map(plain, names), *missing}
+    names += [name for name in names_of(report) if plain(name) not in named]
+    if not names:
+        end(f"the list {packages} names no package; write one package per line")
 
     say("importing them")
     tried = subprocess.run([python, "-I", "-c", IMPORTS, *names], stdout=subprocess.PIPE, text=True, cwd="/",

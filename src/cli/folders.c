@@ -1,14 +1,16 @@
 /*
- * Folders of the user's own disk that sessions are to see: --folder PATH[:ro]. Each is shown at
- * FOLDERS_PLACE/NAME, where NAME is the last word of its path. What code writes there is on the
- * disk at once, as the user who started us: there is nothing to copy back.
+ * --folder PATH[:ro], and the roots of an MCP client: folders of the user's own disk that sessions
+ * see. Each is at FOLDERS_PLACE/NAME, where NAME is the last part of its path. Code writes to the
+ * disk directly, as the user who started the server: there is nothing to copy back.
  */
 #include "cli/cli_int.h"
 
 #include <limits.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 
 #define FOLDERS_PLACE "/mnt/"
 
@@ -33,51 +35,138 @@ static char *split(const char *word, bool *ret_writable)
     return mem_strdup(word);
 }
 
-/* /mnt/data is the workspace's other name. */
-static bool is_taken(const struct folders *f, const char *where)
+/* What is at a place already: the path of another folder, or the workspace, whose other name is
+ * /mnt/data. NULL when the place is free. */
+static const char *who_is_at(const struct folders *f, const char *where)
 {
     if (strcmp(where, FOLDERS_PLACE "data") == 0)
-        return true;
+        return "the workspace";
     for (size_t i = 0; i < f->count; i++)
         if (strcmp(f->item[i].where, where) == 0)
-            return true;
-    return false;
+            return f->item[i].path;
+    return NULL;
+}
+
+/* Says where a folder is whose place is not the one that its name promises. */
+static void say_moved(const char *path, const char *where, const char *wanted, const char *other)
+{
+    char shown[NAME_SHOWN], at[NAME_SHOWN], taken[NAME_SHOWN], by[NAME_SHOWN];
+
+    log_warn("%s is at %s in the session: %s is %s", name_show(shown, str_of(path)),
+             name_show(at, str_of(where)), name_show(taken, str_of(wanted)),
+             name_show(by, str_of(other)));
 }
 
 static char *choose_place(const struct folders *f, const char *path)
 {
     const char *slash = strrchr(path, '/'), *name = slash && slash[1] ? slash + 1 : "disk";
-    char where[PATH_MAX];
+    char wanted[PATH_MAX], where[PATH_MAX];
 
-    snprintf(where, sizeof(where), FOLDERS_PLACE "%s", name);
-    for (int n = 2; is_taken(f, where); n++)
-        snprintf(where, sizeof(where), FOLDERS_PLACE "%s-%d", name, n);
+    snprintf(wanted, sizeof(wanted), FOLDERS_PLACE "%s", name);
+    const char *other = who_is_at(f, wanted);
+    if (!other)
+        return mem_strdup(wanted);
+    int n = 2;
+    do
+        snprintf(where, sizeof(where), FOLDERS_PLACE "%s-%d", name, n++);
+    while (who_is_at(f, where));
+    say_moved(path, where, wanted, other);
     return mem_strdup(where);
 }
 
-static int add(struct folders *f, const char *word, struct err *e)
+/* Whether a folder shows the machine instead of files: processes, devices, settings of the kernel.
+ * A session would see in it what its own /proc and /dev hide. */
+static bool is_of_the_kernel(const char *path)
 {
-    bool writable;
-    AUTO_FREE char *given = split(word, &writable);
+    static const long kinds[] = {
+        PROC_SUPER_MAGIC,   SYSFS_MAGIC,   CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC,
+        DEVPTS_SUPER_MAGIC, DEBUGFS_MAGIC, TRACEFS_MAGIC,      SECURITYFS_MAGIC,
+        BPF_FS_MAGIC,       NSFS_MAGIC,
+    };
+    struct statfs fs;
+
+    if (strcmp(path, "/dev") == 0)
+        return true; /* an ordinary tmpfs in many containers */
+    if (statfs(path, &fs) < 0)
+        return false;
+    for (size_t i = 0; i < COUNT(kinds); i++)
+        if (fs.f_type == kinds[i])
+            return true;
+    return false;
+}
+
+/* The folder's path without links, owned; NULL when there is none that may be shown. */
+static char *resolve(const char *given, struct err *e)
+{
     AUTO_FREE char *path = realpath(given, NULL);
     char shown[NAME_SHOWN];
     struct stat st;
 
     name_show(shown, str_of(given));
     if (!path || stat(path, &st) < 0) {
-        err_sys(e, "--folder: cannot open %s", shown);
+        err_sys(e, "cannot open %s", shown);
         e->kind = ERR_CALLER;
-        return -1;
+        return NULL;
     }
-    if (!S_ISDIR(st.st_mode))
-        return err_set(e, ERR_CALLER, "--folder: %s is not a folder", shown);
-    if (strcmp(path, "/") == 0)
-        return err_set(e, ERR_CALLER, "--folder: / is everything; name the folder that is needed");
+    if (!S_ISDIR(st.st_mode)) {
+        err_set(e, ERR_CALLER, "%s is not a folder", shown);
+        return NULL;
+    }
+    if (strcmp(path, "/") == 0) {
+        err_set(e, ERR_CALLER, "/ is everything; name the folder that is needed");
+        return NULL;
+    }
+    if (is_of_the_kernel(path)) {
+        err_set(e, ERR_CALLER, "%s belongs to the kernel and shows this machine, not files", shown);
+        return NULL;
+    }
+    return take_ptr(&path);
+}
+
+/* Takes path. */
+static int put(struct folders *f, char *path, bool writable, struct err *e)
+{
+    AUTO_FREE char *owned = path;
+
     if (f->count == FOLDERS_MAX)
-        return err_set(e, ERR_CALLER, "--folder: more than %d folders", FOLDERS_MAX);
+        return err_set(e, ERR_CALLER, "more than %d folders", FOLDERS_MAX);
     char *where = choose_place(f, path);
-    f->item[f->count++] = (struct engine_folder){take_ptr(&path), where, writable};
+    f->item[f->count++] = (struct engine_folder){take_ptr(&owned), where, writable};
     return 0;
+}
+
+static int add(struct folders *f, const char *word, struct err *e)
+{
+    bool writable;
+    AUTO_FREE char *given = split(word, &writable);
+    char *path = resolve(given, e);
+
+    return path && put(f, path, writable, e) == 0 ? 0 : err_wrap(e, "--folder");
+}
+
+/* Whether a folder is the user's home, or holds it. */
+static bool holds_home(const char *path)
+{
+    AUTO_FREE char *home = getenv("HOME") ? realpath(getenv("HOME"), NULL) : NULL;
+    size_t n = strlen(path);
+
+    return home && strncmp(home, path, n) == 0 && (home[n] == '\0' || home[n] == '/');
+}
+
+int folders_add_root(struct folders *f, const char *path, bool writable, struct err *e)
+{
+    AUTO_FREE char *real = resolve(path, e);
+
+    if (!real)
+        return -1;
+    for (size_t i = 0; i < f->count; i++)
+        if (strcmp(f->item[i].path, real) == 0)
+            return 0; /* --folder has it, as the user wants it */
+    if (holds_home(real))
+        return err_set(e, ERR_CALLER,
+                       "it has your whole home directory; name the folder that is needed with "
+                       "--folder");
+    return put(f, take_ptr(&real), writable, e);
 }
 
 int folders_open(struct folders *ret, const struct settings *s, struct err *e)
@@ -98,18 +187,18 @@ void folders_done(struct folders *f)
     *f = (struct folders){0};
 }
 
-char *folders_tell(const struct folders *f)
+char *folders_tell(const struct folders *f, const char *lead, size_t from)
 {
     AUTO(buf_done) struct buf b = BUF(64 * KiB);
 
-    for (size_t i = 0; i < f->count; i++) {
+    for (size_t i = from; i < f->count; i++) {
         char shown[NAME_SHOWN];
-        buf_printf(&b, "%s%s (%s)",
-                   i > 0 ? ", " : "Folders of the user's own disk are in every session: ",
+        buf_printf(&b, "%s%s (%s)", i > from ? ", " : lead,
                    name_show(shown, str_of(f->item[i].where)),
                    f->item[i].writable ? "what you write there stays on the disk" : "read only");
     }
-    if (f->count > 0)
-        buf_put(&b, STR("."));
-    return f->count > 0 ? mem_strndup(buf_str(&b)) : NULL;
+    if (f->count <= from)
+        return NULL;
+    buf_put(&b, STR("."));
+    return mem_strndup(buf_str(&b));
 }

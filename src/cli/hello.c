@@ -1,5 +1,6 @@
 /* What a person sees first: where the server is, the page to open, and three commands to try. */
 #include "cli/serve_int.h"
+#include "doors/console/console.h"
 
 #include <stdio.h>
 
@@ -24,12 +25,14 @@ static void call_of(const struct settings *s, const struct listeners *ls, bool k
 }
 
 /* The address of the console: that of a listener on TCP, the one of this machine if there is one.
- */
+ * A program that was built without node has no console to open. */
 static void say_page(const struct settings *s, const struct listeners *ls)
 {
     const struct listener *l = NULL;
     char shown[ADDRESS_SHOWN];
 
+    if (!console_files[0].path)
+        return;
     for (size_t i = 0; i < ls->count; i++) {
         const struct listener *one = &ls->item[i];
         if (one->address.at.any.sa_family != AF_UNIX && (!l || (one->local && !l->local)))

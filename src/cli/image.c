@@ -1,4 +1,4 @@
-/* Pictures in a bundle: which part it is, what to call its file, how large it is. */
+/* The picture in a MIME bundle: which part has it, a name for its file, its width and height. */
 #include "cli/cli_int.h"
 
 #include <endian.h>

@@ -1,8 +1,8 @@
 /*
- * The file, as rows with their line numbers. libinih splits the lines; this makes
- * sure that nothing is lost on the way. It cuts long lines, says nothing of a
- * section without keys, and takes an indented "name = value" for more of the value
- * above, so all three are seen to where the lines are handed to it.
+ * Reads the configuration file into rows with their line numbers. libinih splits the lines. It cuts
+ * long lines, ignores a section without keys, and takes an indented "name = value" for more of the
+ * value above. This file finds all three when it hands the lines to libinih, so that nothing is
+ * lost.
  */
 #include "cli/cli_int.h"
 

@@ -1,4 +1,4 @@
-/* A private temporary directory, removed when we have gone, however that came about. */
+/* A private temporary directory, which is removed when the program ends, even when it is killed. */
 #pragma once
 
 #include "cli/state.h"

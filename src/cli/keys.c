@@ -108,6 +108,18 @@ static const char *scope_of(const struct key_row *r, char ret[SCOPE_TEXT])
     return n ? memmove(ret, ret + 2, (size_t)n - 1) : ret;
 }
 
+/* A key that ends at once opens nothing, and 0 means "never" where the option is not given. */
+static int check_expiry(const struct desk *d, struct err *e)
+{
+    const struct option *o = option_by_name(STR("expires"), IN(COMMAND_KEYS));
+
+    if (d->s->keys.expires_ms > 0 || d->s->from[option_index(o)] == SOURCE_DEFAULT)
+        return 0;
+    return err_set(e, ERR_CALLER,
+                   "--expires 0 would end the key at once; leave --expires out for a key that "
+                   "never ends");
+}
+
 static int create(struct desk *d, struct err *e)
 {
     const struct keys_settings *k = &d->s->keys;
@@ -119,7 +131,7 @@ static int create(struct desk *d, struct err *e)
 
     if (!k->tenant)
         return err_set(e, ERR_CALLER, "whose key is it? say --tenant NAME");
-    if (check_text("--tenant", k->tenant, TENANT_MAX, e) < 0 ||
+    if (check_expiry(d, e) < 0 || check_text("--tenant", k->tenant, TENANT_MAX, e) < 0 ||
         check_text("--name", k->name ? k->name : "", NAME_MAX_, e) < 0 || open_store(d, e) < 0)
         return -1;
     key_make(&d->key, secret, k->tenant, k->name ? k->name : "", k->admin);
@@ -178,7 +190,7 @@ static void print_json(const struct desk *d)
 
 static void print_table(const struct desk *d)
 {
-    static const char *const line = "%-30s  %-12s  %-16s  %-8s  %-20s  %-20s  %-20s  %-16s  %s\n";
+    static const char *const line = "%-32s  %-12s  %-16s  %-8s  %-20s  %-20s  %-20s  %-16s  %s\n";
     char scope[SCOPE_TEXT], t1[32], t2[32], t3[32], tenant[NAME_SHOWN], name[NAME_SHOWN];
 
     printf(line, "ID", "SECRET", "TENANT", "MAY", "CREATED", "LAST USED", "REVOKED", "NAME",
@@ -197,9 +209,22 @@ static void print_table(const struct desk *d)
     }
 }
 
+/* A wrong --state must not look like a server without keys. */
+static int check_state(const struct desk *d, struct err *e)
+{
+    char shown[NAME_SHOWN];
+
+    if (access(d->s->state, F_OK) == 0 || errno != ENOENT)
+        return 0;
+    return err_set(e, ERR_CALLER,
+                   "there is no state directory %s, so there are no keys; name the server's with "
+                   "--state, or make a key with retort keys create",
+                   name_show(shown, str_of(d->s->state)));
+}
+
 static int list(struct desk *d, struct err *e)
 {
-    if (open_store(d, e) < 0 || store_call(d->store, list_keys, d, e) < 0)
+    if (check_state(d, e) < 0 || open_store(d, e) < 0 || store_call(d->store, list_keys, d, e) < 0)
         return -1;
     if (d->s->json)
         print_json(d);
@@ -229,7 +254,7 @@ static int revoke_one(struct desk *d, struct err *e)
     name_show(shown, str_of(d->id));
     if (!id_is(str_of(d->id), "key_"))
         return err_set(e, ERR_CALLER, "'%s' is not the id of a key; see retort keys list", shown);
-    if (open_store(d, e) < 0)
+    if (check_state(d, e) < 0 || open_store(d, e) < 0)
         return -1;
     rc = store_call(d->store, revoke_key, d, e);
     if (rc == 0 && !d->s->keys.quiet)
@@ -239,7 +264,7 @@ static int revoke_one(struct desk *d, struct err *e)
 
 /* --- which --- */
 
-static const struct verb {
+static const struct keys_verb {
     const char *name;
     size_t args;
     const char *usage;

@@ -159,6 +159,24 @@ static int bind_unix(struct listener *l, mode_t mode, struct err *e)
     return 0;
 }
 
+/* What the user can do about an address that cannot be had. NULL: nothing. */
+static const char *remedy(int why)
+{
+    static const struct {
+        int why;
+        const char *remedy;
+    } remedies[] = {
+        {EADDRINUSE,    "another program serves there: stop it, or give another port with --listen"},
+        {EACCES,        "ports below 1024 are root's: give a higher one with --listen"             },
+        {EADDRNOTAVAIL, "this machine has no such address: give one of its own with --listen"      },
+    };
+
+    for (size_t i = 0; i < COUNT(remedies); i++)
+        if (remedies[i].why == why)
+            return remedies[i].remedy;
+    return NULL;
+}
+
 static int bind_inet(struct listener *l, struct err *e)
 {
     char shown[ADDRESS_SHOWN];
@@ -170,11 +188,11 @@ static int bind_inet(struct listener *l, struct err *e)
     if (bind(l->fd, &l->address.at.any, l->address.size) < 0) {
         int why = errno;
         listener_show(l, false, shown);
+        if (remedy(why))
+            return err_set(e, ERR_CALLER, "cannot listen on %s: %s; %s", shown + strlen("http://"),
+                           strerror(why), remedy(why));
         errno = why;
-        err_sys(e, "cannot listen on %s", shown + strlen("http://"));
-        if (why == EADDRINUSE || why == EACCES || why == EADDRNOTAVAIL)
-            e->kind = ERR_CALLER;
-        return -1;
+        return err_sys(e, "cannot listen on %s", shown + strlen("http://"));
     }
     l->address.size = sizeof(l->address.at);
     if (getsockname(l->fd, &l->address.at.any, &l->address.size) < 0)

@@ -18,6 +18,7 @@
 #include "agent/agent.h"
 #include "cli/janitor.h"
 #include "cli/serve_int.h"
+#include "doors/qwen/qwen.h"
 #include "doors/ubik/ubik.h"
 #include "loop/loop.h"
 
@@ -41,7 +42,7 @@ struct local {
     struct model_set model_set;
     struct models *models;
     struct folders folders;
-    char *told_folders; /* or NULL */
+    char *told_folders, *told_roots; /* sentences for the model; or NULL */
 
     size_t steps_done;
     char guest_dir[PATH_MAX];
@@ -123,7 +124,15 @@ static int start_engine(struct local *lo, struct err *e)
 
 static int leave_root(struct local *lo, struct err *e)
 {
-    return server_user_enter(&lo->user, e);
+    void *qwen = lo->user.changes ? lo->doors.at[DOOR_QWEN].room : NULL;
+
+    if (qwen)
+        qwen_images_give(qwen, lo->user.uid, lo->user.gid);
+    if (server_user_enter(&lo->user, e) < 0)
+        return -1;
+    if (qwen)
+        qwen_images_settle(qwen);
+    return 0;
 }
 
 static int reach_state(struct local *lo, struct err *e)
@@ -183,6 +192,36 @@ static struct agent *the_agent(void *arg, struct err *e)
     return the_service(lo, e) ? lo->agent : NULL;
 }
 
+/* --- the client's roots --- */
+
+/* Code that reaches the network could send away what it reads: the user has to say so. */
+static bool roots_are_wanted(const struct settings *s)
+{
+    const struct option *o = option_by_name(STR("roots"), IN(COMMAND_MCP));
+
+    if (s->from[option_index(o)] == SOURCE_DEFAULT && pools_reach_out(s))
+        return false;
+    return s->roots != ROOTS_OFF;
+}
+
+static const char *take_roots(void *arg, const char *const *paths, size_t count)
+{
+    struct local *lo = arg;
+    size_t from = lo->folders.count;
+    char shown[NAME_SHOWN];
+    struct err e;
+
+    if (lo->steps_done > 0)
+        return NULL; /* too late: the interpreter has been started */
+    for (size_t i = 0; i < count; i++)
+        if (folders_add_root(&lo->folders, paths[i], lo->s->roots == ROOTS_RW, &e) < 0)
+            log_warn("root %s of the client is left out: %s", name_show(shown, str_of(paths[i])),
+                     e.text);
+    lo->told_roots =
+        folders_tell(&lo->folders, "Folders that the user has opened in this client: ", from);
+    return lo->told_roots;
+}
+
 /* --- the client's fds --- */
 
 static int move_fds(struct local *lo, struct err *e)
@@ -237,6 +276,7 @@ static void take_down(struct local *lo)
     pool_set_done(&lo->pools);
     folders_done(&lo->folders);
     free(lo->told_folders);
+    free(lo->told_roots);
     janitor_end(&lo->janitor);
     fd_closep(&lo->parent);
     fd_closep(&lo->in);
@@ -274,6 +314,7 @@ static void live(struct local *lo, pid_t parent)
         .agent_tool_ctx = ubik_backend(lo->doors.at[DOOR_UBIK].room),
         .has_model = has_model(lo),
         .folders = lo->told_folders,
+        .take_roots = roots_are_wanted(lo->s) ? take_roots : NULL,
     };
 
     lo->mcp = mcp_new(&config);
@@ -331,7 +372,8 @@ int mcp_main(const struct settings *s)
     if (isatty(lo.in))
         fprintf(stderr, "retort mcp speaks MCP, a message of JSON on each line; it is for a client "
                         "to start. Ctrl-D ends it.\n");
-    lo.told_folders = folders_tell(&lo.folders);
+    lo.told_folders =
+        folders_tell(&lo.folders, "Folders of the user's own disk are in every session: ", 0);
     memory_give_back();
     signal(SIGPIPE, SIG_IGN);
     lo.loop = loop_new(&e);

@@ -1,4 +1,6 @@
-/* The models of the settings, and their keys, which are read while we still have the right to. */
+/*
+ * The models of the settings, and their keys, which are read before the server gives up its rights.
+ */
 #include "cli/serve_int.h"
 
 #include <fcntl.h>

@@ -1,5 +1,7 @@
-/* The service manager's side: sockets it hands over, and what it wants to be told. See
- * sd_listen_fds(3) and sd_notify(3), which are a few lines without the library. */
+/*
+ * The protocol of the service manager: sockets that it hands over, and states that we report to
+ * it. See sd_listen_fds(3) and sd_notify(3); without the library they are a few lines.
+ */
 #include "cli/listen.h"
 
 #include <limits.h>

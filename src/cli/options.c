@@ -1,9 +1,6 @@
 /* The one table of options. Parsing, --help and the error sentences are made from it. */
 #include "cli/cli_int.h"
 
-#include <stdlib.h>
-#include <unistd.h>
-
 #define AT(field)   offsetof(struct settings, field)
 #define RUN         (IN(COMMAND_RUN) | IN(COMMAND_REPL))
 #define RUN_ONLY    IN(COMMAND_RUN)
@@ -13,10 +10,6 @@
 #define MCP         IN(COMMAND_MCP)
 #define ENVIRONMENT IN(COMMAND_ENVIRONMENT)
 #define FLAG_ONLY   (IN(SOURCE_FILE) | IN(SOURCE_ENV))
-#define SECOND_MS   1000ull
-#define MINUTE_MS   (60 * SECOND_MS)
-#define HOUR_MS     (60 * MINUTE_MS)
-#define DAY_MS      (24 * HOUR_MS)
 #define YEARS_MS    (3650 * DAY_MS)
 #define TiB         (1024 * GiB)
 
@@ -30,11 +23,11 @@ const struct option options[] = {
     {"keep-going", 0, OPTION_BOOL, GROUP_WORK, RUN_ONLY, AT(keep_going),
      .text = "Continue after an execution that failed."},
     {"session", 0, OPTION_PATH, GROUP_WORK, RUN, AT(session), .metavar = "NAME",
-     .not_from = FLAG_ONLY, .unset = "a new one, which ends with the command",
-     .text = "Run in this session of a running server; it is made if needed, and stays."},
+     .not_from = FLAG_ONLY, .unset = "a new session, which ends with the command",
+     .text = "Run in this session of a running server. The server makes the session if it is not there, and keeps it."},
     {"server", 0, OPTION_PATH, GROUP_WORK, RUN, AT(server), .metavar = "URL",
      .not_from = FLAG_ONLY, .unset = "RETORT_SERVER, else http://127.0.0.1:8000",
-     .text = "The server that has the session. Its key, if needed, is RETORT_KEY."},
+     .text = "Address of the server that has the session. If the server needs a key, put it into RETORT_KEY."},
 
     {"file", 'f', OPTION_LIST, GROUP_FILES, RUN, AT(files), .metavar = "FILE",
      .text = "Copy FILE into the workspace first; may be given again."},
@@ -43,7 +36,12 @@ const struct option options[] = {
 
     {"folder", 0, OPTION_LIST, GROUP_FILES, RUN | MCP, AT(folders), .metavar = "PATH[:ro]",
      .not_from = FLAG_ONLY,
-     .text = "Show this folder in the session, at /mnt/NAME; :ro to read only. May be given again."},
+     .text = "Show this folder in the session, at /mnt/NAME. With :ro code can only read it. May be given again."},
+
+    {"roots", 0, OPTION_CHOICE, GROUP_FILES, MCP, AT(roots), .metavar = "HOW", .choices = "ro|rw|off",
+     .not_from = IN(SOURCE_FILE), .unset = "ro; off where code may reach the network",
+     .text = "Show the folders that the client's user has opened (MCP roots) in the session, at "
+             "/mnt/NAME: to read only, to write as well, or not at all."},
 
     {"tenant", 't', OPTION_PATH, GROUP_KEY, KEYS, AT(keys.tenant), .metavar = "NAME",
      .not_from = FLAG_ONLY, .text = "Tenant of the key; tenants cannot see each other's data."},
@@ -67,16 +65,16 @@ const struct option options[] = {
      .not_from = FLAG_ONLY, .text = "Print the secret and nothing else."},
 
     {"packages", 0, OPTION_PATH, GROUP_ENVIRONMENT, ENVIRONMENT, AT(environment.packages), .metavar = "FILE",
-     .not_from = FLAG_ONLY, .text = "List of packages, one a line; or science."},
+     .not_from = FLAG_ONLY, .text = "File that lists packages, one per line; or science, a list that comes with retort."},
     {"wheels",   0, OPTION_PATH, GROUP_ENVIRONMENT, ENVIRONMENT, AT(environment.wheels), .metavar = "DIR",
-     .not_from = FLAG_ONLY, .text = "Folder of wheels to install from."},
+     .not_from = FLAG_ONLY, .text = "Directory of wheels to install from."},
     {"offline",  0, OPTION_BOOL, GROUP_ENVIRONMENT, ENVIRONMENT, AT(environment.offline),
-     .not_from = FLAG_ONLY, .text = "Ask no package index."},
+     .not_from = FLAG_ONLY, .text = "Install from --wheels alone, without a package index."},
     {"system-packages", 0, OPTION_BOOL, GROUP_ENVIRONMENT, ENVIRONMENT, AT(environment.system_packages),
-     .not_from = FLAG_ONLY, .text = "Packages of the base Python can be imported, too."},
+     .not_from = FLAG_ONLY, .text = "Code can also import the packages of the base Python."},
     {"base",     0, OPTION_PATH, GROUP_ENVIRONMENT, ENVIRONMENT, AT(environment.base), .metavar = "PYTHON",
      .not_from = FLAG_ONLY, .unset = "/usr/bin/python3, else from PATH",
-     .text = "Python interpreter that the environment is made of."},
+     .text = "Python interpreter that the environment is based on."},
 
     {"listen",          0, OPTION_WORDS, GROUP_SERVER, SERVE, AT(serve.listen), .metavar = "ADDR",
      .unset = LISTEN_DEFAULT,
@@ -102,14 +100,15 @@ const struct option options[] = {
      .text = "User to run as when root starts the server."},
     {"sandbox-users",   0, OPTION_CHOICE, GROUP_SERVER, SERVE | MCP, AT(sandbox_users),
      .metavar = "WHICH", .choices = "own|one",
-     .text = "Without root: a user of its own for each sandbox where the system gives the ids, or one."},
+     .text = "User ids of sandboxes when root does not start the server: one of its own for each sandbox "
+             "where the system grants such ids, or the server's for all."},
     {"isolation-floor", 0, OPTION_CHOICE, GROUP_SERVER, SERVE | MCP, AT(serve.floor),
      .metavar = "WHAT", .choices = "namespaces+seccomp|all",
-     .text = "Least isolation; with less the server does not start."},
+     .text = "Minimum isolation. With less the server does not start."},
     {"drain",           0, OPTION_SECONDS, GROUP_SERVER, SERVE, AT(serve.drain_ms),
-     0, DAY_MS, .metavar = "S", .text = "How long running code may go on when the server stops."},
+     0, DAY_MS, .metavar = "S", .text = "Maximum time for running code to end when the server stops."},
     {"log-level",       0, OPTION_CHOICE, GROUP_SERVER, SERVE, AT(serve.log_level),
-     .metavar = "LEVEL", .choices = "error|warn|info|debug", .text = "Least severity that is logged on stderr."},
+     .metavar = "LEVEL", .choices = "error|warn|info|debug", .text = "Minimum severity of lines in the log, on stderr."},
     {"log-format",      0, OPTION_CHOICE, GROUP_SERVER, SERVE, AT(serve.log_format),
      .metavar = "FORMAT", .choices = "text|json", .text = "Format of log lines."},
 
@@ -119,9 +118,9 @@ const struct option options[] = {
      .unset = "none", .text = "PEM file with the private key of the certificate."},
     {"tls-client-ca",   0, OPTION_PATH, GROUP_ACCESS, SERVE, AT(serve.tls_client_ca),
      .metavar = "FILE", .unset = "none",
-     .text = "PEM file with authorities; clients may show certificates signed by them."},
+     .text = "PEM file with certificate authorities. Clients may use certificates signed by these authorities."},
     {"plain-http",      0, OPTION_BOOL, GROUP_ACCESS, SERVE, AT(serve.plain_http), .unset = "no",
-     .text = "Allow other machines without TLS, for a proxy in front that has TLS."},
+     .text = "Serve other machines without TLS, because a proxy in front has TLS."},
     {"hosts",           0, OPTION_TEXT, GROUP_ACCESS, SERVE, AT(serve.hosts), .metavar = "NAMES",
      .unset = "none", .text = "More Host names that are accepted while no key exists."},
     {"origins",         0, OPTION_TEXT, GROUP_ACCESS, SERVE, AT(serve.origins), .metavar = "URLS",
@@ -130,25 +129,25 @@ const struct option options[] = {
      .unset = "none", .text = "Address of this server as clients see it, such as https://code.example."},
     {"oauth-servers",   0, OPTION_TEXT, GROUP_ACCESS, SERVE, AT(serve.oauth_servers),
      .metavar = "URLS", .unset = "none",
-     .text = "OAuth servers whose tokens a proxy in front accepts, told to MCP clients."},
+     .text = "OAuth servers that MCP clients are sent to for a token. A proxy in front checks the tokens."},
     {"max-connections", 0, OPTION_COUNT, GROUP_ACCESS, SERVE, AT(serve.max_connections),
      1, 1000000, .metavar = "N", .text = "Maximum number of connections."},
     {"max-per-address", 0, OPTION_COUNT, GROUP_ACCESS, SERVE, AT(serve.max_per_address),
-     0, 1000000, .metavar = "N", .text = "Connections per address; 0 for no limit."},
+     0, 1000000, .metavar = "N", .text = "Maximum number of connections per client address; 0 for no limit."},
     {"header-timeout",  0, OPTION_SECONDS, GROUP_ACCESS, SERVE, AT(serve.header_ms),
      100, HOUR_MS, .metavar = "S",
-     .text = "Timeout for the head of a request, and between pieces of its body."},
+     .text = "Maximum time for the head of a request to arrive, and between two pieces of its body."},
 
     {"durability",      0, OPTION_CHOICE, GROUP_HOUSE, SERVE | MCP, AT(serve.durability),
      .metavar = "WHAT", .choices = "process|power",
-     .text = "What an answer outlives: kill -9, and a power cut 200 ms later; or a power cut at once."},
+     .text = "What an answered request survives: the death of the server process, or a power cut as well."},
     {"tenant-sessions", 0, OPTION_COUNT, GROUP_HOUSE, SERVE, AT(serve.tenant_sessions),
-     1, 1000000, .metavar = "N", .text = "Live sessions per tenant."},
+     1, 1000000, .metavar = "N", .text = "Maximum number of live sessions per tenant."},
     {"output-memory",   0, OPTION_SIZE, GROUP_HOUSE, SERVE | MCP, AT(serve.held_bytes),
      1 * MiB, 64 * TiB, .metavar = "SIZE",
-     .text = "Memory for the code and output of all executions at a time; past it code that prints waits."},
+     .text = "Memory for the code and output of all running executions. When it is full, code that prints waits."},
     {"retention",       0, OPTION_SECONDS, GROUP_HOUSE, SERVE | MCP, AT(serve.retention_ms),
-     SECOND_MS, YEARS_MS, .metavar = "TIME", .text = "How long an unused workspace is kept."},
+     SECOND_MS, YEARS_MS, .metavar = "TIME", .text = "How long the files of an unused session are kept."},
     {"records",         0, OPTION_SECONDS, GROUP_HOUSE, SERVE | MCP, AT(serve.record_ms),
      0, YEARS_MS, .metavar = "TIME", .text = "How long the record of an execution is kept; 0 for ever."},
     {"home-size",       0, OPTION_SIZE, GROUP_HOUSE, SERVE | MCP, AT(serve.home_bytes),
@@ -158,7 +157,7 @@ const struct option options[] = {
      1, 64 * TiB, .metavar = "SIZE", .text = "Maximum size of one upload."},
     {"tenant-files",    0, OPTION_SIZE, GROUP_HOUSE, SERVE, AT(serve.tenant_bytes),
      0, 1024 * TiB, .metavar = "SIZE",
-     .text = "Total size of files per tenant; 0 for no limit."},
+     .text = "Maximum total size of files, skills and batches per tenant; 0 for no limit."},
     {"fetch-size",      0, OPTION_SIZE, GROUP_HOUSE, SERVE | MCP, AT(serve.fetch_bytes),
      1, 64 * TiB, .metavar = "SIZE", .text = "Maximum size of one file fetched from a URL."},
     {"fetch-timeout",   0, OPTION_SECONDS, GROUP_HOUSE, SERVE | MCP, AT(serve.fetch_ms),
@@ -171,16 +170,16 @@ const struct option options[] = {
 
     {"mcp-answer",      0, OPTION_SECONDS, GROUP_HOUSE, SERVE | MCP, AT(serve.answer_ms),
      100, DAY_MS, .metavar = "S",
-     .text = "Longest wait of an MCP call; then it answers with the output so far."},
+     .text = "Maximum time that an MCP call waits for its code. Then the call is answered with the output so far."},
 
     {"tools",           0, OPTION_CHOICE, GROUP_SERVER, MCP, AT(tools), .metavar = "NAME",
      .choices = "native|qwen|prisme|azure|ubik", .not_from = IN(SOURCE_FILE),
      .text = "Tool set to offer: retort's own, or that of another system."},
     {"images-dir",      0, OPTION_PATH, GROUP_SERVER, MCP, AT(images_dir), .metavar = "DIR",
      .not_from = IN(SOURCE_FILE), .unset = "retort-images",
-     .text = "Directory for the images of --tools qwen, which links name; made by the first."},
+     .text = "Directory for the images that --tools qwen links to. The first image creates it."},
     {"pool",         0, OPTION_PATH, GROUP_POOL, MCP, AT(pool_name), .metavar = "NAME",
-     .not_from = IN(SOURCE_FILE), .unset = "all, and the first for those who name none",
+     .not_from = IN(SOURCE_FILE), .unset = "all pools; calls that name none use the first",
      .text = "Use only this pool of the configuration."},
     {"description",  0, OPTION_TEXT, GROUP_POOL, SERVE, AT(pool.text), .metavar = "TEXT",
      .unset = "none", .text = "One line on what the pool is for."},
@@ -190,12 +189,12 @@ const struct option options[] = {
     {"ready",        0, OPTION_COUNT, GROUP_POOL, MCP, AT(pool.ready),
      0, 10000, .metavar = "N", .unset = "1", .text = "Number of sandboxes kept ready for new sessions."},
     {"max-sessions", 0, OPTION_COUNT, GROUP_POOL, SERVE | MCP, AT(pool.max_sessions),
-     1, 30000, .metavar = "N", .text = "Maximum number of live sessions; when full, the longest idle goes to sleep."},
+     1, 30000, .metavar = "N", .text = "Maximum number of live sessions. When all are taken, the session that was idle longest goes to sleep."},
     {"idle-timeout", 0, OPTION_SECONDS, GROUP_POOL, SERVE | MCP, AT(pool.idle_ms),
      SECOND_MS, YEARS_MS, .metavar = "TIME",
      .text = "An unused session goes to sleep after this time: variables are lost, files are kept."},
     {"lifetime",     0, OPTION_SECONDS, GROUP_POOL, SERVE | MCP, AT(pool.lifetime_ms),
-     SECOND_MS, YEARS_MS, .metavar = "TIME", .text = "Maximum session age; then it goes to sleep, too."},
+     SECOND_MS, YEARS_MS, .metavar = "TIME", .text = "Maximum session age. An older session goes to sleep: variables are lost, files are kept."},
     {"recycle",      0, OPTION_SECONDS, GROUP_POOL, SERVE | MCP, AT(pool.recycle_ms),
      0, YEARS_MS, .metavar = "TIME",
      .text = "Maximum age of the warm interpreter that sessions are forked from; 0 for no limit."},
@@ -218,15 +217,15 @@ const struct option options[] = {
      SECOND_MS, 10 * MINUTE_MS, .metavar = "TIME", .text = "How long the client's user has to answer."},
     {"approval-wait",    0, OPTION_SECONDS, GROUP_POOL, SERVE | MCP, AT(pool.approval_wait_ms),
      SECOND_MS, 30 * DAY_MS, .metavar = "TIME",
-     .text = "How long an approver has to decide, and the client to repeat the call after it."},
+     .text = "How long an approver has to decide, and how long the client then has to repeat the call."},
     {"python",       0, OPTION_PATH, GROUP_POOL, SERVE | MCP, AT(pool.python), .metavar = "PYTHON",
      .unset = "/usr/bin/python3, else from PATH",
      .text = "Python interpreter: a path, or the name of an environment."},
     {"environments", 0, OPTION_PATH, GROUP_POOL, SERVE | MCP | ENVIRONMENT, AT(environments_dir), .metavar = "DIR",
      .unset = "/var/lib/retort-environments, or below the user's home",
-     .text = "Where environments are that `retort environment` makes."},
+     .text = "Directory of the environments that `retort environment` makes."},
     {"preload",      0, OPTION_TEXT, GROUP_POOL, SERVE | MCP, AT(pool.preload), .metavar = "NAMES",
-     .unset = "of " PRELOAD_DEFAULT ", those there are",
+     .unset = PRELOAD_DEFAULT ", where the Python has them",
      .text = "Modules that are imported before a session starts."},
 
     {"images",       0, OPTION_TEXT, GROUP_POOL, SERVE, AT(pool.images), .metavar = "NAMES",
@@ -234,30 +233,30 @@ const struct option options[] = {
      .text = "Names of container images that map to this Python, such as registry.example/ml:*."},
 
     {"timeout",       0, OPTION_SECONDS, GROUP_LIMITS, RUN | SERVE | MCP, AT(pool.limits.wall_ms),
-     10, DAY_MS, .metavar = "S", .text = "Wall time of one execution."},
+     10, DAY_MS, .metavar = "S", .text = "Maximum wall time of one execution."},
     {"cpu-time",      0, OPTION_SECONDS, GROUP_LIMITS, RUN | SERVE | MCP, AT(pool.limits.cpu_ms),
-     0, DAY_MS, .metavar = "S", .text = "CPU time of one execution; 0 for no limit."},
+     0, DAY_MS, .metavar = "S", .text = "Maximum CPU time of one execution; 0 for no limit."},
     {"cpus",          0, OPTION_CORES,   GROUP_LIMITS, RUN | SERVE | MCP, AT(pool.limits.cpu_percent),
      1, 102400, .metavar = "N", .text = "CPU cores of the session, such as 0.5 or 2."},
     {"memory",        0, OPTION_SIZE,    GROUP_LIMITS, RUN | SERVE | MCP, AT(pool.limits.memory_bytes),
-     32 * MiB, 64 * TiB, .metavar = "SIZE", .text = "Memory of the session, including its files."},
+     32 * MiB, 64 * TiB, .metavar = "SIZE", .text = "Maximum memory of the session, including its files."},
     {"pids",          0, OPTION_COUNT,   GROUP_LIMITS, RUN | SERVE | MCP, AT(pool.limits.pids),
-     8, 32768, .metavar = "N", .text = "Processes and threads of the session."},
+     8, 32768, .metavar = "N", .text = "Maximum number of processes and threads of the session."},
     {"disk",          0, OPTION_SIZE,    GROUP_LIMITS, RUN | SERVE | MCP, AT(pool.limits.disk_bytes),
      64 * KiB, 64 * TiB, .metavar = "SIZE", .text = "Size of /workspace."},
     {"tmp",           0, OPTION_SIZE,    GROUP_LIMITS, RUN | SERVE | MCP, AT(pool.limits.tmp_bytes),
      64 * KiB, 64 * TiB, .metavar = "SIZE", .text = "Size of /tmp and of /dev/shm."},
     {"open-files",    0, OPTION_COUNT,   GROUP_LIMITS, RUN | SERVE | MCP, AT(pool.limits.open_files),
-     32, 1048576, .metavar = "N", .text = "Open files per process."},
+     32, 1048576, .metavar = "N", .text = "Maximum number of open files per process."},
     {"output",        0, OPTION_SIZE,    GROUP_LIMITS, RUN | SERVE | MCP, AT(pool.limits.output_bytes),
      1 * KiB, 1 * GiB, .metavar = "SIZE",
-     .text = "Output that is kept per execution: its beginning and its end."},
+     .text = "Maximum output that is kept per execution. Of longer output the beginning and the end are kept."},
     {"artifacts",     0, OPTION_COUNT,   GROUP_LIMITS, RUN | SERVE | MCP, AT(pool.limits.artifact_count),
      0, 100000, .metavar = "N", .text = "Maximum number of files reported per execution."},
     {"artifact-size", 0, OPTION_SIZE,    GROUP_LIMITS, RUN | SERVE | MCP, AT(pool.limits.artifact_bytes),
      1, 64 * TiB, .metavar = "SIZE", .text = "Maximum size of a file that is handed out."},
     {"grace",         0, OPTION_SECONDS, GROUP_LIMITS, RUN | SERVE | MCP, AT(pool.limits.grace_ms),
-     0, DAY_MS, .metavar = "S", .text = "Time between the interrupt and the kill when a limit is hit."},
+     0, DAY_MS, .metavar = "S", .text = "When a limit is hit, time between the interrupt and the kill."},
 
     {"qwen-pool",       0, OPTION_PATH, GROUP_QWEN, SERVE | MCP, AT(qwen.pool), .metavar = "NAME",
      .unset = "the first", .text = "Pool for Qwen-Agent's tools."},
@@ -266,12 +265,12 @@ const struct option options[] = {
     {"qwen-work-dir",   0, OPTION_PATH, GROUP_QWEN, SERVE | MCP, AT(qwen.work_dir), .metavar = "DIR",
      .also = "M6_CODE_INTERPRETER_WORK_DIR", .also_root = "QWEN_AGENT_DEFAULT_WORKSPACE",
      .also_unit = "/tools/code_interpreter", .unset = "none",
-     .text = "Directory that files and images are also written to, and read from."},
+     .text = "Directory of this machine in which calls find their files, and leave files and images."},
     {"qwen-file-dirs",  0, OPTION_TEXT, GROUP_QWEN, SERVE | MCP, AT(qwen.file_dirs), .metavar = "DIRS",
      .unset = "none", .text = "Directories of this machine that calls may take files from."},
     {"qwen-static-url", 0, OPTION_TEXT, GROUP_QWEN, SERVE | MCP, AT(qwen.static_url), .metavar = "URL",
-     .also = "M6_CODE_INTERPRETER_STATIC_URL", .unset = "our own /qwen/static, or the work dir",
-     .text = "Address that links to images begin with."},
+     .also = "M6_CODE_INTERPRETER_STATIC_URL", .unset = "/qwen/static of this server, or the work dir",
+     .text = "First part of the links to images."},
     {"qwen-traceback",  0, OPTION_CHOICE, GROUP_QWEN, SERVE | MCP, AT(qwen.traceback),
      .metavar = "HOW", .choices = "brief|full", .text = "Errors as one line, or with their traceback."},
     {"qwen-executor-timeout", 0, OPTION_SECONDS, GROUP_QWEN, SERVE | MCP, AT(qwen.executor_ms),
@@ -286,9 +285,9 @@ const struct option options[] = {
      .text = "Wall time of one script."},
     {"prisme-parallel", 0, OPTION_COUNT, GROUP_PRISME, SERVE | MCP, AT(prisme.parallel),
      1, 10000, .metavar = "N", .also = "KERNEL_POOL_SIZE",
-     .text = "Scripts that run at the same time; more wait."},
+     .text = "Maximum number of scripts at the same time. More scripts wait."},
     {"prisme-builtins", 0, OPTION_TEXT, GROUP_PRISME, SERVE | MCP, AT(prisme.builtins), .metavar = "NAMES",
-     .also = "PYTHON_BUILTIN_MODULES", .unset = "those that do no harm",
+     .also = "PYTHON_BUILTIN_MODULES", .unset = "a list without those that reach outside",
      .text = "Standard modules that scripts may import; * for all."},
     {"prisme-packages", 0, OPTION_TEXT, GROUP_PRISME, SERVE | MCP, AT(prisme.packages), .metavar = "NAMES",
      .also = "PYTHON_PACKAGES_WHITELIST_IMPORT",
@@ -303,7 +302,7 @@ const struct option options[] = {
     {"prisme-sources",  0, OPTION_TEXT, GROUP_PRISME, SERVE, AT(prisme.sources), .metavar = "NAMES",
      .unset = "none", .text = "Callers without a key: unix:UID=NAME, token:NAME, mtls:NAME."},
     {"prisme-source-key", 0, OPTION_PATH, GROUP_PRISME, SERVE, AT(prisme.source_key), .metavar = "FILE",
-     .unset = "none", .text = "File with the secret that signs the tokens of such callers."},
+     .unset = "none", .text = "File with the secret that signs the tokens of prisme-sources."},
 
     {"anthropic-pool",    0, OPTION_PATH, GROUP_ANTHROPIC, SERVE, AT(anthropic.pool),
      .metavar = "NAME", .unset = "the first", .text = "Pool for containers."},
@@ -312,16 +311,16 @@ const struct option options[] = {
     {"anthropic-cell-timeout", 0, OPTION_SECONDS, GROUP_ANTHROPIC, SERVE, AT(anthropic.cell_ms),
      10, DAY_MS, .metavar = "S", .text = "Wall time of one cell, within the pool's limit."},
     {"anthropic-turns",   0, OPTION_COUNT, GROUP_ANTHROPIC, SERVE, AT(anthropic.turns),
-     1, 100000, .metavar = "N", .text = "Model replies per message before it pauses."},
+     1, 100000, .metavar = "N", .text = "Maximum number of model replies per message. Then the message pauses."},
     {"anthropic-wall",    0, OPTION_SECONDS, GROUP_ANTHROPIC, SERVE, AT(anthropic.wall_ms),
      100, DAY_MS, .metavar = "S",
-     .text = "Time of one message before it pauses; SDKs wait ten minutes."},
+     .text = "Maximum time of one message. Then the message pauses. SDKs wait ten minutes."},
     {"anthropic-idle",    0, OPTION_SECONDS, GROUP_ANTHROPIC, SERVE, AT(anthropic.idle_ms),
      1000, DAY_MS, .metavar = "S",
      .text = "How long an unused container keeps its interpreter; files stay longer."},
     {"anthropic-answer-wait", 0, OPTION_SECONDS, GROUP_ANTHROPIC, SERVE, AT(anthropic.answer_ms),
      100, DAY_MS, .metavar = "S",
-     .text = "How long code waits for the result of a client's tool; then TimeoutError."},
+     .text = "How long code waits for the result of a client's tool. Then the code gets a TimeoutError."},
     {"anthropic-approval-wait", 0, OPTION_SECONDS, GROUP_ANTHROPIC, SERVE,
      AT(anthropic.approval_ms), 0, DAY_MS, .metavar = "S",
      .text = "How long a message waits for an approver before it pauses."},
@@ -367,22 +366,22 @@ const struct option options[] = {
     {"model-proxy",     0, OPTION_PATH, GROUP_MODEL, SERVE | MCP, AT(model.one.proxy), .metavar = "URL",
      .unset = "none", .text = "Proxy for the model; proxies of the environment are ignored."},
     {"model-ca",        0, OPTION_PATH, GROUP_MODEL, SERVE | MCP, AT(model.one.ca_file), .metavar = "FILE",
-     .unset = "the system's", .text = "PEM file with authorities for the model's TLS."},
+     .unset = "the system's", .text = "PEM file with certificate authorities for the model's TLS."},
 
     {"agent-loops",     0, OPTION_COUNT, GROUP_AGENT, SERVE | MCP, AT(agent.tenant_loops),
-     1, 10000, .metavar = "N", .text = "Agent runs at the same time, per tenant."},
+     1, 10000, .metavar = "N", .text = "Maximum number of agent runs at the same time, per tenant."},
     {"agent-steps",     0, OPTION_COUNT, GROUP_AGENT, SERVE | MCP, AT(agent.budget.plan_steps),
-     1, 20, .metavar = "N", .text = "Maximum steps of a plan."},
+     1, 20, .metavar = "N", .text = "Maximum number of steps of a plan."},
     {"agent-rounds",    0, OPTION_COUNT, GROUP_AGENT, SERVE | MCP, AT(agent.budget.rounds),
-     1, 100, .metavar = "N", .text = "Maximum executions per request; a short plan has fewer."},
+     1, 100, .metavar = "N", .text = "Maximum number of executions per request. A short plan is given fewer."},
     {"agent-attempts",  0, OPTION_COUNT, GROUP_AGENT, SERVE | MCP, AT(agent.budget.attempts),
-     1, 20, .metavar = "N", .text = "Failed executions of one step after the plan was changed."},
+     1, 20, .metavar = "N", .text = "Maximum number of failures of one step of a changed plan. Then the agent gives up."},
     {"agent-run-timeout", 0, OPTION_SECONDS, GROUP_AGENT, SERVE | MCP, AT(agent.budget.run_ms),
-     100, DAY_MS, .metavar = "S", .text = "Wall time of one execution of the agent."},
+     100, DAY_MS, .metavar = "S", .text = "Maximum wall time of one execution of the agent."},
     {"agent-timeout",   0, OPTION_SECONDS, GROUP_AGENT, SERVE | MCP, AT(agent.budget.wall_ms),
-     1000, DAY_MS, .metavar = "S", .text = "Time for one request, not counting waits for people."},
+     1000, DAY_MS, .metavar = "S", .text = "Maximum time of one request, without the time spent waiting for a person."},
     {"agent-model-timeout", 0, OPTION_SECONDS, GROUP_AGENT, SERVE | MCP, AT(agent.budget.model_ms),
-     1000, DAY_MS, .metavar = "S", .text = "Timeout of one model reply, at most that of the model."},
+     1000, DAY_MS, .metavar = "S", .text = "Timeout of one model reply. A shorter model-timeout wins."},
     {"agent-input",     0, OPTION_COUNT, GROUP_AGENT, SERVE | MCP, AT(agent.budget.input_chars),
      10000, 100000000, .metavar = "N", .text = "Maximum characters sent to a model at a time."},
     {"agent-tokens",    0, OPTION_COUNT, GROUP_AGENT, SERVE | MCP, AT(agent.budget.tokens),
@@ -395,12 +394,13 @@ const struct option options[] = {
      .text = "Python interpreter: a path, or the name of an environment."},
     {"environments", 0, OPTION_PATH, GROUP_OTHER, RUN | DOCTOR, AT(environments_dir), .metavar = "DIR",
      .unset = "/var/lib/retort-environments, or below the user's home",
-     .text = "Where environments are that `retort environment` makes."},
+     .text = "Directory of the environments that `retort environment` makes."},
     {"preload", 0,   OPTION_TEXT, GROUP_OTHER, RUN, AT(pool.preload), .metavar = "NAMES",
      .unset = "none", .text = "Modules that are imported before the code runs, separated by commas."},
     {"sandbox-users", 0, OPTION_CHOICE, GROUP_OTHER, RUN, AT(sandbox_users),
      .metavar = "WHICH", .choices = "own|one",
-     .text = "Without root: a user of its own for the sandbox where the system gives the ids, or one."},
+     .text = "User id of the sandbox when root does not start it: one of its own where the system grants "
+             "such ids, or yours."},
     {"json",    0,   OPTION_BOOL, GROUP_OTHER, RUN_ONLY | DOCTOR | KEYS | ENVIRONMENT, AT(json),
      .not_from = FLAG_ONLY, .text = "Print one JSON document in place of text."},
     {"verbose", 'v', OPTION_BOOL, GROUP_OTHER, RUN | DOCTOR | KEYS | MCP, AT(verbose),
@@ -481,184 +481,4 @@ unsigned edit_distance(struct str a, struct str b)
         }
     }
     return row[b.n];
-}
-
-/* --- settings --- */
-
-static uint64_t ready_default(void)
-{
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
-
-    return cores > 0 ? 2 * (uint64_t)cores : 2;
-}
-
-void settings_init(struct settings *s)
-{
-    *s = (struct settings){0};
-    s->pool = (struct service_pool){
-        .ready = ready_default(),
-        .max_sessions = 1000,
-        .idle_ms = 15 * MINUTE_MS,
-        .lifetime_ms = 12 * HOUR_MS,
-        .recycle_ms = 12 * HOUR_MS,
-        .approval_timeout_ms = 10 * MINUTE_MS,
-        .approval_wait_ms = DAY_MS,
-    };
-    s->serve = (struct serve_settings){
-        .socket_mode = 0600,
-        .drain_ms = 30 * SECOND_MS,
-        .log_level = LOG_INFO,
-        .max_connections = 10000,
-        .header_ms = 30 * SECOND_MS,
-        .tenant_sessions = 1000,
-        .held_bytes = 256 * MiB,
-        .retention_ms = 30 * DAY_MS,
-        .record_ms = 90 * DAY_MS,
-        .home_bytes = 64 * MiB,
-        .file_bytes = 4 * GiB,
-        .fetch_bytes = 1 * GiB,
-        .fetch_ms = 2 * MINUTE_MS,
-        .answer_ms = 50 * SECOND_MS,
-    };
-    s->qwen = (struct qwen_settings){
-        .timeout_ms = 30 * SECOND_MS, .executor_ms = 20 * SECOND_MS, .executor_chars = 256};
-    s->prisme = (struct prisme_settings){.timeout_ms = 20 * SECOND_MS, .parallel = 10};
-    s->anthropic = (struct anthropic_settings){.cell_ms = 90 * SECOND_MS,
-                                               .turns = 100,
-                                               .wall_ms = 9 * MINUTE_MS,
-                                               .idle_ms = 5 * MINUTE_MS,
-                                               .answer_ms = 270 * SECOND_MS,
-                                               .approval_ms = 45 * SECOND_MS};
-    s->ubik = (struct ubik_settings){.event_bytes = 64 * KiB};
-    s->agent = (struct agent_settings){
-        .budget = {.plan_steps = 6,
-                   .rounds = 20,
-                   .attempts = 3,
-                   .run_ms = MINUTE_MS,
-                   .wall_ms = 10 * MINUTE_MS,
-                   .model_ms = 2 * MINUTE_MS,
-                   .input_chars = 400000,
-                   .tokens = 2000000,
-                   .wait_ms = 5 * MINUTE_MS},
-        .tenant_loops = 256
-    };
-    s->model.one.timeout_ms = 2 * MINUTE_MS;
-    limits_default(&s->pool.limits);
-}
-
-void pool_copy(struct service_pool *to, const struct service_pool *from)
-{
-    char *const *in[] = {&from->name,         &from->python,        &from->preload, &from->text,
-                         &from->egress_hosts, &from->approval_when, &from->images};
-    char **out[] = {&to->name,         &to->python,        &to->preload, &to->text,
-                    &to->egress_hosts, &to->approval_when, &to->images};
-
-    *to = *from;
-    for (size_t i = 0; i < COUNT(in); i++)
-        *out[i] = *in[i] ? mem_strdup(*in[i]) : NULL;
-}
-
-void pool_done(struct service_pool *p)
-{
-    free(p->name);
-    free(p->python);
-    free(p->preload);
-    free(p->text);
-    free(p->egress_hosts);
-    free(p->approval_when);
-    free(p->images);
-    *p = (struct service_pool){0};
-}
-
-void endpoint_copy(struct endpoint_settings *to, const struct endpoint_settings *from)
-{
-    char *const *in[] = {&from->label,   &from->url, &from->name,    &from->proxy,
-                         &from->ca_file, &from->key, &from->key_file};
-    char **out[] = {&to->label,   &to->url, &to->name,    &to->proxy,
-                    &to->ca_file, &to->key, &to->key_file};
-
-    *to = *from;
-    for (size_t i = 0; i < COUNT(in); i++)
-        *out[i] = *in[i] ? mem_strdup(*in[i]) : NULL;
-}
-
-void endpoint_done(struct endpoint_settings *m)
-{
-    char *texts[] = {m->label, m->url, m->name, m->proxy, m->ca_file, m->key, m->key_file};
-
-    for (size_t i = 0; i < COUNT(texts); i++)
-        free(texts[i]);
-    *m = (struct endpoint_settings){0};
-}
-
-void list_done(struct list *l)
-{
-    for (size_t i = 0; i < l->count; i++)
-        free(l->item[i]);
-    free(l->item);
-    *l = (struct list){0};
-}
-
-void settings_done(struct settings *s)
-{
-    char *texts[] = {s->pool_name,
-                     s->images_dir,
-                     s->session,
-                     s->server,
-                     s->out,
-                     s->config,
-                     s->state,
-                     s->serve.user,
-                     s->serve.tls_cert,
-                     s->serve.tls_key,
-                     s->serve.tls_client_ca,
-                     s->serve.hosts,
-                     s->serve.origins,
-                     s->serve.public_url,
-                     s->serve.oauth_servers,
-                     s->environments_dir,
-                     s->environment.packages,
-                     s->environment.wheels,
-                     s->environment.base,
-                     s->keys.tenant,
-                     s->keys.name,
-                     s->keys.pools,
-                     s->keys.doors,
-                     s->serve.fetch_allow,
-                     s->qwen.pool,
-                     s->qwen.static_url,
-                     s->qwen.work_dir,
-                     s->qwen.file_dirs,
-                     s->prisme.pool,
-                     s->prisme.builtins,
-                     s->prisme.packages,
-                     s->prisme.packages_more,
-                     s->prisme.sources,
-                     s->prisme.source_key,
-                     s->anthropic.pool,
-                     s->ubik.pool,
-                     s->model.script,
-                     s->model.standard,
-                     s->model.tenants};
-    struct list *lists[] = {&s->files, &s->folders, &s->words, &s->serve.listen};
-
-    for (size_t i = 0; i < COUNT(texts); i++)
-        free(texts[i]);
-    for (size_t i = 0; i < COUNT(lists); i++)
-        list_done(lists[i]);
-    for (size_t i = 0; i < s->work.count; i++)
-        free(s->work.item[i].arg);
-    free(s->work.item);
-    for (size_t i = 0; i < s->pool_count; i++)
-        pool_done(&s->pools[i]);
-    free(s->pools);
-    for (size_t i = 0; i < s->environment_count; i++)
-        pool_done(&s->environments[i]);
-    free(s->environments);
-    for (size_t i = 0; i < s->model.count; i++)
-        endpoint_done(&s->model.all[i]);
-    free(s->model.all);
-    endpoint_done(&s->model.one);
-    pool_done(&s->pool);
-    *s = (struct settings){0};
 }

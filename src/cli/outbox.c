@@ -1,9 +1,8 @@
 /*
- * Bytes on their way to our own output streams, in the order they were said. A
- * reader that stops reading (less, a stopped pipe) must not stop the loop: time
- * limits and Ctrl-C go on working, and what is not taken waits here. How much
- * that can be is bounded by what the engine keeps of an execution's output, and
- * the next execution waits until all of it has been taken.
+ * Bytes for our own stdout and stderr, in the order in which they were produced. A reader that
+ * stops reading (less, a stopped pipe) must not stop the loop: time limits and Ctrl-C go on
+ * working, and what is not taken waits here. How much that can be is bounded by what the engine
+ * keeps of an execution's output, and the next execution waits until all of it has been taken.
  *
  * One queue for both streams, since both may be the same pipe.
  */

@@ -150,47 +150,25 @@ static int ask(struct remote *r, const char *method, const char *path, struct st
 
 /* --- events --- */
 
-static int base64_of(struct str s, struct buf *ret)
-{
-    uint32_t bits = 0;
-    unsigned have = 0;
-
-    for (size_t i = 0; i < s.n && s.p[i] != '='; i++) {
-        static const char digits[] =
-            "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-        const char *at = memchr(digits, s.p[i], sizeof(digits) - 1);
-        char byte;
-        if (!at)
-            return -1;
-        bits = bits << 6 | (uint32_t)(at - digits);
-        have += 6;
-        if (have < 8)
-            continue;
-        have -= 8;
-        byte = (char)(bits >> have);
-        if (buf_put(ret, (struct str){&byte, 1}) < 0)
-            return -1;
-    }
-    return 0;
-}
-
 /* A display shows its text and one line about a picture: so much of the bundle is enough. */
 static void show_bundle(struct remote *r, struct event *ev, const json_t *data)
 {
-    AUTO(buf_done) struct buf bytes = BUF(ANSWER_MAX);
+    AUTO_FREE char *bytes = NULL;
     const char *mime;
     json_t *part;
 
     json_object_foreach((json_t *)data, mime, part) {
-        struct str text = {json_string_value(part), json_string_length(part)};
         struct mime_part *to = &ev->bundle.part[ev->bundle.count];
-        if (!text.p || ev->bundle.count == EVENT_PARTS_MAX)
+        if (!json_is_string(part) || ev->bundle.count == EVENT_PARTS_MAX)
             continue;
-        *to = (struct mime_part){str_of(mime), text};
+        *to = (struct mime_part){str_of(mime), json_view(part)};
         if (!mime_is_text(to->mime)) {
-            if (bytes.n > 0 || base64_of(text, &bytes) < 0)
+            if (bytes)
                 continue;
-            to->data = buf_str(&bytes);
+            bytes = mem_zalloc(to->data.n);
+            if (!base64_decode(to->data, bytes, &to->data.n))
+                continue;
+            to->data.p = bytes;
         }
         ev->bundle.count++;
     }
@@ -307,6 +285,16 @@ static int check_options(const struct settings *s, struct err *e)
     return 0;
 }
 
+static int check_server(const char *server, struct err *e)
+{
+    char shown[NAME_SHOWN];
+
+    if (strncasecmp(server, "http://", 7) == 0 || strncasecmp(server, "https://", 8) == 0)
+        return 0;
+    return err_set(e, ERR_CALLER, "--server: '%s' is not an address such as http://127.0.0.1:8000",
+                   name_show(shown, str_of(server)));
+}
+
 struct remote *remote_open(const struct settings *s, const struct inputs *inputs, struct err *e)
 {
     struct remote *r = mem_zalloc(sizeof(*r));
@@ -314,7 +302,7 @@ struct remote *remote_open(const struct settings *s, const struct inputs *inputs
     const char *server = s->server ? s->server : named && *named ? named : "http://127.0.0.1:8000";
     size_t n = strlen(server);
     char key[512];
-    int rc = check_options(s, e);
+    int rc = check_options(s, e) < 0 || check_server(server, e) < 0 ? -1 : 0;
 
     r->s = s;
     show_init(&r->show);

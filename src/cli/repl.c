@@ -1,9 +1,9 @@
 /*
  * Cells from a person at a terminal, or line by line from a pipe: `retort repl`.
  *
- * A cell ends with its line, unless the line cannot be all of it: a block is open, a bracket, a
- * triple quote, or the line ends in a backslash. Then an empty line ends it. What Python thinks of
- * the rest is Python's to say.
+ * One line is one cell, unless the line leaves a block, a bracket or a triple quote open, or
+ * ends in a backslash. Then an empty line ends the cell. Python itself reports any other
+ * mistake.
  */
 #include "cli/remote.h"
 
@@ -53,7 +53,9 @@ static char last_char(struct str line)
 {
     while (line.n > 0 && (line.p[line.n - 1] == ' ' || line.p[line.n - 1] == '\t'))
         line.n--;
-    return line.n > 0 ? line.p[line.n - 1] : 0;
+    if (line.n == 0)
+        return 0;
+    return line.p[line.n - 1];
 }
 
 /* Whether its first line begins something that an empty line has to end. */

@@ -24,15 +24,6 @@ static void emit(struct report *r, const struct buf *text)
         log_debug("doctor: %s", r->failed.text);
 }
 
-static size_t columns(struct str s)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < s.n; i++)
-        n += ((unsigned char)s.p[i] & 0xc0) != 0x80;
-    return n;
-}
-
 static bool is_gap(char c)
 {
     return (c >= 0 && c <= ' ') || c == 0x7f; /* what would move the cursor counts as a space */
@@ -51,13 +42,13 @@ static void put_wrapped(struct buf *b, const char *text, size_t indent, size_t a
         text += word.n;
         while (*text && is_gap(*text))
             text++;
-        if (!first && at + 1 + columns(word) > WIDTH) {
+        if (!first && at + 1 + utf8_count(word) > WIDTH) {
             buf_printf(b, "\n%*s", (int)indent, "");
             at = indent;
             first = true;
         }
         buf_printf(b, "%s%.*s", first ? "" : " ", (int)word.n, word.p);
-        at += columns(word) + !first;
+        at += utf8_count(word) + !first;
         first = false;
     }
     buf_printf(b, "\n");
@@ -71,7 +62,7 @@ static void put_note(struct buf *b, const char *label, const char *text)
     put_wrapped(b, text, DETAIL_AT, DETAIL_AT + strlen(label));
 }
 
-static void show_row(struct report *r, const struct row *row)
+static void show_row(struct report *r, const struct report_row *row)
 {
     const char *on = r->colour ? colour_of[row->state] : "";
     const char *off = r->colour ? "\033[0m" : "";
@@ -104,7 +95,7 @@ static json_t *text_value(const char *text)
     return v;
 }
 
-static json_t *row_value(const struct row *row)
+static json_t *row_value(const struct report_row *row)
 {
     bool bad = row->state != LAYER_OK;
     json_t *v = json_object();
@@ -158,7 +149,7 @@ void report_begin(struct report *r, bool json)
     report_fact(r, "rows", r->rows);
 }
 
-void report_row(struct report *r, const struct row *row)
+void report_row(struct report *r, const struct report_row *row)
 {
     if (r->json)
         json_array_append_new(r->rows, row_value(row));
@@ -208,5 +199,5 @@ int report_end(struct report *r, const char *verdict, int status)
     json_decref(r->root);
     if (!r->failed.kind)
         return status;
-    return r->failed.sys == EPIPE ? EXIT_PIPE : EXIT_OURS;
+    return stdout_failed(&r->failed);
 }

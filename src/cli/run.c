@@ -228,6 +228,15 @@ static int put_inputs(struct run *r, struct err *e)
     return 0;
 }
 
+/* No sandbox came up: a layer that is missing says more than what the kernel answered, such as "No
+ * space left on device" where user namespaces are turned off. */
+static void fail_to_seal(struct run *r, const struct err *failed)
+{
+    struct err e;
+
+    fail(r, failed->kind == ERR_HOST && floor_check(r->s, &e) < 0 ? &e : failed);
+}
+
 static void on_open(void *arg, struct session *session, const struct err *failed)
 {
     struct run *r = arg;
@@ -237,7 +246,7 @@ static void on_open(void *arg, struct session *session, const struct err *failed
     if (r->finished)
         return;
     if (failed)
-        fail(r, failed);
+        fail_to_seal(r, failed);
     else if (put_inputs(r, &e) < 0)
         fail(r, &e);
     else
@@ -248,17 +257,12 @@ static void on_pool(void *arg, const struct err *failed)
 {
     struct run *r = arg;
 
-    struct err e;
-
     if (r->finished)
         return;
     if (!failed)
         session_open(r->pool, on_open, r);
-    /* "No space left on device" is what the kernel says where user namespaces are turned off. */
-    else if (failed->kind == ERR_HOST && floor_check(r->s, &e) < 0)
-        fail(r, &e);
     else
-        fail(r, failed);
+        fail_to_seal(r, failed);
 }
 
 /* Once asks the code to stop; twice, or with no code running, ends us. */
@@ -386,8 +390,12 @@ static void hand_over(struct run *r)
 {
     if (r->s->json || !r->in_a_hurry)
         outbox_wait(&r->show.box);
-    if (r->show.out.failed)
+    if (!r->show.out.failed)
+        return;
+    if (r->failed.kind) /* told already */
         set_status(r, r->show.out.sys == EPIPE ? EXIT_PIPE : EXIT_OURS);
+    else
+        set_status(r, stdout_failed(&(struct err){.sys = r->show.out.sys}));
 }
 
 static void done(struct run *r)

@@ -35,6 +35,7 @@ struct server {
     struct server_user user;
     int lock;   /* owned: of the state directory */
     int notify; /* owned, or -1 */
+    int peers;  /* owned, or -1: nobody needs to know */
     bool keys;  /* there were some at start */
     struct listeners listeners;
     struct model_set model_set;
@@ -55,6 +56,7 @@ struct server {
     struct timer *limit; /* of the draining */
     char why[256];       /* why no pool is up, as last told */
     bool ending;
+    bool is_down;  /* the rooms are being freed: a signal finds nothing to act on */
     bool ends_all; /* the time for what runs is over */
     bool empty;    /* the service has nothing left to do */
     int status;
@@ -87,6 +89,9 @@ static int prepare(struct server *sv, struct err *e)
             return -1;
     }
     sv->notify = notify_open();
+    if (sv->s->prisme.sources && strstr(sv->s->prisme.sources, "unix:") &&
+        peers_start(&sv->user, &sv->peers, e) < 0)
+        return -1;
     return pool_set_open(&sv->pools, sv->s, &sv->user, e);
 }
 
@@ -151,6 +156,8 @@ static int build_doors(struct server *sv, struct err *e)
         .tls_cert = s->tls_cert ? sv->cert.path : NULL,
         .tls_key = s->tls_key ? sv->key.path : NULL,
         .tls_ca = s->tls_client_ca ? sv->client_ca.path : NULL,
+        .peer = peers_ask,
+        .peer_arg = &sv->peers,
     };
     struct doors_config doors = {
         .settings = sv->s,
@@ -271,7 +278,7 @@ static void on_reload(void *arg, int signum)
     struct server *sv = arg;
 
     (void)signum;
-    if (sv->ending)
+    if (sv->ending || sv->is_down)
         return;
     reload_settings(sv);
     service_reload(sv->service);
@@ -313,6 +320,8 @@ static void on_end(void *arg, int signum)
 {
     struct server *sv = arg;
 
+    if (sv->is_down)
+        return;
     if (sv->ending) {
         sv->status = EXIT_INTERRUPTED;
         loop_stop(sv->loop);
@@ -338,6 +347,7 @@ static void stop(void *arg)
 /* In reverse order. Rooms let go of the last things from the loop, so it turns once more. */
 static void take_down(struct server *sv)
 {
+    sv->is_down = true;
     timer_free(sv->tick);
     timer_free(sv->limit);
     doors_stop(&sv->doors);
@@ -364,6 +374,7 @@ static void take_down(struct server *sv)
     fd_closep(&sv->key.fd);
     fd_closep(&sv->client_ca.fd);
     fd_closep(&sv->notify);
+    fd_closep(&sv->peers);
     fd_closep(&sv->lock); /* last: now another one may come */
 }
 
@@ -386,12 +397,11 @@ static void live(struct server *sv)
 static int check_config(const struct settings *s)
 {
     AUTO(buf_done) struct buf text = BUF(CHECK_MAX);
-    struct err e;
-    int rc;
+    int status;
 
     config_show(s, &text);
-    rc = fd_write_all(STDOUT_FILENO, buf_str(&text), &e);
-    return rc < 0 ? EXIT_OURS : EXIT_OK;
+    status = stdout_put(buf_str(&text));
+    return status;
 }
 
 static int fail(const struct err *e)
@@ -402,8 +412,13 @@ static int fail(const struct err *e)
 
 int serve_main(const struct settings *s)
 {
-    struct server sv = {
-        .s = s, .lock = -1, .notify = -1, .cert.fd = -1, .key.fd = -1, .client_ca.fd = -1};
+    struct server sv = {.s = s,
+                        .lock = -1,
+                        .notify = -1,
+                        .peers = -1,
+                        .cert.fd = -1,
+                        .key.fd = -1,
+                        .client_ca.fd = -1};
     struct err e = {0};
 
     if (egress_check(s, &e) < 0 || approval_rules_check(s, &e) < 0 ||

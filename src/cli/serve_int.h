@@ -116,3 +116,11 @@ void doors_free(struct doors *d);  /* after the last request */
 
 /* The address and three commands to try. */
 void hello_say(const struct settings *s, const struct listeners *ls, bool keys);
+
+/* --- peers.c: whose process is at the other end of a Unix socket --- */
+
+/* Forks, as the user u: with one thread, and in the namespace whose users are meant. *ret_fd is
+ * owned, also when it fails. */
+int peers_start(const struct server_user *u, int *ret_fd, struct err *e) MUST_CHECK;
+/* fd: *ret_fd of peers_start(). Fits http_config.peer. */
+bool peers_ask(void *fd, int connection, uid_t *ret);

@@ -31,7 +31,7 @@ static const char draw_numpy[] = "import numpy\n"
                                  "print('numpy', numpy.random.bytes(16).hex())\n";
 
 /* In this order; a session is opened when the first step needs it. */
-enum step { STEP_ANSWER, STEP_DRAW, STEP_DRAW_AGAIN, STEP_COUNT };
+enum smoke_step { STEP_ANSWER, STEP_DRAW, STEP_DRAW_AGAIN, STEP_COUNT };
 static const size_t session_of[STEP_COUNT] = {0, 0, 1};
 
 struct course {
@@ -41,7 +41,7 @@ struct course {
     struct pool *pool;                 /* borrowed from engine */
     struct session *session[SESSIONS]; /* owned; NULL until open */
     int64_t begun, at;                 /* microseconds: of all, of the step in hand */
-    enum step step;
+    enum smoke_step step;
     char said[STEP_COUNT][SAID_MAX];
     size_t said_n[STEP_COUNT];
 };

@@ -104,7 +104,7 @@ static int load_stdin(struct source *ret, struct err *e)
     return 0;
 }
 
-static int load(struct source *ret, const struct work *w, bool *stdin_used, struct err *e)
+static int load(struct source *ret, const struct cli_work *w, bool *stdin_used, struct err *e)
 {
     *ret = (struct source){.kind = w->kind == WORK_SHELL ? EXEC_COMMAND : EXEC_CELL};
     if (w->kind == WORK_SCRIPT) {
@@ -148,13 +148,6 @@ void sources_done(struct sources *ss)
 
 /* --- files --- */
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash ? slash + 1 : path;
-}
-
 /* O_NONBLOCK: opening a FIFO must not wait for a writer that never comes. */
 static int open_input(struct input *ret, const char *path, uint64_t *room, struct err *e)
 {
@@ -162,7 +155,7 @@ static int open_input(struct input *ret, const char *path, uint64_t *room, struc
     struct stat st;
 
     name_show(shown, str_of(path));
-    ret->name = base_name(path);
+    ret->name = path_base(path);
     ret->fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (ret->fd < 0 || fstat(ret->fd, &st) < 0)
         return err_sys(e, "cannot open %s", shown);

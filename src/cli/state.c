@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/file.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -149,7 +148,6 @@ int state_secret(const char *path, uint8_t *ret, size_t n, struct err *e)
         return err_sys(e, "open %s/" SECRET_NAME, path);
     if (fd >= 0 && read(fd, ret, n) == (ssize_t)n)
         return 0;
-    if (getrandom(ret, n, 0) != (ssize_t)n)
-        return err_sys(e, "get random bytes");
+    random_bytes(ret, n);
     return make_secret(dir, ret, n, e);
 }

@@ -1,4 +1,4 @@
-/* The state directory: where it is, whose it is, who uses it. */
+/* The state directory: its place, its owner, and the lock of the server that uses it. */
 #pragma once
 
 #include "cli/cli.h"

@@ -154,7 +154,7 @@ static void show_mode(uint64_t v, char *ret, size_t size)
 }
 
 /* The types that are kept as a number. */
-static const struct number {
+static const struct option_number {
     bool (*read)(const char *text, uint64_t *ret);
     void (*show)(uint64_t v, char *ret, size_t size);
     const char *what; /* completes "'x' is not ..." */
@@ -166,7 +166,7 @@ static const struct number {
     [OPTION_MODE] = {read_mode,    show_mode,    "a mode in octal such as 0660"         },
 };
 
-static const struct number *number_of(enum option_type t)
+static const struct option_number *number_of(enum option_type t)
 {
     return t < COUNT(numbers) && numbers[t].read ? &numbers[t] : NULL;
 }
@@ -174,7 +174,7 @@ static const struct number *number_of(enum option_type t)
 static int set_number(const struct option *o, uint64_t *field, const char *origin,
                       const char *value, struct err *e)
 {
-    const struct number *n = number_of(o->type);
+    const struct option_number *n = number_of(o->type);
     char name[NAME_SHOWN], bound[32];
     uint64_t v;
 
@@ -209,7 +209,7 @@ static int set_bool(bool *field, const char *origin, const char *value, struct e
 void work_add(struct settings *s, enum work_kind kind, const char *arg)
 {
     s->work.item = mem_realloc(s->work.item, (s->work.count + 1) * sizeof(*s->work.item));
-    s->work.item[s->work.count++] = (struct work){kind, mem_strdup(arg)};
+    s->work.item[s->work.count++] = (struct cli_work){kind, mem_strdup(arg)};
 }
 
 void list_add(struct list *l, const char *value)
@@ -361,7 +361,7 @@ static void show_list(const struct list *l, char *ret, size_t size)
 void option_show(const struct option *o, const struct settings *s, char *ret, size_t size)
 {
     const void *field = (const char *)s + o->at;
-    const struct number *n = number_of(o->type);
+    const struct option_number *n = number_of(o->type);
 
     *ret = '\0';
     if (o->secret)

@@ -93,6 +93,7 @@ def test_a_session_has_its_packages(place, nuts):
     assert run[1].stdout == "from a wheel\n"
 
 
+@pytest.mark.once
 def test_list(place, nuts):
     assert place.list()[nuts] == {"name": nuts, "ready": True, "python": place.list()[nuts]["python"],
                                   "packages": ["hazel", "walnut"]}
@@ -111,6 +112,7 @@ def test_a_pool_by_name(place, nuts):
                           "the packages of the pool")
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("name", ["../up", "a/b", "", "Big", ".hidden", "python3", "x" * 64, "a b", "\u00e4"])
 def test_names(place, name):
     for words in (["create", name, "--packages", place.packages("walnut")], ["delete", name]):
@@ -118,10 +120,12 @@ def test_names(place, name):
     assert not (place.folder / "up").exists()
 
 
+@pytest.mark.once
 def test_one_name_once(place, nuts):
     assert "there is an environment nuts" in place.refused("create", nuts, "--packages", place.packages("walnut"))
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(("names", "more", "sentence"), [
     (["pecan"], [], "there is no package pecan for this Python"),
     (["walnut", "rotten"], [], "cannot import rotten; mend the list of packages"),
@@ -140,6 +144,82 @@ def test_what_can_be_wrong_is_told_and_can_be_mended(place, names, more, sentenc
     assert "broken" not in place.list() and not (place.environments / "broken").exists()
 
 
+@pytest.mark.once
+@pytest.mark.parametrize(("text", "sentence"), [
+    ("", "names no package; write one package per line"),
+    ("# nothing yet\n\n", "names no package; write one package per line"),
+    ("--prefer-binary\n", "names no package; write one package per line"),
+    ("walnut==9\n", "there is no package walnut==9 for this Python in {wheels}; there is 1.0"),
+    ("pecan\n", "there is no package pecan for this Python in {wheels}; with --offline no index is asked"),
+])
+def test_lists_that_name_nothing_to_install(place, text, sentence):
+    (place.folder / "odd.txt").write_text(text)
+    said = place.refused("create", "odd", "--packages", place.folder / "odd.txt", "--wheels", place.wheels,
+                         "--offline", "--system-packages")
+    assert sentence.format(wheels=place.wheels) in said
+    place.call("delete", "odd")
+
+
+@pytest.mark.once
+def test_the_package_that_sessions_need(place):
+    """Without the packages of the base, IPython has to be among the wheels."""
+    said = place.refused("create", "bare", "--packages", place.packages("walnut"), "--wheels", place.wheels, "--offline")
+    assert "add it to the wheels, or use --system-packages" in said and "IPython" in said
+    place.call("delete", "bare")
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("line", ["\ufeffwalnut", "./wheels/walnut-1.0-py3-none-any.whl", "-r packages.txt", "walnut\r"])
+def test_every_way_to_name_a_package(place, line):
+    """A mark of order, a path, another list: each is counted and imported like a plain name."""
+    place.packages("walnut")
+    (place.folder / "odd.txt").write_text(line + "\n", newline="")
+    code, out, err = retort.call("environment", "create", "odd", "--packages", place.folder / "odd.txt", "--wheels",
+                                 place.wheels, "--offline", "--system-packages", "--environments", place.environments,
+                                 cwd=place.folder)
+    assert code == 0 and out.startswith(b"odd is ready: 1 package imports"), err
+    assert place.list()["odd"]["packages"] == ["walnut"]
+    assert place.call("delete", "odd")[0] == 0
+
+
+@pytest.mark.once
+def test_arguments_are_checked_before_anything_is_made(place):
+    for words, sentence in [
+            (["--packages", place.packages("walnut"), "--wheels", place.packages("walnut")], "packages.txt: Not a directory"),
+            (["--packages", place.packages("walnut"), "--wheels", "nowhere"], "nowhere: No such file or directory"),
+            (["--packages", "nowhere.txt"], "there is no file nowhere.txt")]:
+        assert sentence in place.refused("create", "never", *words, "--offline", "--system-packages")
+        assert "never" not in place.list()
+
+
+@pytest.mark.once
+def test_not_below_tmp(place, tmp_path):
+    """Sessions have a /tmp of their own, so no session could use it."""
+    code, _, err = retort.call("environment", "create", "lost", "--packages", place.packages("walnut"), "--wheels",
+                               place.wheels, "--offline", "--system-packages", "--environments", "/tmp/retort-lost")
+    assert code == 2 and "cannot be below /tmp" in err.splitlines()[-1]
+    assert not os.path.exists("/tmp/retort-lost")
+
+
+@pytest.mark.once
+def test_json(place):
+    code, out, err = place.create("jay", "walnut", more=("--offline", "--system-packages", "--json"))
+    assert code == 0, err
+    assert json.loads(out) == place.list()["jay"]
+    code, out, _ = place.call("delete", "jay", "--json")
+    assert code == 0 and json.loads(out) == {"name": "jay", "deleted": True}
+
+
+@pytest.mark.once
+def test_one_variable_for_every_command(place, nuts):
+    """RETORT_ENVIRONMENTS says where environments are: to those who make them and to those who use them."""
+    env = {**os.environ, "RETORT_ENVIRONMENTS": str(place.environments)}
+    done = subprocess.run([retort.PROGRAM, "run", "--python", nuts, "-c", "import walnut; print(walnut.VALUE)"], env=env,
+                          capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "from a wheel\n"), done.stderr
+
+
+@pytest.mark.once
 def test_without_a_network(place):
     """An index that does not answer is named as such."""
     env = {**os.environ, "PIP_INDEX_URL": "http://127.0.0.1:9/simple", "PIP_RETRIES": "1", "PIP_FIND_LINKS": ""}
@@ -150,6 +230,7 @@ def test_without_a_network(place):
     assert place.call("delete", "lonely")[0] == 0
 
 
+@pytest.mark.once
 def test_what_was_interrupted_goes_on(place):
     """Killed while it installs: not ready, not usable, and the next call finishes it."""
     slow = place.folder / "slow"
@@ -171,6 +252,7 @@ def test_what_was_interrupted_goes_on(place):
     assert place.call("delete", "torn")[0] == 0
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(("words", "sentence"), [
     (["create", "x"], "which packages?"),
     (["create", "x", "--packages", "nowhere.txt"], "there is no file nowhere.txt; 'science' is the one list"),
@@ -184,6 +266,7 @@ def test_usage(place, words, sentence):
     place.call("delete", "x")
 
 
+@pytest.mark.once
 def test_another_base(place):
     code, _, err = place.call("create", "based", "--packages", place.packages("walnut"), "--wheels", place.wheels,
                               "--offline", "--base", "/usr/bin/no-python")
@@ -193,6 +276,7 @@ def test_another_base(place):
     assert place.call("delete", "based")[0] == 0
 
 
+@pytest.mark.once
 def test_the_list_that_comes_with_it(place):
     """Without wheels it cannot be made here; it is read, and the first of it is asked for."""
     code, _, err = place.call("create", "all", "--packages", "science", "--offline", "--wheels", place.wheels)

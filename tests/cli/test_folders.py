@@ -51,7 +51,21 @@ def test_two_of_one_name_and_the_name_of_the_workspace(tmp_path, folder):
     assert run[0].stdout.startswith("a/reportsb/data") and "/workspace" in run[0].stdout
 
 
-@pytest.mark.parametrize("path, word", [("missing", "No such file"), ("file", "not a folder"), ("/", "everything")])
+def test_another_place_than_the_name_says_is_said(tmp_path, folder):
+    """/mnt/data is the workspace, and data is what many people call their folder."""
+    (tmp_path / "data").mkdir()
+    code, _, said = retort.call("run", "--folder", tmp_path / "data", "--folder", folder, "-c", "1")
+    assert code == 0 and f"{tmp_path}/data is at /mnt/data-2 in the session: /mnt/data is the workspace" in said, said
+    assert "reports" not in said
+    (tmp_path / "b/reports").mkdir(parents=True)
+    said = retort.call("run", "--folder", folder, "--folder", tmp_path / "b/reports", "-c", "1")[2]
+    assert f"b/reports is at /mnt/reports-2 in the session: /mnt/reports is {folder}" in said, said
+
+
+@pytest.mark.parametrize("path, word", [("missing", "No such file"), ("file", "not a folder"), ("/", "everything"),
+                                         ("/proc", "belongs to the kernel"), ("/proc/self/task", "belongs to the kernel"),
+                                         ("/sys", "belongs to the kernel"), ("/dev", "belongs to the kernel"),
+                                         ("/proc/self/root", "everything")])
 def test_refused(tmp_path, path, word):
     (tmp_path / "file").write_text("")
     code, _, said = retort.call("run", "--folder", path if path == "/" else tmp_path / path, "-c", "1")

@@ -7,6 +7,8 @@ import pytest
 
 from support import retort
 
+pytestmark = pytest.mark.once
+
 LIMITS = ["timeout", "cpu-time", "cpus", "memory", "pids", "disk", "tmp", "open-files", "output",
           "artifacts", "artifact-size", "grace"]
 SERVE = ["listen", "socket-mode", "config", "check-config", "state", "user", "sandbox-users", "isolation-floor",
@@ -71,7 +73,7 @@ def test_of_mcp():
     text = shown("mcp", "--help")
     assert text.startswith("usage: retort mcp")
     found = re.findall(r"^  .{4}--([a-z-]+)", text, re.M)
-    assert {*LIMITS, "state", "config", "pool", "python", "preload", "egress", "folder", "verbose",
+    assert {*LIMITS, "state", "config", "pool", "python", "preload", "egress", "folder", "roots", "verbose",
             "help"} <= set(found)
     assert not {"listen", "tls-cert", "json", "log-level"} & set(found)
     assert "removed at the end" in " ".join(text.split())
@@ -93,7 +95,7 @@ def test_every_option_of_the_source_is_shown():
     source = (retort.REPO / "src/cli/options.c").read_text()
     table = source[source.index("options[] = {"):source.index("options_count")]
     assert set(re.findall(r'^    \{"([a-z-]+)"', table, re.M)) == {
-        *RUN, *SERVE, *KEYS, *ENVIRONMENT, "pool", "tools", "images-dir", "model-key"}
+        *RUN, *SERVE, *KEYS, *ENVIRONMENT, "pool", "tools", "images-dir", "roots", "model-key"}
 
 
 def test_lines_fit_a_wide_terminal():
@@ -107,8 +109,43 @@ def test_version():
     assert shown("--version") == f"retort {re.search(r'version: .([0-9.]+)', meson)[1]}\n"
 
 
+def rows():
+    """The rows of the table of options: name, commands and the whole text of each."""
+    source = (retort.REPO / "src/cli/options.c").read_text()
+    sets = dict(re.findall(r"^#define ([A-Z_]+) +\(?(IN\(COMMAND_.*)$", source, re.M))
+    table = source[source.index("options[] = {"):source.index("options_count")]
+    for row in re.split(r'^    (?=\{")', table, flags=re.M)[1:]:
+        name, wanted = re.match(r'\{"([a-z-]+)",\s*[^,]+,\s*OPTION_\w+,\s*GROUP_\w+,\s*([A-Z_| ]+),', row).groups()
+        words = " ".join(sets[word] for word in wanted.split(" | "))
+        yield name, re.findall(r"COMMAND_([A-Z]+)", words), row
+
+
 def test_help_lists_the_values_of_a_choice():
-    text = " ".join(shown("serve", "--help").split())
-    for values in ("error, warn, info, debug.", "text, json.", "none, allow-list.",
-                   "auto, ask_first, always_ask, ask_external.", "client, either, approver."):
-        assert "One of " + values in text
+    """Each option with fixed values, in the help of each command that takes it."""
+    seen = set()
+    for name, commands, row in rows():
+        if "OPTION_CHOICE" not in row:
+            assert ".choices" not in row, name
+            continue
+        values = re.search(r'\.choices = "([^"]+)"', row)[1].split("|")
+        for command in commands:
+            text = " ".join(shown(command.lower(), "--help").split())
+            line = text[text.index(f" --{name} "):]
+            assert f"One of {', '.join(values)}." in re.split(r" (?:-\w, )?--(?=[a-z])", line)[1], (command, name)
+        seen.add(name)
+    assert {"approval", "approval-by", "egress", "log-level", "log-format", "durability", "roots", "tools"} <= seen
+
+
+def test_a_wrong_choice_is_told_the_right_ones():
+    for name, commands, row in rows():
+        if "OPTION_CHOICE" in row:
+            values = re.search(r'\.choices = "([^"]+)"', row)[1].split("|")
+            status, _, err = retort.call(commands[0].lower(), f"--{name}", "wrong")
+            assert status == 2 and all(value in err for value in values), err
+
+
+def test_doors_of_a_key_are_listed():
+    """keys --door: the text of the help has every door that a key can be limited to."""
+    known = re.search(r"\w+\[\] = \{\s*(\"rest\"[^}]+)\}", (retort.REPO / "src/service/scope.c").read_text())[1]
+    text = " ".join(shown("keys", "--help").split())
+    assert re.search(r"only these doors: ([^.]+)\.", text)[1].split(", ") == re.findall(r'"([^"]+)"', known)

@@ -11,6 +11,8 @@ from support import retort
 from support.server import folder
 from terminal import is_root, keys, make_key, service_id
 
+pytestmark = pytest.mark.once
+
 
 @pytest.fixture
 def state():
@@ -50,18 +52,27 @@ def test_life_of_a_key(state):
             assert secret.encode() not in data and other.encode() not in data
 
 
+def test_a_state_that_is_not_there(state):
+    """A slip in --state is told, and makes nothing."""
+    for words in (["list"], ["list", "--json"], ["revoke", "key_1k0gtcg1j07d5g9c4y6hq4fm8ebw"]):
+        assert f"there is no state directory {state}" in refused(*words, state=state)
+    assert not state.exists()
+
+
 def test_mistakes(state):
     assert "--tenant" in refused("create", state=state)
     assert "create, list or revoke" in refused(state=state)
     assert "frobnicate" in refused("frobnicate", state=state)
     assert "retort keys revoke ID" in refused("revoke", state=state)
     assert "not the id of a key" in refused("revoke", "sess_x", state=state)
+    make_key(state)
     make_key(state.parent / "other")
     [other] = json.loads(keys("list", "--json", state=state.parent / "other"))
     assert "there is no key" in refused("revoke", other["id"], state=state)
     assert "control character" in refused("create", "--tenant", "a\nb", state=state)
     assert "63" in refused("create", "--tenant", "x" * 64, state=state)
-    assert keys("list", state=state).count("\n") == 1
+    assert "leave --expires out" in refused("create", "--tenant", "a", "--expires", "0", state=state)
+    assert keys("list", state=state).count("\n") == 2
 
 
 def test_files_stay_the_servers(state):

@@ -7,6 +7,8 @@ import pytest
 from support import retort
 from test_config import check, refused
 
+pytestmark = pytest.mark.once
+
 SECTIONS = """
 [server]
 model-timeout = 30

@@ -16,6 +16,8 @@ from support import retort
 from support.server import folder
 from terminal import Server, keys, make_key
 
+pytestmark = pytest.mark.once
+
 WITHOUT = retort.REPO / "tests/doctor/without.py"
 TLS = Path(__file__).parent / "tls"
 
@@ -69,7 +71,7 @@ def test_one_server_per_state(server):
 
 def test_address_in_use(server, place):
     error = refused("--state", place / "s", "--listen", server.addresses[0].removeprefix("http://"))
-    assert "cannot listen on" in error and "in use" in error
+    assert "cannot listen on" in error and "in use" in error and "give another port with --listen" in error
 
 
 def test_state_that_cannot_be(place):

@@ -7,6 +7,8 @@ import pytest
 from support import retort
 from support.server import Server
 
+pytestmark = pytest.mark.once
+
 
 @pytest.fixture(scope="module")
 def server():

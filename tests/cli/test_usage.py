@@ -1,10 +1,13 @@
 """Every way to call it wrong: one sentence, status 2, nothing half done."""
 
 import os
+import subprocess
 
 import pytest
 
 from support import retort
+
+pytestmark = pytest.mark.once
 
 MiB = 1024 * 1024
 
@@ -21,6 +24,10 @@ def refused(*args, **options):
     ((), "--help"),
     (("runn", "-c", "1"), "did you mean run?"),
     (("frobnicate",), "frobnicate"),
+    (("help", "frobnicate"), "frobnicate"),
+    (("help", "serv"), "did you mean serve?"),
+    (("run", "--session", "a", "--server", "ftp://files.example", "-c", "1"), "such as http://127.0.0.1:8000"),
+    (("repl", "--session", "a", "--server", "nonsense"), "such as http://127.0.0.1:8000"),
     (("--nosuch",), "--nosuch"),
     (("-c", "1"), "-c"),
     (("",), "--help"),
@@ -168,3 +175,19 @@ def test_closed_stdin_as_script():
         assert "standard input" in refused("run", "-", stdin=write)
     finally:
         os.close(write)
+
+
+@pytest.mark.parametrize("args", [("--help",), ("run", "--help"), ("--version",), ("help", "configuration"),
+                                  ("serve", "--check-config"), ("doctor",), ("doctor", "--json"),
+                                  ("environment", "list"), ("run", "-c", "print(1)"), ("run", "--json", "-c", "1")])
+def test_a_full_disk_behind_standard_output_is_told(args):
+    with open("/dev/full", "w") as full:
+        status, _, err = retort.call(*args, stdout=full)
+    assert status == 3 and err == "retort: cannot write to standard output: No space left on device\n", err
+
+
+@pytest.mark.parametrize("args, option", [(("environment", "list"), "--environments DIR"), (("keys", "list"), "--state DIR")])
+def test_without_a_home_it_says_which_option(args, option):
+    user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] if os.geteuid() == 0 else []
+    done = subprocess.run([*user, "env", "-i", "PATH=/usr/bin:/bin", retort.PROGRAM, *args], capture_output=True, text=True)
+    assert done.returncode == 2 and f"there is no home directory; say where with {option}" in done.stderr, done

@@ -18,17 +18,22 @@ struct faults {
     int64_t clock_s; /* by how much the clock is ahead */
     int64_t device;  /* of the file system that fails */
     int64_t number;  /* with this errno; 0: it does not */
+    int64_t holds;   /* long writes to it wait until this is 0 again */
+    int64_t held;    /* how many do: told by the program */
 };
 
-static const struct faults none;
-static const struct faults *volatile wanted = &none;
+#define LONG_WRITE (64 * 1024)
+
+static struct faults none;
+static volatile struct faults *wanted = &none;
 
 /* What the program starts is left alone. */
 __attribute__((constructor)) static void begin(void)
 {
     const char *path = getenv("RETORT_TEST_FAULTS");
-    int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-    void *map = fd < 0 ? MAP_FAILED : mmap(NULL, sizeof(none), PROT_READ, MAP_SHARED, fd, 0);
+    int fd = path ? open(path, O_RDWR | O_CLOEXEC) : -1;
+    void *map =
+        fd < 0 ? MAP_FAILED : mmap(NULL, sizeof(none), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
     if (fd >= 0)
         close(fd);
@@ -62,11 +67,16 @@ time_t time(time_t *ret)
 
 /* --- the disk --- */
 
-static int fails(int fd)
+static int is_of_device(int fd)
 {
     struct stat st;
 
-    if (!wanted->number || fstat(fd, &st) < 0 || (int64_t)st.st_dev != wanted->device)
+    return fstat(fd, &st) == 0 && (int64_t)st.st_dev == wanted->device;
+}
+
+static int fails(int fd)
+{
+    if (!wanted->number || !is_of_device(fd))
         return 0;
     errno = (int)wanted->number;
     return 1;
@@ -74,6 +84,11 @@ static int fails(int fd)
 
 ssize_t write(int fd, const void *bytes, size_t n)
 {
+    if (n >= LONG_WRITE && wanted->holds && is_of_device(fd)) {
+        __atomic_fetch_add(&wanted->held, 1, __ATOMIC_SEQ_CST);
+        while (wanted->holds)
+            usleep(1000);
+    }
     return fails(fd) ? -1 : REAL(write)(fd, bytes, n);
 }
 

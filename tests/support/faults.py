@@ -10,8 +10,8 @@ from support import retort
 class Faults:
     def __init__(self, place):
         self.file = Path(place) / "faults"
-        self.file.write_bytes(bytes(24))
-        self.file.chmod(0o644)
+        self.file.write_bytes(bytes(40))
+        self.file.chmod(0o666)
         self.env = {"LD_PRELOAD": str(Path(retort.PROGRAM).parent / "retort-faults.so"),
                     "RETORT_TEST_FAULTS": str(self.file)}
 
@@ -29,3 +29,15 @@ class Faults:
 
     def mend_disk(self):
         self._put(8, 0, 0)
+
+    def hold_disk(self, path):
+        """Long writes to the file system of this path wait until let_go()."""
+        self._put(8, os.stat(path).st_dev, 0, 1, 0)
+
+    def held(self):
+        """How many writes wait, or have waited."""
+        return struct.unpack_from("=q", self.file.read_bytes(), 32)[0]
+
+    def let_go(self, number):
+        """Those that wait, and all after them, fail with this errno."""
+        self._put(16, number, 0)

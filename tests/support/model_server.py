@@ -456,6 +456,7 @@ class Desk:
         self.turns, self.faults, self.always = turns or [], list(faults), always
         self.in_order, self.replies = in_order, 0
         self.requests = []
+        self.about, self.asked_about = {}, []  # GET /v1/models/{name}: {name: answer}, and who has asked
         self.lock, self.gate = threading.Lock(), threading.Event()
         self.base = f"http://127.0.0.1:{server.port}/d/{number}"
         self.openai, self.anthropic = self.base + "/v1", self.base
@@ -574,6 +575,9 @@ class Handler(BaseHTTPRequestHandler):
             self.send_json(200, self.desk.requests)
         elif rest == "/v1/models":
             self.send_json(200, {"object": "list", "data": [{"id": "test", "object": "model"}]})
+        elif rest.startswith("/v1/models/") and rest.rpartition("/")[2] in self.desk.about:
+            self.desk.asked_about.append((rest, self.headers.get("x-api-key"), self.headers.get("authorization")))
+            self.send_json(200, self.desk.about[rest.rpartition("/")[2]])
         else:
             self.send_json(404, {"error": {"message": "no such page"}})
 

@@ -343,6 +343,31 @@ def groups():
     return [path for path, _, _ in os.walk("/sys/fs/cgroup") if "/retort/" in path]
 
 
+def instance_of(group):
+    return group.split("/retort/")[1].split("/")[0]
+
+
+def instances(pids):
+    """Instances whose lock one of these living processes holds. The number in an instance's name is no
+    proof: in another pid namespace of this machine another process has it, too."""
+    pids, held = set(pids), set()
+    for words in (line.split() for line in Path("/proc/locks").read_text().splitlines()):
+        if words[1] == "FLOCK" and int(words[4]) in pids:
+            held.add(words[5])
+    found = set()
+    for group in groups():
+        with contextlib.suppress(OSError):
+            st = os.stat(group)
+            if f"{os.major(st.st_dev):02x}:{os.minor(st.st_dev):02x}:{st.st_ino}" in held:
+                found.add(instance_of(group))
+    return found
+
+
+def groups_of(names):
+    """What is left of the cgroups of these instances."""
+    return [group for group in groups() if instance_of(group) in names]
+
+
 def sandbox_users(user=None):
     """What `sandbox-users` can be for this user, or whoever runs the tests: with and without ids of its own
     for each sandbox, which root always has. ./dev installs what it takes."""

@@ -79,15 +79,6 @@ def mounts():
             if "retort" in line and str(retort.REPO) not in line and not line.startswith("retort-chaos ")}
 
 
-def groups_of(members):
-    """Those of ours: a number may be another server's by now."""
-    owners = {}
-    for p, born in members:
-        owners.setdefault(str(p), {None}).add(born)
-    named = ((g, g.split("/retort/")[1].split("-")[0]) for g in retort.groups())
-    return [g for g, p in named if birth(p) in owners.get(p, ())]
-
-
 class Server:
     """with Server(flag, ...) as server. Further runs on the same state: stop(), then start().
 
@@ -104,7 +95,7 @@ class Server:
         self.flags = [*(SMALL if small else ()), *map(str, flags)]
         self.env = {**os.environ, **(env or {})}
         self.tls = tls
-        self.process, self.family, self.mounts = None, set(), mounts()
+        self.process, self.family, self.instances, self.mounts = None, set(), set(), mounts()
         self.config = self.files / "retort.ini"
         self.config.write_text(config)
 
@@ -160,7 +151,9 @@ class Server:
 
     def remember(self):
         """Whoever lives below the server now must be gone when it is."""
-        self.family |= family(self.pid)
+        now = family(self.pid)
+        self.family |= now
+        self.instances |= retort.instances(p for p, _ in now)
 
     def kill(self):
         self.remember()
@@ -184,7 +177,7 @@ class Server:
 
     def check_clean(self, seconds=retort.SOON):
         retort.wait_until(lambda: not living(self.family), "the end of every process", seconds)
-        retort.wait_until(lambda: not groups_of(self.family), "the end of every cgroup", seconds)
+        retort.wait_until(lambda: not retort.groups_of(self.instances), "the end of every cgroup", seconds)
         assert mounts() <= self.mounts
 
     def discard(self):

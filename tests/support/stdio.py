@@ -21,7 +21,7 @@ from pathlib import Path
 
 from support import retort
 from support.mcp import CAPABILITIES_KEY, LEGACY, MODERN, VERSION_KEY, RpcError
-from support.server import birth, groups_of, living, mounts
+from support.server import birth, living, mounts
 
 NOBODY = 65534
 SMALL = ["--preload", "", "--ready", "0", "--memory", "300M", "--timeout", "30", "--pids", "64", "--disk", "64M",
@@ -55,7 +55,7 @@ class Local:
         self.lock = threading.Condition()
         self.answers, self.heard, self.broken = {}, [], []
         self.closed = False
-        self.family, self.mounts = set(), mounts()
+        self.family, self.instances, self.mounts = set(), set(), mounts()
 
     # --- life ---
 
@@ -99,7 +99,9 @@ class Local:
         return (self.place / "log").read_text(errors="replace")
 
     def remember(self):
-        self.family |= below(self.process.pid)
+        now = below(self.process.pid)
+        self.family |= now
+        self.instances |= retort.instances(p for p, _ in now)
 
     def left(self):
         """What is in the folder for temporary files."""
@@ -123,7 +125,7 @@ class Local:
 
     def check_clean(self, seconds=retort.SOON):
         retort.wait_until(lambda: not living(self.family), "the end of every process", seconds)
-        retort.wait_until(lambda: not groups_of(self.family), "the end of every cgroup", seconds)
+        retort.wait_until(lambda: not retort.groups_of(self.instances), "the end of every cgroup", seconds)
         retort.wait_until(lambda: not self.left(), "the end of every temporary file", seconds)
         assert mounts() <= self.mounts
         assert not self.broken, self.broken
