@@ -1,7 +1,7 @@
 // Output that attacks: what a cell shows may be written by anybody. One test for each thing it must not get.
 import { blank, cell, equal, frameOf, ok, run, runCell, serve, test, until } from "./support.mjs";
 
-const house = await serve("--preload", "");
+const house = await serve({ flags: ["--preload", ""] });
 const SECRET = "rt_the-key-of-this-tab";
 
 // Shows the HTML in a cell, and resolves with the frame it is in once its script has said that it is through.

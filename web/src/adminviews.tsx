@@ -1,10 +1,13 @@
 // Approvals that wait for a person, and keys.
 import { useRef, useState } from "preact/hooks";
 import { call, type Json, online, status } from "./api";
-import { Button, clock, Confirm, Empty, Problem, State, tell, tellError, Time, useLoad } from "./ui";
+import { useChanges } from "./changes";
+import { Button, clock, Confirm, Empty, LOOK_MS, Problem, State, tell, tellError, Time, useLoad } from "./ui";
 import { useValue } from "./value";
 
 // --- approvals ---
+
+const whoOf = (key: string | null) => (key ? key.slice(-8) : "no key");
 
 function Waiting({ a, may, again }: { a: Json; may: boolean; again: () => void }) {
   const reason = useRef<HTMLInputElement>(null);
@@ -16,7 +19,7 @@ function Waiting({ a, may, again }: { a: Json; may: boolean; again: () => void }
   return (
     <article class="box" aria-label={`${a.tool}, ${a.id}`}>
       <h2>{a.tool} <span class="soft">in pool {a.pool}</span></h2>
-      <p class="soft">Asked <Time at={a.created_at} /> through {a.door}{a.key ? ` with ${a.key}` : ""}{a.session ? `, session ${a.session}` : ""}. It can be decided until {clock(a.expires_at)}.</p>
+      <p class="soft">Asked <Time at={a.created_at} /> through {a.door}{a.key ? ` with ${a.key}` : " without a key"}{a.session ? `, session ${a.session}` : ""}. It can be decided until {clock(a.expires_at)}.</p>
       <pre class="code" tabIndex={0}>{a.text}</pre>
       {a.text_size > 2000 && <p class="soft">The whole code has {a.text_size.toLocaleString()} characters.</p>}
       {may ? (
@@ -32,7 +35,7 @@ function Waiting({ a, may, again }: { a: Json; may: boolean; again: () => void }
 
 export function ApprovalsView() {
   const who = useValue(status);
-  const { value, problem, again } = useLoad(() => call<{ data: Json[] }>("v1/approvals?limit=100"), [useValue(online)], 2000);
+  const { value, problem, again } = useLoad(() => call<{ data: Json[] }>("v1/approvals?limit=100"), [useValue(online)], LOOK_MS, useChanges("approval"));
   const pending = value?.data.filter((a) => a.state === "pending") ?? [];
   const past = value?.data.filter((a) => a.state !== "pending") ?? [];
   return (
@@ -46,8 +49,16 @@ export function ApprovalsView() {
           <section class="section" aria-label="Decided">
             <h2>Decided</h2>
             <table class="list">
-              <thead><tr><th scope="col">What</th><th scope="col">State</th><th scope="col">Asked</th><th scope="col">Reason</th></tr></thead>
-              <tbody>{past.map((a) => <tr key={a.id}><td>{a.tool}</td><td data-name="State"><State state={a.state} /></td><td data-name="Asked"><Time at={a.created_at} /></td><td data-name="Reason">{a.reason ?? ""}</td></tr>)}</tbody>
+              <thead><tr><th scope="col">What</th><th scope="col">State</th><th scope="col">Asked</th><th scope="col">Decided by</th><th scope="col">Reason</th></tr></thead>
+              <tbody>{past.map((a) => (
+                <tr key={a.id}>
+                  <td>{a.tool} <span class="soft">{a.text.split("\n")[0].slice(0, 60)}</span></td>
+                  <td data-name="State"><State state={a.state} /></td>
+                  <td data-name="Asked"><Time at={a.created_at} /> <span class="soft">{whoOf(a.key)}</span></td>
+                  <td data-name="Decided by">{a.decided_at ? whoOf(a.decided_by) : <span class="soft">nobody</span>}</td>
+                  <td data-name="Reason">{a.reason ?? ""}</td>
+                </tr>
+              ))}</tbody>
             </table>
           </section>
         )}

@@ -1,15 +1,26 @@
 // A request in plain words: the agent's rounds as they happen, through the interface of docs/ubik.md.
 import { useRef, useState } from "preact/hooks";
-import { ApiError, call, download, type Json, send } from "./api";
+import { ApiError, call, download, home, type Json, send } from "./api";
 import { TerminalText } from "./output";
+import { Rich } from "./rich";
 import { Terminal } from "./terminal";
 import { bytes, Button, Problem, State, tellError } from "./ui";
 
 const API = "ubik/api/v1";
 
+// Of an address that the server made of how it was reached, perhaps with the prefix of a proxy.
+const pathOf = (url: string) => {
+  const path = new URL(url, home).pathname;
+  return path.startsWith(home.pathname) ? path.slice(home.pathname.length) : path;
+};
+
+const NO_MODEL = "No model is configured. The server's --model-url and --model-name name one: docs/models.md tells how.";
+const problemOf = (e: Json) => (/NoModel/.test(`${e.code} ${e.type} ${e.message}`) ? NO_MODEL : String(e.message ?? "It failed."));
+
 interface Round {
   phase: string;
   message: string;
+  code: string;
   output: Terminal | null;
 }
 interface Asked {
@@ -18,6 +29,13 @@ interface Asked {
   rounds: Round[];
   prompt: string;
   end: Json | null;
+}
+
+// A model that is asked once more for the same thing is no round of its own.
+function withRound(rounds: Round[], next: Round): Round[] {
+  const last = rounds.at(-1);
+  const same = last && !last.output && !last.code && last.phase === next.phase && last.message === next.message;
+  return same ? rounds : [...rounds, next];
 }
 
 // Server-sent events; one that is too long comes in pieces, which are put together again.
@@ -56,9 +74,9 @@ export function AskView() {
   const follow = async (run: Asked) => {
     const shown = () => setAsked({ ...run });
     for await (const e of events(await send(`${API}/tool-executions/${run.id}/stream`))) {
-      if (e.event_type === "tool_update") run.rounds = [...run.rounds, { phase: e.phase, message: e.message ?? "", output: null }];
+      if (e.event_type === "tool_update") run.rounds = withRound(run.rounds, { phase: e.phase, message: e.message ?? "", code: e.data?.code ?? "", output: null });
       else if (e.event_type === "tool_partial_update") {
-        const last = run.rounds.at(-1) ?? { phase: "run", message: "", output: null };
+        const last = run.rounds.at(-1) ?? { phase: "run", message: "", code: "", output: null };
         if (!run.rounds.length) run.rounds = [last];
         last.output ??= new Terminal();
         last.output.feed(e.content ?? "");
@@ -82,8 +100,7 @@ export function AskView() {
       await follow(run);
     } catch (error) {
       setAsked(null);
-      const message = error instanceof ApiError && error.body.message ? error.body.message : (error as Error).message;
-      setProblem(/NoModel/.test(message) ? "No model is configured. The server's --model-url and --model-name name one: docs/models.md tells how." : message);
+      setProblem(problemOf(error instanceof ApiError && error.body.message ? error.body : { message: (error as Error).message }));
     }
   };
   const answer = (approve: boolean) => {
@@ -114,7 +131,8 @@ export function AskView() {
           <>
             <ol class="rounds" aria-label="Rounds">
               {asked.rounds.map((r, i) => (
-                <li key={i}><span class="phase">{r.phase}</span>{r.message && (r.phase === "code" ? <pre class="code" tabIndex={0}>{r.message}</pre> : <p class="answer">{r.message}</p>)}
+                <li key={i}><span class="phase">{r.phase}</span>{r.message && <p class="answer">{r.message}</p>}
+                  {r.code && <pre class="code" tabIndex={0}>{r.code}</pre>}
                   {r.output && <TerminalText terminal={r.output} stream="stdout" />}</li>
               ))}
             </ol>
@@ -122,10 +140,10 @@ export function AskView() {
             {asked.end && (
               <section class="box" aria-label="Answer">
                 <h2>Answer <State state={asked.end.status ?? "completed"} /></h2>
-                {asked.end.answer && <p class="answer">{asked.end.answer}</p>}
-                {asked.end.error && <p class="problem">{asked.end.error.message ?? asked.end.error}</p>}
+                {asked.end.answer && <Rich data={{ "text/markdown": asked.end.answer }} />}
+                {asked.end.error && <p class="problem" role="alert">{problemOf(asked.end.error)}</p>}
                 {files.length > 0 && <ul class="made left">{files.map((f) => (
-                  <li key={f.url}><button type="button" class="chip" onClick={() => download(new URL(f.url).pathname, f.asset_filename).catch(tellError)}><span>{f.asset_filename}</span> <span class="soft">{bytes(f.size)}</span></button></li>
+                  <li key={f.url}><button type="button" class="chip" onClick={() => download(pathOf(f.url), f.asset_filename).catch(tellError)}><span>{f.asset_filename}</span> <span class="soft">{bytes(f.size)}</span></button></li>
                 ))}</ul>}
               </section>
             )}

@@ -1,5 +1,6 @@
-// A code editor. It stands in a shadow root, where its styles need no exception from the page's policy,
-// and it is made when it comes near the screen: a notebook may have hundreds.
+// A code editor. It stands in a shadow root, where its styles need no exception from the page's policy.
+// A notebook may have hundreds: one is made when it is near the screen and the browser has nothing else to
+// do, so that scrolling past does not wait for editors. Until then its text stands there.
 import { autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap } from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
 import { python } from "@codemirror/lang-python";
@@ -41,6 +42,9 @@ const look = EditorView.theme({
   ".cm-panels": { backgroundColor: "var(--raised)", color: "var(--ink)", borderTop: "1px solid var(--line)" },
   ".cm-panel input, .cm-panel button": { color: "var(--ink)", backgroundColor: "var(--paper)", backgroundImage: "none", border: "1px solid var(--line)", borderRadius: "5px" },
   ".cm-panel label": { color: "var(--ink)" },
+  ".cm-panel.cm-search": { padding: "6px 8px", font: "13px var(--sans)" },
+  ".cm-panel.cm-search input, .cm-panel.cm-search button, .cm-panel.cm-search label": { fontSize: "13px" },
+  ".cm-panel.cm-search input.cm-textfield, .cm-panel.cm-search .cm-button": { padding: "3px 8px" },
   ".cm-tooltip": { backgroundColor: "var(--raised)", border: "1px solid var(--line)", borderRadius: "8px", color: "var(--ink)" },
   ".cm-tooltip-autocomplete ul li[aria-selected]": { backgroundColor: "var(--accent)", color: "var(--on-accent)" },
   ".cm-searchMatch": { backgroundColor: "var(--warn-paper)" },
@@ -69,6 +73,26 @@ const languages: Record<Language, () => Extension> = {
   shell: () => [StreamLanguage.define(shell), indentUnit.of("  ")],
   markdown: () => [EditorView.lineWrapping],
 };
+
+// --- editors that are to be made, one whenever the browser is idle ---
+
+const IDLE_MS = 500; // a browser that is never idle makes one all the same
+const due = new Set<() => void>();
+let asked = false;
+
+function askIdle() {
+  if (asked || due.size === 0) return;
+  asked = true;
+  const go = () => {
+    asked = false;
+    const [first] = due;
+    due.delete(first);
+    first?.();
+    askIdle();
+  };
+  if ("requestIdleCallback" in window) requestIdleCallback(go, { timeout: IDLE_MS });
+  else setTimeout(go, 30); // Safari
+}
 
 export interface Handle {
   focus(): void;
@@ -131,21 +155,28 @@ export function Editor(props: EditorProps) {
     still.textContent = now.current.source || " ";
     still.style.cssText = "margin:0;padding:10px 14px 10px 40px;font:13.5px/1.55 var(--mono);overflow:hidden";
     root.replaceChildren(still);
+    const makeNow = () => {
+      watch.disconnect();
+      due.delete(makeNow);
+      make();
+    };
     const watch = new IntersectionObserver(
       (all) => {
-        if (!all.some((e) => e.isIntersecting)) return;
-        watch.disconnect();
-        make();
+        if (!all.at(-1)!.isIntersecting) return void due.delete(makeNow);
+        due.add(makeNow);
+        askIdle();
       },
       { rootMargin: "600px" },
     );
     watch.observe(place.current!);
+    place.current!.addEventListener("pointerdown", makeNow, { once: true, capture: true });
     now.current.handle?.({
       focus: () => make().focus(),
       mark: (lines) => view.current?.dispatch({ effects: markLines.of(lines) }),
     });
     return () => {
       watch.disconnect();
+      due.delete(makeNow);
       now.current.handle?.(null);
       view.current?.destroy();
       view.current = null;

@@ -1,7 +1,8 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { address, call, download, headers, type Json, online, send, waitForServer } from "./api";
+import { useChanges } from "./changes";
 import * as session from "./session";
-import { bytes, Button, Confirm, Dialog, Empty, Problem, Rename, tellError, Time, useLoad } from "./ui";
+import { bytes, Button, Confirm, Dialog, Empty, LOOK_MS, Problem, Rename, tellError, Time, useLoad } from "./ui";
 import { useValue, Value } from "./value";
 
 // --- dropped and chosen files ---
@@ -65,8 +66,17 @@ interface Upload {
   problem: string;
   stop: () => void;
 }
-const uploads = new Value<Upload[]>([]);
+const uploads = new Value(new Set<Upload>());
+const UPLOADS_SHOWN = 12;
 const stored = new Value(0);
+let storedDue = 0;
+// What is stored together is listed once.
+function storedSoon() {
+  storedDue ||= window.setTimeout(() => {
+    storedDue = 0;
+    stored.set(stored.get() + 1);
+  }, 300);
+}
 const AT_A_TIME = 3;
 let uploadId = 0;
 
@@ -78,7 +88,7 @@ function put(u: Upload, id: string, file: File): Promise<void> {
     for (const [name, value] of Object.entries(headers())) ask.setRequestHeader(name, value);
     ask.upload.onprogress = (e) => {
       u.sent = e.loaded;
-      uploads.touch();
+      uploadsSoon();
     };
     ask.onload = () => {
       if (ask.status < 300) return ok();
@@ -100,19 +110,33 @@ function put(u: Upload, id: string, file: File): Promise<void> {
   });
 }
 
-const drop = (u: Upload) => uploads.set(uploads.get().filter((one) => one !== u));
+function drop(u: Upload) {
+  if (uploads.get().delete(u)) uploadsSoon();
+}
+
+// A folder may have a hundred thousand files: the list is drawn once a frame at most.
+let drawn = false;
+function uploadsSoon() {
+  if (drawn) return;
+  drawn = true;
+  requestAnimationFrame(() => {
+    drawn = false;
+    uploads.touch();
+  });
+}
 
 export async function uploadAll(files: Given[]) {
   const all = files.map(({ path, file }) => ({ u: { id: ++uploadId, path, size: file.size, sent: 0, problem: "", stop: () => {} } as Upload, file }));
-  uploads.set([...uploads.get(), ...all.map((a) => a.u)]);
+  for (const { u } of all) uploads.get().add(u);
+  uploadsSoon();
   try {
     const id = await session.ensure();
-    const queue = [...all];
+    let next = 0;
     for (const { u } of all) u.stop = () => drop(u);
     await Promise.all(Array.from({ length: AT_A_TIME }, async () => {
-      for (let next = queue.shift(); next; next = queue.shift()) {
-        const { u, file } = next;
-        if (!uploads.get().includes(u)) continue;
+      while (next < all.length) {
+        const { u, file } = all[next++];
+        if (!uploads.get().has(u)) continue;
         try {
           await put(u, id, file);
           drop(u);
@@ -121,10 +145,10 @@ export async function uploadAll(files: Given[]) {
           else {
             u.problem = (error as Error).message;
             u.stop = () => drop(u);
-            uploads.touch();
+            uploadsSoon();
           }
         }
-        stored.set(stored.get() + 1);
+        storedSoon();
       }
     }));
   } catch (error) {
@@ -135,10 +159,15 @@ export async function uploadAll(files: Given[]) {
 
 function Uploads() {
   const all = useValue(uploads);
-  if (!all.length) return null;
+  if (!all.size) return null;
+  const shown = [...all].sort((a, b) => +!!b.problem - +!!a.problem || a.id - b.id).slice(0, UPLOADS_SHOWN);
   return (
     <ul class="uploads" aria-label="Uploads">
-      {all.map((u) => (
+      {all.size > shown.length && (
+        <li><strong>{all.size.toLocaleString()} files</strong><span class="soft grow">are on their way.</span>
+          <Button label="Cancel all" kind="outline" onClick={() => [...all].forEach((u) => u.stop())} /></li>
+      )}
+      {shown.map((u) => (
         <li key={u.id}>
           <span class="path">{u.path}</span>
           {u.problem ? <span class="problem">{u.problem}</span>
@@ -154,6 +183,8 @@ function Uploads() {
 // --- previews ---
 
 const FIRST = 256 * 1024;
+const FILES_SHOWN = 200;
+const FIND_FROM = 20;
 const ROWS = 100;
 const COLUMNS = 40;
 
@@ -252,8 +283,11 @@ export function FilesView() {
   const { over, handlers } = useDrop((files) => void uploadAll(files));
   const { value, problem, again } = useLoad(
     async () => ((await session.load()) ? (await call<{ data: Json[] }>(`v1/sessions/${session.current.get()}/files`)).data : []),
-    [id, count, isOnline], 5000);
+    [id, count, isOnline], LOOK_MS, useChanges("file"));
+  const [shown, setShown] = useState(FILES_SHOWN);
+  const [find, setFind] = useState("");
   const files = value ?? [];
+  const found = find ? files.filter((f) => f.path.toLowerCase().includes(find.toLowerCase())) : files;
   const change = (what: Promise<unknown>) => what.then(again, tellError);
   const pick = (e: Event) => {
     const field = e.currentTarget as HTMLInputElement;
@@ -269,8 +303,8 @@ export function FilesView() {
         <span class="grow" />
         <div class="tools">
           <Button icon="upload" label="Upload" text kind="accent" onClick={() => chosen.current!.click()} />
-          <Button icon="files" label="Upload a folder" onClick={() => folder.current!.click()} />
-          <Button icon="download" label="Download all as zip" disabled={!files.length} onClick={() =>
+          <Button icon="files" label="Upload a folder" text onClick={() => folder.current!.click()} />
+          <Button icon="download" label="Download all as zip" text disabled={!files.length} onClick={() =>
             download(`v1/sessions/${id}/workspace?format=zip`, `${info?.name ?? "workspace"}.zip`).catch(tellError)} />
         </div>
         <input ref={chosen} type="file" multiple hidden aria-label="Files to upload" onChange={pick} />
@@ -285,15 +319,19 @@ export function FilesView() {
             <p>Drop files or folders here, or have a cell write some. Code finds them in its working directory.</p>
           </Empty>
         )}
-        {files.length > 0 && (
+        {files.length > FIND_FROM && (
+          <div class="filters"><label>Find<input type="search" value={find} onInput={(e) => setFind(e.currentTarget.value)} placeholder="part of a name" /></label>
+            <span class="soft">{found.length.toLocaleString()} of {files.length.toLocaleString()} files, {bytes(found.reduce((sum, f) => sum + f.size, 0))}</span></div>
+        )}
+        {found.length > 0 && (
           <table class="list">
             <thead><tr><th scope="col">Name</th><th scope="col" class="number">Size</th><th scope="col">Changed</th><th scope="col"><span class="unseen">Actions</span></th></tr></thead>
             <tbody>
-              {files.map((f) => (
+              {found.slice(0, shown).map((f) => (
                 <tr key={f.url}>
                   <td><Rename name={f.path} label={`Rename ${f.path}`} onName={(path) => change(call(f.url, { method: "PATCH", json: { path } }))} /></td>
-                  <td class="number">{bytes(f.size)}</td>
-                  <td><Time at={f.modified_at} /></td>
+                  <td class="number" data-name="Size">{bytes(f.size)}</td>
+                  <td data-name="Changed"><Time at={f.modified_at} /></td>
                   <td class="actions">
                     <Button label="Preview" onClick={() => setPreview(f)} aria-label={`Preview ${f.path}`} />
                     <Button icon="download" label={`Download ${f.path}`} onClick={() => download(f.url, f.path.split("/").pop()!).catch(tellError)} />
@@ -304,6 +342,7 @@ export function FilesView() {
             </tbody>
           </table>
         )}
+        {found.length > shown && <Button label={`Show ${FILES_SHOWN} more`} kind="outline" onClick={() => setShown(shown + FILES_SHOWN)} />}
       </div>
       {preview && <Preview file={preview} onClose={() => setPreview(null)} />}
     </div>

@@ -1,7 +1,7 @@
 // Output that may do anything: HTML, SVG, Markdown. It is shown in a frame without an origin, with a
 // policy of its own (src/doors/console/door.c). The page takes one thing from it: a height.
 import { useEffect, useRef, useState } from "preact/hooks";
-import { address } from "./api";
+import { address, online } from "./api";
 import { dark } from "./theme";
 import { useValue } from "./value";
 
@@ -12,6 +12,8 @@ export function Frame({ html, title }: { html: string; title: string }) {
   const [height, setHeight] = useState(40);
   const [near, setNear] = useState(false);
   const isDark = useValue(dark);
+  const isOnline = useValue(online);
+  const taken = useRef<string | null>(null); // what the frame has taken: one that began while the server was gone has nothing
 
   useEffect(() => {
     const watch = new IntersectionObserver((all) => all.some((e) => e.isIntersecting) && setNear(true), {
@@ -27,13 +29,16 @@ export function Frame({ html, title }: { html: string; title: string }) {
     const take = (event: MessageEvent) => {
       if (event.source !== frame.contentWindow) return;
       const said = event.data as { ready?: unknown; height?: unknown } | null;
-      if (said?.ready === true) frame.contentWindow!.postMessage({ html, dark: dark.get() }, "*");
+      if (said?.ready === true) {
+        taken.current = html;
+        frame.contentWindow!.postMessage({ html, dark: dark.get() }, "*");
+      }
       if (typeof said?.height === "number" && said.height > 0) setHeight(Math.min(HEIGHT_MAX, Math.max(24, said.height)));
     };
     addEventListener("message", take);
-    frame.src = address("console/frame.html");
+    if (taken.current !== html) frame.src = address("console/frame.html");
     return () => removeEventListener("message", take);
-  }, [near, html]);
+  }, [near, html, isOnline]);
 
   useEffect(() => {
     if (near) ref.current?.contentWindow?.postMessage({ dark: isDark }, "*");

@@ -1,9 +1,10 @@
 // Sessions, the pools they are made from, and how the server does.
 import { useEffect, useRef } from "preact/hooks";
 import { call, type Json, online, statusLoad } from "./api";
+import { useChanges } from "./changes";
 import * as book from "./notebook";
 import * as session from "./session";
-import { ago, bytes, Button, Confirm, Empty, Problem, Rename, seconds, State, tellError, Time, useLoad } from "./ui";
+import { ago, binary, Button, Confirm, Empty, LOOK_MS, Problem, Rename, seconds, State, tellError, Time, useLoad } from "./ui";
 import { useValue } from "./value";
 
 // --- figures ---
@@ -59,7 +60,7 @@ function Figures() {
     ["Sessions with an interpreter", String(live(value)), `${value.sessions.running} running`, all.map((l) => live(l.status))],
     ["Cells a second", (rate.at(-1) ?? 0).toFixed(1), `${total.toLocaleString()} since the start`, rate],
     ["Slowest cells in twenty", late.at(-1) ? `≤ ${seconds(late.at(-1)!)}` : "–", "95th percentile, now", late],
-    ["Memory of the machine", bytes(value.memory.host_used_bytes), `of ${bytes(value.memory.host_total_bytes)}; server ${bytes(value.memory.server_bytes)}`, all.map((l) => l.status.memory.host_used_bytes)],
+    ["Memory of the machine", binary(value.memory.host_used_bytes), `of ${binary(value.memory.host_total_bytes)}; server ${binary(value.memory.server_bytes)}`, all.map((l) => l.status.memory.host_used_bytes)],
   ];
   return (
     <section class="section" aria-label="Figures">
@@ -76,7 +77,7 @@ function Figures() {
 
 function Sessions() {
   const current = useValue(session.current);
-  const { value, problem, again } = useLoad(() => call<{ data: Json[]; has_more: boolean }>("v1/sessions?limit=200"), [useValue(online)], 3000);
+  const { value, problem, again } = useLoad(() => call<{ data: Json[]; has_more: boolean }>("v1/sessions?limit=200"), [useValue(online)], LOOK_MS, useChanges("session", "execution"));
   const act = (what: Promise<unknown>) => what.then(again, tellError);
   const open = (id: string) => {
     book.switchTo(id);
@@ -89,7 +90,7 @@ function Sessions() {
       {value && !rows.length && <Empty><h2>No sessions</h2><p>Run a cell in the notebook, or have a client make one.</p></Empty>}
       {rows.length > 0 && (
         <table class="list">
-          <thead><tr><th scope="col">Session</th><th scope="col">State</th><th scope="col">Pool</th><th scope="col">Age</th><th scope="col" class="number">Memory</th><th scope="col">Last use</th><th scope="col"><span class="unseen">Actions</span></th></tr></thead>
+          <thead><tr><th scope="col">Session</th><th scope="col">State</th><th scope="col">Pool</th><th scope="col">Age</th><th scope="col" class="number">Most memory</th><th scope="col">Last use</th><th scope="col"><span class="unseen">Actions</span></th></tr></thead>
           <tbody>
             {rows.map((s) => (
               <tr key={s.id}>
@@ -97,8 +98,8 @@ function Sessions() {
                   {s.id === current && <span class="soft"> in the notebook</span>}</td>
                 <td data-name="State"><State state={s.state} /></td>
                 <td data-name="Pool">{s.pool}</td>
-                <td data-name="Age">{ago(s.created_at).replace(" ago", "")}</td>
-                <td data-name="Memory" class="number">{s.memory_bytes ? bytes(s.memory_bytes) : <span class="soft">–</span>}</td>
+                <td data-name="Age" class="once">{ago(s.created_at).replace(" ago", "")}</td>
+                <td data-name="Most memory" class="number">{s.memory_bytes ? binary(s.memory_bytes) : <span class="soft">–</span>}</td>
                 <td data-name="Last use"><Time at={s.last_used_at} /></td>
                 <td class="actions">
                   <Button label="Open" aria-label={`Open ${s.name ?? s.id}`} onClick={() => open(s.id)} />
@@ -120,6 +121,13 @@ function Sessions() {
 
 // --- pools ---
 
+function begin(pool: string) {
+  call("v1/sessions", { json: { pool } }).then((made) => {
+    book.switchTo(made.id);
+    location.hash = "#/notebook";
+  }, tellError);
+}
+
 function Pools() {
   const { value } = useLoad(() => call<{ data: Json[] }>("v1/pools"), [useValue(online)], 10_000);
   return (
@@ -129,11 +137,12 @@ function Pools() {
         const packages = Object.entries(p.packages as Record<string, string>).sort(([a], [b]) => a.localeCompare(b));
         return (
           <div class="pool" key={p.name}>
-            <h3>{p.name} {p.up ? <span class="soft">Python {p.python}</span> : <span class="problem">{p.problem}</span>}</h3>
+            <div class="pool-head"><h3>{p.name} {p.up ? <span class="soft">Python {p.python}</span> : <span class="problem">{p.problem}</span>}</h3>
+              <Button icon="plus" label="New notebook" text aria-label={`New notebook in ${p.name}`} disabled={!p.up} onClick={() => begin(p.name)} /></div>
             {p.description && <p class="soft">{p.description}</p>}
             <dl>
               <dt>Live</dt><dd>{p.sessions} of {p.max_sessions} sessions, {p.parked} ready</dd>
-              <dt>Limits</dt><dd>{seconds(p.limits.wall_s)} a run, {bytes(p.limits.memory_bytes)} of memory, {bytes(p.limits.disk_bytes)} of disk, {p.limits.processes} processes, {p.limits.cpus} {p.limits.cpus === 1 ? "core" : "cores"}</dd>
+              <dt>Limits</dt><dd>{seconds(p.limits.wall_s)} a run, {binary(p.limits.memory_bytes)} of memory, {binary(p.limits.disk_bytes)} of disk, {p.limits.processes} processes, {p.limits.cpus} {p.limits.cpus === 1 ? "core" : "cores"}</dd>
               <dt>Sleeps</dt><dd>after {seconds(p.idle_timeout)} without use</dd>
               <dt>Network</dt><dd>{p.egress.mode === "none" ? "none" : p.egress.hosts.join(", ")}</dd>
             </dl>

@@ -6,6 +6,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { keySet, keyOf, keyWanted, online, status, statusLoad } from "./api";
 import { ApprovalsView, KeysView } from "./adminviews";
 import { AskView } from "./askview";
+import { useChanges } from "./changes";
 import { FilesView } from "./filesview";
 import { SessionsView } from "./houseview";
 import { loadNotebook } from "./notebook";
@@ -63,6 +64,7 @@ function App() {
   const wanted = useValue(keyWanted);
   const isOnline = useValue(online);
   const known = useValue(status);
+  useChanges();
 
   useEffect(() => {
     const go = () => setAt(route());

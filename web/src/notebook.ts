@@ -25,6 +25,7 @@ export interface Run {
   startedAt?: number;
   seconds?: number;
   message?: string;
+  exitCode?: number; // of a command
   failed: number[]; // lines of the cell
   approval?: string;
 }
@@ -41,6 +42,7 @@ export interface Cell {
 const RUNNING = new Set(["waiting", "sending", "queued", "running"]);
 export const isRunning = (run: Run | null) => run !== null && RUNNING.has(run.status);
 const POLL_MS = 600;
+const QUEUED_MS = 3000; // where many wait, each looks more rarely
 const pause = (ms: number) => new Promise((go) => setTimeout(go, ms));
 
 export const cells = new Value<Cell[]>([]);
@@ -179,6 +181,7 @@ function takeEvent(cell: Cell, run: Run, event: Json) {
 function end(cell: Cell, run: Run, done: Json) {
   run.status = done.status;
   run.message = done.outcome?.message || undefined;
+  run.exitCode = done.outcome?.exit_code ?? undefined;
   run.seconds = done.outcome ? done.outcome.wall_ms / 1000 : undefined;
   if (done.outcome?.output_dropped > 0)
     run.message = [run.message, `${done.outcome.output_dropped.toLocaleString()} bytes of output were dropped; the limit is the pool's`].filter(Boolean).join("; ");
@@ -189,6 +192,7 @@ function end(cell: Cell, run: Run, done: Json) {
 
 // Reads the record of a run until it has ended.
 async function follow(cell: Cell, run: Run) {
+  let wait = POLL_MS;
   for (;;) {
     const record = await call(`v1/executions/${run.execution}`);
     run.outputs = [];
@@ -199,20 +203,43 @@ async function follow(cell: Cell, run: Run) {
     run.status = record.status;
     if (record.ended_at) return end(cell, run, record);
     touch(cell);
-    await pause(POLL_MS);
+    await pause(wait);
+    wait = record.status === "queued" ? Math.min(wait * 1.5, QUEUED_MS) : POLL_MS;
   }
 }
 
+// Cells run in the order in which they were started, so each is sent when the one before has been taken.
+let turn: Promise<unknown> = Promise.resolve();
+function inTurn<T>(what: () => Promise<T>): Promise<T> {
+  const mine = turn.then(what);
+  turn = mine.catch(() => {});
+  return mine;
+}
+
+// A browser opens six connections to a server: what waits behind these streams is read from its record.
+const STREAMS_MAX = 2;
+let streams = 0;
+
 async function stream(cell: Cell, run: Run) {
   const id = await session.ensure();
-  const answer = await send(`v1/sessions/${id}/execute`, {
-    json: { code: cell.source, language: cell.language, stream: "ndjson", background: true },
-  });
-  run.startedAt = Date.now();
-  for await (const event of lines(answer)) {
-    if (event.type === "done") return end(cell, run, event);
-    if (event.type === "error" && event.error) throw new ApiError(0, event.error.type, event.error.message, event.error);
-    takeEvent(cell, run, event);
+  const ask = { code: cell.source, language: cell.language, background: true };
+  if (streams >= STREAMS_MAX) {
+    const record = await inTurn(() => call(`v1/sessions/${id}/execute`, { json: ask }));
+    run.execution = record.id;
+    save();
+    return follow(cell, run);
+  }
+  streams++;
+  try {
+    const answer = await inTurn(() => send(`v1/sessions/${id}/execute`, { json: { ...ask, stream: "ndjson" } }));
+    run.startedAt = Date.now();
+    for await (const event of lines(answer)) {
+      if (event.type === "done") return end(cell, run, event);
+      if (event.type === "error" && event.error) throw new ApiError(0, event.error.type, event.error.message, event.error);
+      takeEvent(cell, run, event);
+    }
+  } finally {
+    streams--;
   }
   throw new TypeError("the stream was cut short");
 }

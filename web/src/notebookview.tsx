@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { call, download, saveBlob } from "./api";
+import { useChanges } from "./changes";
 import { Editor, type Handle, type Language } from "./editor";
 import { uploadAll, useDrop } from "./filesview";
 import { exportNotebook, importNotebook } from "./ipynb";
@@ -58,7 +59,7 @@ const SAYS: Record<string, string> = {
 function Foot({ cell, run }: { cell: Cell; run: Run }) {
   const files = run.files.filter((f) => f.change !== "deleted");
   const running = book.isRunning(run);
-  const say = SAYS[run.status];
+  const say = cell.language === "shell" && run.status === "raised" ? `Exit status ${run.exitCode}` : SAYS[run.status];
   if (cell.language === "markdown" || run.status === "imported") return null;
   return (
     <div class="foot">
@@ -165,6 +166,10 @@ function CellView({ cell, number }: { cell: Cell; number: number }) {
 
 function SessionName() {
   const info = useValue(session.info);
+  const changes = useChanges("session", "execution");
+  useEffect(() => {
+    session.load().catch(tellError);
+  }, [changes]);
   if (!info) return <span class="session-name soft">A session begins with the first run</span>;
   const rename = (name: string) =>
     call(`v1/sessions/${info.id}`, { method: "PATCH", json: { name } }).then((next) => session.info.set(next), tellError);
@@ -208,10 +213,10 @@ function Bar() {
         <Button icon="stop" label="Stop" text onClick={() => book.stop(all.find((c) => book.isRunning(c.run))).catch(tellError)} disabled={!running} />
         <Confirm icon="restart" label="Restart" text question="Lose all variables?" onYes={restart} />
         <span class="rule" />
-        <Button icon="upload" label="Open .ipynb" onClick={() => picker.current!.click()} />
-        <Button icon="download" label="Save as .ipynb" onClick={() =>
+        <Button icon="upload" label="Open .ipynb" text onClick={() => picker.current!.click()} />
+        <Button icon="download" label="Save as .ipynb" text onClick={() =>
           saveBlob(new Blob([JSON.stringify(exportNotebook(all), null, 1)], { type: "application/x-ipynb+json" }), `${session.info.get()?.name ?? "notebook"}.ipynb`)} />
-        <Button icon="plus" label="New notebook" onClick={() => void book.fresh().catch(tellError)} />
+        <Button icon="plus" label="New notebook" text onClick={() => void book.fresh().catch(tellError)} />
         <input ref={picker} type="file" accept=".ipynb" hidden aria-label="A notebook to open" onChange={(e) => {
           void take(e.currentTarget.files?.[0]);
           e.currentTarget.value = "";
@@ -253,10 +258,6 @@ export function NotebookView() {
     uploadAll(files);
     location.hash = "#/files";
   });
-
-  useEffect(() => {
-    session.load().catch(tellError);
-  }, []);
 
   return (
     <div class={`view notebook ${over ? "drop-over" : ""}`} {...handlers}>

@@ -49,7 +49,7 @@ export function take(outputs: Output[], event: Json) {
   } else if (event.type === "error") {
     const traceback = new Terminal();
     traceback.feed(event.traceback ?? "");
-    outputs.push({ kind: "error", name: event.name, message: event.message, traceback, frames: event.frames ?? [] });
+    outputs.push({ kind: "error", name: event.name, message: event.message ?? "", traceback, frames: event.frames ?? [] });
   } else if (event.type === "clear") {
     outputs.length = 0;
   } else if (event.type === "status" && event.text) {
@@ -59,8 +59,8 @@ export function take(outputs: Output[], event: Json) {
 
 // --- text ---
 
-const HEAD = 60;
-const TAIL = 60;
+const HEAD = 15; // with the tail, as much as is seen without scrolling, so that the fold is seen too
+const TAIL = 15;
 const FOLD = 200;
 
 function classOf(s: Style): string {
@@ -89,11 +89,15 @@ const Words = ({ spans }: { spans: Span[] }) => (
 
 // A hundred lines at a time, so that what has been printed before is not rendered again.
 const CHUNK = 100;
+const LINE_MAX = 10_000; // of a line on the page: a browser breaks a line of ten megabytes for a minute
 const Chunk = memo(
   ({ terminal, from, to }: { terminal: Terminal; from: number; to: number; version: number }) => (
-    <div class="chunk">
+    <div class={to - from === CHUNK ? "chunk" : ""}>
       {terminal.lines.slice(from, to).map((line, i) => (
-        <div key={i} class="line"><Words spans={line.spans} /></div>
+        <div key={i} class="line">
+          <Words spans={line.length > LINE_MAX ? line.cut(0, LINE_MAX) : line.spans} />
+          {line.length > LINE_MAX && <span class="soft"> … {(line.length - LINE_MAX).toLocaleString()} more characters in this line</span>}
+        </div>
       ))}
     </div>
   ),
@@ -123,7 +127,7 @@ export function TerminalText({ terminal, stream, execution }: { terminal: Termin
       </div>
     );
   return (
-    <div class={`text ${stream}`} tabIndex={0} role="region" aria-label={label}>
+    <div class={`text folded ${stream}`} tabIndex={0} role="region" aria-label={label}>
       <Lines terminal={terminal} from={0} to={HEAD} />
       <div class="fold">
         <span>{(count - HEAD - TAIL).toLocaleString()} lines are folded here.</span>
@@ -141,11 +145,14 @@ export function TerminalText({ terminal, stream, execution }: { terminal: Termin
 
 // --- all of it ---
 
+const MESSAGE_MAX = 2000;
+
 function ErrorView({ error }: { error: ErrorOutput }) {
   const [open, setOpen] = useState(error.frames.length < 4);
   return (
     <div class="error">
-      <p class="error-head"><strong>{error.name}</strong>{error.message ? `: ${error.message}` : ""}</p>
+      <p class="error-head"><strong>{error.name}</strong>{error.message ? `: ${error.message.slice(0, MESSAGE_MAX)}` : ""}
+        {error.message.length > MESSAGE_MAX && <span class="soft"> … {(error.message.length - MESSAGE_MAX).toLocaleString()} more characters</span>}</p>
       {error.traceback.lineCount > 1 && (
         <>
           <button class="plain" aria-expanded={open} onClick={() => setOpen(!open)}>{open ? "Hide" : "Show"} the traceback</button>
@@ -160,15 +167,31 @@ function ErrorView({ error }: { error: ErrorOutput }) {
   );
 }
 
+function OutputView({ o, execution }: { o: Output; execution?: string }) {
+  if (o.kind === "text") return <TerminalText terminal={o.terminal} stream={o.stream} execution={execution} />;
+  if (o.kind === "error") return <ErrorView error={o} />;
+  if (o.kind === "note") return <p class="note">{o.text}</p>;
+  return <Rich key={o.version} data={o.data} />;
+}
+
+// A cell may show ten thousand things: the first, the last, and more of them when they are asked for.
+const FIRST = 60;
+const LAST = 20;
+const MORE = 200;
+
 export function Outputs({ outputs, execution }: { outputs: Output[]; execution?: string }) {
+  const [first, setFirst] = useState(FIRST);
+  const hidden = outputs.length - first - LAST;
+  const view = (o: Output, i: number) => <OutputView key={i} o={o} execution={execution} />;
+  if (hidden <= 0) return <>{outputs.map(view)}</>;
   return (
     <>
-      {outputs.map((o, i) =>
-        o.kind === "text" ? <TerminalText key={i} terminal={o.terminal} stream={o.stream} execution={execution} />
-        : o.kind === "error" ? <ErrorView key={i} error={o} />
-        : o.kind === "note" ? <p key={i} class="note">{o.text}</p>
-        : <Rich key={`${i}.${o.version}`} data={o.data} />,
-      )}
+      {outputs.slice(0, first).map(view)}
+      <div class="fold">
+        <span>{hidden.toLocaleString()} outputs are folded here.</span>
+        <button class="plain" onClick={() => setFirst(first + MORE)}>Show {Math.min(hidden, MORE).toLocaleString()} more</button>
+      </div>
+      {outputs.slice(-LAST).map((o, i) => view(o, outputs.length - LAST + i))}
     </>
   );
 }

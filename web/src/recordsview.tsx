@@ -1,14 +1,19 @@
-// Executions on record: a list with filters, and one of them with all that is known of it.
-import { useMemo, useState } from "preact/hooks";
+// Executions on record: a list with filters, and one of them with all that is known of it. Both are live.
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { call, download, type Json, online } from "./api";
+import { useChanges } from "./changes";
 import { type Output, Outputs, take } from "./output";
-import { bytes, Button, clock, Empty, Problem, seconds, State, tellError, Time, useLoad } from "./ui";
+import { binary, bytes, Button, clock, Empty, Problem, LOOK_MS, seconds, State, tellError, Time, useLoad } from "./ui";
 import { useValue } from "./value";
 
 const STATUSES = ["queued", "running", "ok", "raised", "timeout", "memory", "interrupted", "died", "session_lost"];
 
+const RUNNING_MS = 1000; // between two looks at one that still runs
+
 function One({ id }: { id: string }) {
-  const { value: x, problem } = useLoad(() => call(`v1/executions/${encodeURIComponent(id)}`), [id, useValue(online)]);
+  const [over, setOver] = useState(false);
+  const { value: x, problem } = useLoad(() => call(`v1/executions/${encodeURIComponent(id)}`), [id, useValue(online)], over ? 0 : RUNNING_MS);
+  useEffect(() => setOver(!!x?.ended_at), [x]);
   const outputs = useMemo(() => {
     const all: Output[] = [];
     for (const event of x?.events ?? []) take(all, event);
@@ -25,7 +30,8 @@ function One({ id }: { id: string }) {
               <dt>Id</dt><dd>{x.id}</dd>
               <dt>Asked</dt><dd>{clock(x.created_at)}, through {x.door}{x.key ? ` with ${x.key}` : " without a key"}</dd>
               <dt>Session</dt><dd>{x.session}, pool {x.pool}</dd>
-              {x.outcome && <><dt>Took</dt><dd>{seconds(x.outcome.wall_ms / 1000)}, {seconds(x.outcome.cpu_ms / 1000)} of CPU, {bytes(x.outcome.memory_peak_bytes)} of memory</dd></>}
+              {x.outcome && <><dt>Took</dt><dd>{seconds(x.outcome.wall_ms / 1000)}, {seconds(x.outcome.cpu_ms / 1000)} of CPU, {binary(x.outcome.memory_peak_bytes)} of memory</dd></>}
+              {x.kind === "command" && x.outcome && <><dt>Exit status</dt><dd>{x.outcome.exit_code}</dd></>}
               {x.outcome?.limits_hit.length > 0 && <><dt>Limits hit</dt><dd>{x.outcome.limits_hit.join(", ")}</dd></>}
               {x.outcome?.message && <><dt>Outcome</dt><dd>{x.outcome.message}</dd></>}
             </dl>
@@ -50,22 +56,36 @@ function One({ id }: { id: string }) {
   );
 }
 
+interface Page {
+  data: Json[];
+  has_more: boolean;
+  last_id: string;
+}
+
 export function RecordsView({ rest }: { rest: string }) {
   const [filter, setFilter] = useState({ status: "", session: "", key: "", since: "", until: "" });
-  const [pages, setPages] = useState<Json[][]>([]);
   const query = Object.entries(filter).filter(([, v]) => v)
     .map(([k, v]) => `&${k}=${encodeURIComponent(k === "since" || k === "until" ? new Date(v).toISOString() : v.trim())}`).join("");
+  const older = useRef<{ query: string; page: Page } | null>(null);
+  const [, drawn] = useState(0);
+  const ask = (after = "") => call<Page>(`v1/executions?limit=50${query}${after}`);
+  const changes = useChanges("execution");
   const { value, problem } = useLoad(async () => {
-    setPages([]);
-    return call<{ data: Json[]; has_more: boolean; last_id: string }>(`v1/executions?limit=50${query}`);
-  }, [query, useValue(online), rest]);
-  const [more, setMore] = useState<{ has_more: boolean; last_id: string } | null>(null);
+    if (rest) return null;
+    const first = await ask();
+    const before = older.current;
+    // What was read further down stays, as long as it joins what is new.
+    if (before && (before.query !== query || !first.data.some((x) => before.page.data.some((y) => y.id === x.id)))) older.current = null;
+    return first;
+  }, [query, useValue(online), rest], rest ? 0 : LOOK_MS, rest ? 0 : changes);
   if (rest) return <One id={rest} />;
-  const rows = [...(value?.data ?? []), ...pages.flat()];
-  const last = pages.length && more ? more : value;
-  const next = () => call<{ data: Json[]; has_more: boolean; last_id: string }>(`v1/executions?limit=50${query}&after=${last!.last_id}`).then((page) => {
-    setPages([...pages, page.data]);
-    setMore(page);
+  const further = older.current?.query === query ? older.current.page : null;
+  const fresh = new Set(value?.data.map((x) => x.id));
+  const rows = [...(value?.data ?? []), ...(further?.data ?? []).filter((x) => !fresh.has(x.id))];
+  const last = further ?? value;
+  const next = () => ask(`&after=${last!.last_id}`).then((page) => {
+    older.current = { query, page: { ...page, data: [...rows, ...page.data] } };
+    drawn((n) => n + 1);
   }, tellError);
   const set = (name: string) => (e: Event) => setFilter({ ...filter, [name]: (e.currentTarget as HTMLInputElement).value });
   return (

@@ -1,9 +1,11 @@
 // What a cell shows: the best of the forms that it offers.
 import { marked } from "marked";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import temml from "temml";
 import type { Json } from "./api";
 import { Frame } from "./frame";
+import { TerminalText } from "./output";
+import { Terminal } from "./terminal";
 
 // --- mathematics ---
 
@@ -72,7 +74,8 @@ function Latex({ source }: { source: string }) {
 
 // --- JSON ---
 
-const CHILDREN_MAX = 200;
+const CHILDREN_MAX = 100;
+const OPEN_MAX = 20;
 
 function Leaf({ value }: { value: unknown }) {
   const kind = value === null ? "null" : typeof value;
@@ -80,7 +83,7 @@ function Leaf({ value }: { value: unknown }) {
 }
 
 function Branch({ name, value, depth }: { name?: string; value: unknown; depth: number }) {
-  const [open, setOpen] = useState(depth < 2);
+  const [open, setOpen] = useState(depth === 0 || (depth === 1 && value !== null && typeof value === "object" && Object.keys(value).length <= OPEN_MAX));
   const [shown, setShown] = useState(CHILDREN_MAX);
   const label = name === undefined ? null : <span class="json-name">{name}: </span>;
   if (value === null || typeof value !== "object")
@@ -125,7 +128,19 @@ export function JsonTree({ text }: { text: unknown }) {
 
 // --- the choice ---
 
+const MARKUP_MAX = 200_000; // the page reads it; what is longer is shown as text
+const TEXT_MAX = 10_000;
 const IMAGES = ["image/png", "image/jpeg", "image/webp", "image/gif"];
+
+// Long text folds, and so do long lines of it.
+function LongText({ text }: { text: string }) {
+  const terminal = useMemo(() => {
+    const made = new Terminal();
+    made.feed(text);
+    return made;
+  }, [text]);
+  return <TerminalText terminal={terminal} stream="result" />;
+}
 
 function Picture({ mime, data, about }: { mime: string; data: string; about: string }) {
   return <img class="picture" src={`data:${mime.split(";")[0]};base64,${data.replace(/\s/g, "")}`} alt={about || "A picture"} />;
@@ -141,9 +156,10 @@ export function Rich({ data }: { data: Json }) {
   const svg = text("image/svg+xml");
   if (svg !== undefined) return <Frame html={svg} title="Output as SVG" />;
   const markdown = text("text/markdown");
-  if (markdown !== undefined) return <Frame html={markdownHtml(markdown)} title="Output as Markdown" />;
+  if (markdown !== undefined && markdown.length <= MARKUP_MAX) return <Frame html={markdownHtml(markdown)} title="Output as Markdown" />;
   const latex = text("text/latex");
-  if (latex !== undefined) return <Latex source={latex} />;
+  if (latex !== undefined && latex.length <= MARKUP_MAX) return <Latex source={latex} />;
   if (data["application/json"] !== undefined) return <JsonTree text={data["application/json"]} />;
-  return <pre class="text result" tabIndex={0}>{about}</pre>;
+  const plain = about || markdown || latex || "";
+  return plain.length > TEXT_MAX ? <LongText text={plain} /> : <pre class="text result" tabIndex={0}>{plain}</pre>;
 }

@@ -13,13 +13,9 @@ export interface Span {
   text: string;
   style: Style;
 }
-interface Glyph {
-  char: string;
-  style: Style;
-}
-
 const PLAIN: Style = {};
-const COLUMNS_MAX = 20_000; // of a line that is redrawn in place; a longer one is left as it is
+const COLUMNS_MAX = 2000; // of a line that is redrawn in place; a longer one is left as it is
+const CURSOR_MAX = 500; // how far right the cursor is sent: a few bytes must not become a line of blanks
 const hex = (n: number) => n.toString(16).padStart(2, "0");
 
 function colour256(n: number): string {
@@ -35,18 +31,28 @@ class Line {
   length = 0;
   version = 0;
 
-  private glyphs(): Glyph[] {
-    return this.spans.flatMap((s) => Array.from(s.text, (char) => ({ char, style: s.style })));
+  // What stands between two columns.
+  cut(from: number, to: number): Span[] {
+    const found: Span[] = [];
+    let at = 0;
+    for (const { text, style } of this.spans) {
+      const piece = text.slice(Math.max(0, from - at), Math.max(0, to - at));
+      if (piece) found.push({ text: piece, style });
+      at += text.length;
+      if (at >= to) break;
+    }
+    return found;
   }
 
-  private take(glyphs: Glyph[]) {
+  private take(spans: Span[]) {
     this.spans = [];
-    for (const { char, style } of glyphs) {
+    this.length = 0;
+    for (const { text, style } of spans) {
       const last = this.spans.at(-1);
-      if (last && last.style === style) last.text += char;
-      else this.spans.push({ text: char, style });
+      if (last && last.style === style) last.text += text;
+      else this.spans.push({ text, style });
+      this.length += text.length;
     }
-    this.length = glyphs.length;
   }
 
   write(at: number, text: string, style: Style) {
@@ -59,17 +65,13 @@ class Line {
       this.length += gap + text.length;
       return;
     }
-    const glyphs = this.glyphs();
-    Array.from(text).forEach((char, i) => (glyphs[at + i] = { char, style }));
-    this.take(glyphs);
+    this.take([...this.cut(0, at), { text, style }, ...this.cut(at + text.length, Infinity)]);
   }
 
   erase(from: number, to: number) {
     this.version++;
-    const glyphs = this.glyphs();
-    if (to >= glyphs.length) glyphs.length = Math.min(from, glyphs.length);
-    else for (let i = from; i < to; i++) glyphs[i] = { char: " ", style: PLAIN };
-    this.take(glyphs);
+    if (to >= this.length) this.take(this.cut(0, from));
+    else this.take([...this.cut(0, from), { text: " ".repeat(to - from), style: PLAIN }, ...this.cut(to, Infinity)]);
   }
 }
 
@@ -125,9 +127,9 @@ export class Terminal {
     if (final === "m") this.paint(numbers);
     else if (final === "A") this.row = Math.max(0, this.row - n);
     else if (final === "B") this.row = Math.min(this.lines.length - 1, this.row + n);
-    else if (final === "C") this.column = Math.min(COLUMNS_MAX, this.column + n);
+    else if (final === "C") this.column = Math.min(CURSOR_MAX, this.column + n);
     else if (final === "D") this.column = Math.max(0, this.column - n);
-    else if (final === "G") this.column = Math.min(COLUMNS_MAX, n - 1);
+    else if (final === "G") this.column = Math.min(CURSOR_MAX, n - 1);
     else if (final === "K" && numbers[0] === 0) line.erase(this.column, Infinity);
     else if (final === "K") line.erase(0, numbers[0] === 2 ? Infinity : this.column);
     else if (final === "J" && numbers[0] >= 2) {

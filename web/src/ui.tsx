@@ -131,12 +131,15 @@ export function Dialog({ title, children, onClose }: { title: string; children: 
 
 // --- words and numbers ---
 
-export function bytes(n: number): string {
+export const bytes = (n: number) => inUnits(n, 1000, ["kB", "MB", "GB", "TB"]);
+// Memory and limits, which are set in these: 600M is 600 MiB.
+export const binary = (n: number) => inUnits(n, 1024, ["KiB", "MiB", "GiB", "TiB"]);
+
+function inUnits(n: number, base: number, units: string[]): string {
   if (n < 1000) return `${n} B`;
-  const units = ["kB", "MB", "GB", "TB"];
   let value = n, at = -1;
   while (value >= 999.5 && at < units.length - 1) {
-    value /= 1000;
+    value /= base;
     at++;
   }
   return `${value < 10 ? value.toFixed(1) : Math.round(value)} ${units[at]}`;
@@ -160,26 +163,45 @@ export function ago(time: string | null): string {
 export const clock = (time: string | null) => (time ? new Date(time).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" }) : "");
 export const Time = ({ at }: { at: string | null }) => (at ? <time dateTime={at} title={clock(at)}>{ago(at)}</time> : <span class="soft">never</span>);
 
-// Loads, and loads again every so many milliseconds while the view is on the screen.
-export function useLoad<T>(load: () => Promise<T>, deps: unknown[], every = 0): { value: T | null; problem: string; again: () => void } {
+// Of lists that the server tells changes of: ages and figures are brought up to date all the same.
+export const LOOK_MS = 15_000;
+
+// Loads, and loads again every so many milliseconds while the view is on the screen, and whenever `live` has
+// changed. One load at a time: where changes come faster than answers, each answer is shown all the same.
+export function useLoad<T>(load: () => Promise<T>, deps: unknown[], every = 0, live = 0): { value: T | null; problem: string; again: () => void } {
   const [state, setState] = useState<{ value: T | null; problem: string }>({ value: null, problem: "" });
   const [turn, setTurn] = useState(0);
+  const look = useRef(() => {});
   useEffect(() => {
-    let over = false;
+    let over = false, busy = false, onceMore = false;
     let timer = 0;
-    const go = () =>
+    const go = () => {
+      clearTimeout(timer);
+      onceMore = busy;
+      if (busy) return;
+      busy = true;
       load().then(
         (value) => !over && setState({ value, problem: "" }),
         (error: Error) => !over && setState((s) => ({ ...s, problem: error.message })),
       ).finally(() => {
-        if (!over && every) timer = window.setTimeout(go, every);
+        busy = false;
+        if (!over && onceMore) go();
+        else if (!over && every) timer = window.setTimeout(go, every);
       });
-    void go();
+    };
+    look.current = go;
+    go();
     return () => {
       over = true;
       clearTimeout(timer);
     };
   }, [...deps, turn]);
+  const seen = useRef(live);
+  useEffect(() => {
+    if (seen.current === live) return;
+    seen.current = live;
+    look.current();
+  }, [live]);
   return { ...state, again: () => setTurn((n) => n + 1) };
 }
 
