@@ -21,18 +21,18 @@ def one_run(number):
     with retort.Live("-c", code, "-c", "1 / 0" if number % 2 else "1;") as live:
         live.wait_for("up")
         below = retort.below(live.pid)
+        instances = retort.instances(below)
         assert live.wait() == number % 2
-    return mark, live.pid, below
+    return mark, below, instances
 
 
 def test_twenty_runs_leave_nothing():
     with ThreadPoolExecutor(4) as pool:
         done = list(pool.map(one_run, range(RUNS)))
-    left = [p for _, _, below in done for p in below if retort.is_alive(p)]
+    left = [p for _, below, _ in done for p in below if retort.is_alive(p)]
     assert left == [], [Path(f"/proc/{p}/cmdline").read_bytes() for p in left]
     assert [mark for mark, _, _ in done if retort.with_word(mark)] == []
-    ours = {str(p) for _, pid, below in done for p in (pid, *below)}
-    assert [g for g in retort.groups() if g.split("/retort/")[1].split("-")[0] in ours] == []
+    assert retort.groups_of({name for _, _, instances in done for name in instances}) == []
 
 
 def open_files(pid):
@@ -56,6 +56,7 @@ def test_descriptors_of_the_server_do_not_pile_up():
         assert len(retort.below(live.pid)) <= processes + 1
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("pause", [0, 0.03], ids=["fast", "slow"])
 def test_memory_of_the_server_does_not_pile_up(pause):
     """Twelve megabytes of output; for the slow reader each cell waits for the one before it."""

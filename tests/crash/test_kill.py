@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from support import retort
+from support.server import mounts
 
 ROLES = ["server", "warden", "keeper", "zygote", "init", "kernel"]
 
@@ -41,16 +42,10 @@ def chain(server):
     return found
 
 
-def groups_of(pids):
-    return [path for path in retort.groups() if path.split("/retort/")[1].split("-")[0] in map(str, pids)]
-
-
-def traces(of):
-    """What an instance that had these processes has left on the host."""
-    groups = groups_of(of)
-    mounts = [line for line in Path("/proc/mounts").read_text().splitlines()
-              if "retort" in line and str(retort.REPO) not in line]
-    return {"cgroups": groups, "mounts": mounts, "places": os.listdir(os.environ["TMPDIR"])}
+def traces(instances):
+    """What these instances have left on the host."""
+    groups = retort.groups_of(instances)
+    return {"cgroups": groups, "mounts": mounts(), "places": os.listdir(os.environ["TMPDIR"])}
 
 
 def kill_and_wait(victim, all):
@@ -69,6 +64,8 @@ class Busy:
                           retort.SECONDS)
         self.chain = chain(self.process.pid)
         self.below = retort.below(self.process.pid)
+        self.instances = retort.instances(self.below)
+        assert len(self.instances) == retort.has_groups()
         assert len(self.below) >= 9 and set(self.chain.values()) < {self.process.pid, *self.below}
         return self
 
@@ -79,7 +76,7 @@ class Busy:
 @pytest.mark.parametrize("role", ROLES[:-1])
 def test_kill(role, tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    before = traces([])
+    before = traces(set())
     with Busy() as busy:
         kill_and_wait(busy.chain[role], busy.below)
         code, out, err = retort.finish(busy.process)
@@ -91,7 +88,7 @@ def test_kill(role, tmp_path, monkeypatch):
         assert (run.exit, run.statuses) == (3, ["session_lost"])
         assert run[0].lost and run[0].message
     assert retort.run("-c", "1")[0].status == "ok"  # the next start, which cleans up
-    assert traces([busy.process.pid, *busy.below]) == before
+    assert traces(busy.instances) == before
 
 
 def test_kill_of_the_kernel():
@@ -105,9 +102,10 @@ def test_kill_of_the_kernel():
     assert run.exit == 1
 
 
-def runs_our_program(pid):
+def is_warden(pid):
+    """By its name, which it takes at once: a child that is about to become a Python has our program, too."""
     with contextlib.suppress(OSError):
-        return os.readlink(f"/proc/{pid}/exe").endswith("/retort")
+        return Path(f"/proc/{pid}/comm").read_text() == "retort-warden\n"
     return False
 
 
@@ -119,7 +117,7 @@ def test_kill_while_starting(role):
             time.sleep(delay)
             below = retort.below(process.pid)
             if role == "warden":  # and not a Python that is asked what it needs
-                below = [p for p in below if runs_our_program(p)]
+                below = [p for p in below if is_warden(p)]
                 if not below:
                     continue
             victim = process.pid if role == "server" else below[0]
@@ -140,7 +138,7 @@ def test_kill_of_everything_at_once():
                 pass
         retort.wait_until(lambda: not any(map(retort.is_alive, busy.below)), "every process")
     assert retort.run("-c", "1").exit == 0
-    assert groups_of([busy.process.pid, *busy.below]) == []
+    assert retort.groups_of(busy.instances) == []
 
 
 def test_stopped_server_is_no_way_out():

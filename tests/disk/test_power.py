@@ -32,12 +32,14 @@ def cut_and_look(server, place, workers, wait=lambda: None):
     wait()
     cut(server, place / "disk", place / "copy")
     after = acknowledged(workers)  # what a worker is about to delete is not in it
+    looked = 0
     with Disk(*FLAGS, image=place / "copy") as copy, copy.client() as client:
         for worker in workers:
             twin = type(worker)(copy, worker.number)
             twin.kept = [kept for kept in before[worker] if kept in after[worker]]
-            assert twin.kept, f"{type(worker).__name__} has nothing to look for"
+            looked += len(twin.kept)  # a quick worker may have deleted by now what it had before
             twin.check(client)
+    assert looked, "there was nothing to look for"
 
 
 @pytest.mark.timeout(300)

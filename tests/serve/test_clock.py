@@ -6,6 +6,8 @@ from support import retort
 from support.faults import Faults
 from support.server import Server, folder
 
+pytestmark = pytest.mark.once
+
 YEAR = 365 * 86400
 
 

@@ -1,5 +1,5 @@
-"""kill -9 a hundred times, under load, at any moment: what was acknowledged is there afterwards,
-and nothing else is left."""
+"""kill -9 again and again, under load, at any moment: what was acknowledged is there afterwards,
+and nothing else is left. `./dev chaos` goes on with it for as long as one likes."""
 
 import contextlib
 import json
@@ -14,11 +14,11 @@ from support import retort
 from support.server import Server
 from support.workers import Cells, Files, Streams, Uploads, wait_for_more
 
-KILLS = 70 if os.geteuid() == 0 else 30  # the state is kept the same way, whoever starts it
+KILLS = 30 if os.geteuid() == 0 else 10  # the state is kept the same way, whoever starts it
 
 
 @pytest.mark.timeout(400)
-def test_a_hundred_kills():
+def test_many_kills():
     chance = random.Random(7)
     with Server("--retention", "1h", "--disk", "64M", "--log-level", "warn") as server:
         workers = [kind(server, i) for i, kind in enumerate((Cells, Cells, Streams, Uploads, Files))]

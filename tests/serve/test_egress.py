@@ -287,7 +287,16 @@ def test_pip_as_people_type_it(world, box):
 
 def test_pip_and_a_port_that_is_not_allowed(box):
     done = box.session.shell("pip install --index-url https://pypi.example:8443/simple/ tiny-thing")
-    assert "pypi.example:8443 is not in the allow-list of this pool" in done["stderr"]
+    assert done["stderr"].splitlines()[-1] == ("pip: pypi.example:8443 is not in the allow-list of this pool, "
+                                               "so nothing can be downloaded from there.")
+
+
+@pytest.mark.parametrize("pip", ["!pip", "%pip", "!python3 -m pip"])
+def test_pip_says_last_what_the_way_out_refused(box, pip):
+    done = box.session.run(f"{pip} install --extra-index-url=https://other.example/ -i https://pypi.example/none/ tiny-thing")
+    assert done["stderr"].splitlines()[-1].startswith("pip: other.example:443 is not in the allow-list"), done
+    done = box.session.run(f"{pip} install tiny-thing==9 -i https://pypi.example/simple/")
+    assert "pip: " not in done["stderr"], done
 
 
 @pytest.mark.parametrize("url", [f"http://[{PUBLIC6}]/n", "http://six.example/n", "http://x.below.example/n",

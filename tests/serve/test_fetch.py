@@ -277,6 +277,40 @@ def test_too_large(world, client):
             assert error["message"] == "the file is larger than the 1.0 MB that may be fetched"
 
 
+def test_slow_urls_of_a_tenant_hold_up_nobody_else():
+    """As many as it may have at a time, and more, wait; another tenant's file comes meanwhile."""
+    over, begun = threading.Event(), threading.Semaphore(0)
+
+    def stall(conn, head):
+        begun.release()
+        over.wait(60)
+
+    with World("--fetch-timeout", "60") as world, world.client() as first:
+        boss = first.post("/v1/keys", {"tenant": "ops", "admin": True}).expect(201).json["secret"]
+        with world.client(boss) as admin:
+            keys = [admin.post("/v1/keys", {"tenant": t}).expect(201).json["secret"] for t in ("slow", "quick")]
+        world.site.put("/stall", stall)
+        world.site.put("/quick", b"here")
+
+        def one():
+            with world.client(keys[0]) as slow, contextlib.suppress(OSError, http.client.HTTPException):
+                fetch(slow, "http://files.example/stall")
+
+        threads = [threading.Thread(target=one, daemon=True) for _ in range(20)]
+        try:
+            for thread in threads:
+                thread.start()
+            for _ in range(16):
+                assert begun.acquire(timeout=retort.SECONDS)
+            with world.client(keys[1]) as quick:
+                assert fetch(quick, "http://files.example/quick").expect(201).json["size"] == 4
+            assert not begun.acquire(blocking=False), "more than sixteen at a time"
+        finally:
+            over.set()
+            for thread in threads:
+                thread.join(retort.SECONDS)
+
+
 @pytest.mark.parametrize("first", [b"", b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf"])
 def test_too_slow(world, client, first):
     over = threading.Event()

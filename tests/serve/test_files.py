@@ -96,6 +96,7 @@ def test_no_such_file(client):
             client.request(method, f"/v1/files/{id}{rest}").refused(status)
 
 
+@pytest.mark.once
 def test_memory_is_flat_while_large_files_come_and_go():
     """Half a gigabyte each way, as fast as it will go."""
     size, piece = 512 * 2**20, os.urandom(2**20)

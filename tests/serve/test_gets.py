@@ -26,7 +26,7 @@ TABLES = {  # what a row of a GET looks like, and what stands before its path
     "azure/routes.c": (r'\{HTTP_GET,\s*"([^"]*)"', "/azure/pools/default/"),
 }
 # Streams that last: their first byte will do.
-LASTING = ("/stream", "/mcp", "/sse")
+LASTING = ("/stream", "/mcp", "/sse", "/v1/events")
 
 
 def rows():
@@ -86,6 +86,19 @@ def test_an_image_of_another_site_is_refused_where_no_key_is_needed(client):
     client.get("/v1/sessions", headers=CROSS).refused(403)
     client.get("/v1/sessions", headers={**CROSS, "Sec-Fetch-Site": "same-origin"}).expect(200)
     client.get("/", headers={**CROSS, "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"})
+
+
+# What may be seen by anybody: it tells nothing and makes nothing.
+OPEN = ("/health", "/ready", "/", "/console/", "/.well-known/", "/v1/openapi.json", "/ubik/api/v1/health",
+        "/qwen/static/", "/metrics")
+
+
+def test_an_image_of_another_site_gets_nothing_by_any_route(server, client):
+    asked = sorted(set(paths("sess_x", "nobody")))
+    assert len(asked) > 80
+    for path in asked:
+        answer = client.get(path, headers=CROSS)
+        assert answer.status == 403 or path in OPEN or path.startswith(tuple(o for o in OPEN if o != "/")), (path, answer)
 
 
 # --- whom a proxy lets in ---

@@ -160,3 +160,33 @@ def test_a_clean_end_of_the_server_keeps_it_and_kill_tells(tmp_path):
         done = c.post(s.path + "/execute", {"code": "print(open('l').read(), open('w').read())"}).expect(200).json
         assert done["stdout"] == "first w\n"
         assert len(notes(done)) == 1 and "as they were when the session last slept" in notes(done)[0]
+
+
+INSTALL = r"""
+import zipfile
+with zipfile.ZipFile("kept_thing-1.0-py3-none-any.whl", "w") as z:
+    z.writestr("kept_thing.py", "def main():\n    print('its script')\n\n\nnumber = 11\n")
+    info = "kept_thing-1.0.dist-info/"
+    z.writestr(info + "METADATA", "Metadata-Version: 2.1\nName: kept-thing\nVersion: 1.0\n")
+    z.writestr(info + "WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+    z.writestr(info + "entry_points.txt", "[console_scripts]\nkept-thing = kept_thing:main\n")
+    z.writestr(info + "RECORD", "")
+!pip install -q ./kept_thing-1.0-py3-none-any.whl
+import kept_thing
+kept_thing.number
+"""
+USE = "import kept_thing\n!kept-thing\nkept_thing.number"
+
+
+def test_what_pip_installs_outlives_sleep_and_a_restart():
+    with Server(config="[pool main]\nready = 0\npreload =\nidle-timeout = 1\n") as server:
+        c = server.client()
+        s = c.session()
+        done = s.run(INSTALL)
+        assert done["result"] == "11", done
+        for again in (lambda: sleep(c, s), lambda: (server.stop(), server.start())):
+            again()
+            c = server.client()
+            done = c.post(s.path + "/execute", {"code": USE}).expect(200).json
+            assert done["result"] == "11" and done["stdout"] == "its script\n", done
+            assert len(notes(done)) == 1

@@ -7,6 +7,7 @@ import time
 import pytest
 
 from support import retort
+from support.mcp import Legacy
 from support.server import Answer, Server, TIME
 
 pytestmark = pytest.mark.once
@@ -54,8 +55,8 @@ def filled(path):
 
 
 def ask(client, method, path):
-    """The answer of a route; a stream of MCP that opens has no end to wait for."""
-    if method != "GET" or not path.endswith("/sse"):
+    """The answer of a route; a stream that opens has no end to wait for."""
+    if method != "GET" or not path.endswith(("/sse", "/v1/events")):
         return client.request(method, filled(path), None if method == "GET" else {})
     response = client.begin(method, path)
     answer = Answer(response.status, {}, b"" if response.status == 200 else response.read())
@@ -209,6 +210,36 @@ def test_tools_of_a_key_that_only_reads(house, things):
     result = rpc(c, path, "tools/call", name="runPythonCodeInRemoteEnvironment", arguments=arguments).json["result"]
     assert result["isError"] and VERB in result["content"][0]["text"]
     assert house.all.get(f"/v1/sessions/{things['session']}/files/a.txt").body == b"secret"
+
+
+TOOL_SETS = ["/mcp", "/mcp/qwen", "/mcp/prisme", "/mcp/azure", "/mcp/ubik", "/azure/pools/web/mcp"]
+READING = {"get_execution", "list_sessions", "list_files", "read_file", "list_packages", "launchShell"}
+
+
+def test_every_tool_and_a_key_that_only_reads(house, things):
+    """Whatever its arguments are called: the same for all tools."""
+    values = {"session_id": things["session"], "execution_id": things["execution"], "path": "a.txt", "content": "changed",
+              "code": "open('a.txt', 'w').write('changed')", "command": "echo changed > a.txt", "pool": "web",
+              "environmentId": "theirs", "pythonCode": "open('a.txt', 'w').write('changed')",
+              "shellCommand": "echo changed > a.txt", "request": "anything", "parameters": {}}
+    def state():
+        return [(row["id"], row.get("executions"), row.get("name")) for path in ("/v1/sessions", "/v1/executions")
+                for row in house.all.get(path).json["data"]]
+
+    before = state()
+    secret, seen = house.made(read_only=True)["secret"], 0
+    for path in TOOL_SETS:
+        with Legacy(house.server, key=secret, path=path) as client:
+            for name, tool in client.tools().items():
+                known = {k: v for k, v in values.items() if k in tool["inputSchema"].get("properties", {})}
+                reply = client.ask("tools/call", {"name": name, "arguments": known}).response
+                told = json.dumps(reply)
+                if name not in READING:
+                    assert VERB in told and ("error" in reply or reply["result"]["isError"]), (path, name, told)
+                seen += 1
+    assert seen > 20
+    assert house.all.get(f"/v1/sessions/{things['session']}/files/a.txt").body == b"secret"
+    assert state() == before
 
 
 # --- the key that a pool hands out ---

@@ -5,9 +5,12 @@ import secrets
 import pytest
 from support.server import Server
 
+pytestmark = pytest.mark.once
+
 # Looks for the two halves side by side: neither the code nor its own memory holds the whole.
 SEARCH = """
 import os, re
+
 head, tail = {head!r}.encode(), {tail!r}.encode()
 found = []
 

@@ -61,7 +61,8 @@ def opened(state):
 def new():
     """What a new store has."""
     place = folder()
-    opened(place / "state")
+    code, _, err = retort.call("keys", "create", "--tenant", "a", "--state", place / "state")
+    assert code == 0, err
     yield dump(place / "state" / "retort.db")
     shutil.rmtree(place)
 

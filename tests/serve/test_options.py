@@ -30,6 +30,7 @@ SHOWN = {
     "shell": "cli/test_status.py::test_status_of_a_good_end",
     "session": "cli/test_session.py",
     "folder": "cli/test_folders.py",
+    "roots": "mcp/test_roots.py",
     "keep-going": "cli/test_status.py::test_keep_going_tells_of_the_first_failure",
     "file": "cli/test_files_in_and_out.py::test_input_is_a_copy_of_the_users_own",
     "out": "cli/test_files_in_and_out.py::test_artifacts_come_home",

@@ -88,9 +88,24 @@ def mcp_modern(client):
                                  "Mcp-Name": "run_code"})
 
 
-STREAMS = {"rest sse": rest("sse"), "rest lines": rest("ndjson"), "ubik": ubik,
+def events(client):
+    return client.begin("GET", "/v1/events")
+
+
+def mcp_listen(client):
+    params = {"notifications": {"toolsListChanged": True}, "_meta": {VERSION_KEY: MODERN, CAPABILITIES_KEY: {}}}
+    return client.begin("POST", "/mcp", rpc("subscriptions/listen", params, 2),
+                        headers={**ACCEPT, "Mcp-Protocol-Version": MODERN, "Mcp-Method": "subscriptions/listen"})
+
+
+def mcp_old(path):
+    return lambda client: client.begin("GET", path, headers={"Accept": "text/event-stream"})
+
+
+STREAMS = {"rest sse": rest("sse"), "rest lines": rest("ndjson"), "rest events": events, "ubik": ubik,
            "ubik token": ubik_token, "ubik agent": ubik_agent, "anthropic": anthropic,
-           "mcp get": mcp_get, "mcp call": mcp_call, "mcp modern": mcp_modern}
+           "mcp get": mcp_get, "mcp call": mcp_call, "mcp modern": mcp_modern,
+           "mcp listen": mcp_listen, "mcp old": mcp_old("/mcp/sse"), "mcp old, qwen": mcp_old("/qwen/mcp/sse")}
 
 
 @pytest.mark.parametrize("way", STREAMS)

@@ -114,8 +114,15 @@ def test_list_in_pages(client):
     assert page["has_more"] is True and page["last_id"] == ids[1]
     page = client.get("/v1/sessions?limit=2&after=" + ids[1]).expect(200).json
     assert [s["id"] for s in page["data"]] == ids[2:4]
+    client.delete(made[3].path).expect(204)  # ids[1]: the place is known all the same
+    again = client.get("/v1/sessions?limit=2&after=" + ids[1]).expect(200).json
+    assert [s["id"] for s in again["data"]] == ids[2:4]
+    for bad in ("sess_", "sess_" + "a" * 27, "x_" + "u" * 28, "a" * 28, "_" + "a" * 28):
+        client.get("/v1/sessions?after=" + bad).refused(400)
+    made.remove(made[3])
+    ids.remove(ids[1])
     listed = [s["id"] for s in client.all("/v1/sessions")]
-    assert listed[:5] == ids and len(set(listed)) == len(listed)
+    assert listed[:4] == ids and len(set(listed)) == len(listed)
     assert all(set(s) == MEMBERS for s in page["data"])
     for one in made:
         client.delete(one.path).expect(204)

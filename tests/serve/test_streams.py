@@ -8,6 +8,8 @@ import pytest
 from support import retort
 from support.server import REQUEST_ID, together
 
+pytestmark = pytest.mark.once
+
 FLAGS = ["--output", "200M", "--memory", "400M"]
 WAIT = "import os, time\nwhile not os.path.exists('go'): time.sleep(.005)\n"
 FORMS = {"sse": "text/event-stream", "ndjson": "application/x-ndjson"}
@@ -85,7 +87,6 @@ def test_raised(session, shape):
     assert found[1]["name"] == "ZeroDivisionError" and found[2]["status"] == "raised"
 
 
-@pytest.mark.once
 def test_pings_while_silent(server):
     def one(shape):
         with server.client() as c, c.session() as s, \
