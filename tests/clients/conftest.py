@@ -15,8 +15,8 @@ import pytest
 
 import install
 import matrix
+from servers import locked
 from support.model_server import ModelServer
-from support.server import Server
 
 DEMANDED = os.environ.get("CI") == "true"
 TEST_SECONDS = 1500  # the first test of a row waits for an installation, and that for others
@@ -69,8 +69,7 @@ def venv():
 
 @pytest.fixture(scope="session")
 def server():
-    """Without keys, and with scripts in place of a model."""
-    with Server("--model-script", "-", "--disk", "256M", "--memory", "1G") as one:
+    with locked("--disk", "256M") as one:
         yield one
 
 

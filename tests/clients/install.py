@@ -17,6 +17,7 @@ from support import retort
 HERE = Path(__file__).parent
 ROOM = retort.REPO / "build/clients"
 SECONDS = 900  # for one installation, on a slow machine
+GO = "1.25.8"  # where the machine's own is too old
 # How the tools say that nobody answered.
 SILENCE = re.compile(r"name resolution|not resolve|resolve host|no such host|dial tcp|NewConnectionError|Connection refused"
                      r"|Network is unreachable|timed out|ENOTFOUND|ECONNREFUSED|EAI_AGAIN|ETIMEDOUT|ENETUNREACH"
@@ -62,7 +63,50 @@ def make_uv(folder, log, pins):
     call(log, program, "pip", "install", "--python", folder, "--no-deps", "-r", pins, **cache)
 
 
-MAKERS = {"pip": make_pip, "PyPI": make_uv}
+def make_npm(folder, log, pins):
+    for file in (pins, pins.with_name("package.json")):
+        shutil.copy(file, folder)
+    call(log, "npm", "ci", "--no-audit", "--no-fund", "--cache", ROOM / "npm-cache", cwd=folder)
+
+
+def go(folder, log):
+    """The program go. One older than 1.21 cannot read our go.mod, but fetches a newer one, which is a module as others are."""
+    env = {"GOMODCACHE": str(ROOM / "go-modules"), "GOFLAGS": "-modcacherw -buildvcs=false", "CGO_ENABLED": "0"}
+    try:
+        said = subprocess.run(["go", "version"], capture_output=True, text=True, check=True).stdout
+    except FileNotFoundError as e:
+        raise Unavailable("there is no go on this machine") from e
+    old, arch = re.search(r"go1\.(\d+)\S* linux/(\w+)", said).groups()
+    if int(old) >= 21:
+        return "go", env
+    module = f"golang.org/toolchain@v0.0.1-go{GO}.linux-{arch}"
+    call(log, "go", "mod", "download", module, cwd=folder, **env)
+    room = ROOM / "go-modules" / module
+    for program in (*room.glob("bin/*"), *room.glob("pkg/tool/*/*")):
+        program.chmod(0o755)  # a module has no programs
+    return room / "bin/go", env
+
+
+def make_go(folder, log, pins):
+    program, env = go(folder, log)
+    call(log, program, "build", "-o", folder, "./...", cwd=pins.parent, **env)
+
+
+def make_maven(folder, log, pins):
+    """Maven fetches what the POM names; the drivers are few enough for javac alone."""
+    call(log, "mvn", "-B", "-q", "-f", pins, f"-Dmaven.repo.local={ROOM / 'maven-cache'}", f"-DoutputDirectory={folder / 'lib'}",
+         "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies")
+    call(log, "javac", "-nowarn", "-cp", f"{folder}/lib/*", "-d", folder / "classes", *sorted(pins.parent.glob("*.java")))
+
+
+def make_cargo(folder, log, pins):
+    call(log, "cargo", "build", "--locked", "--manifest-path", pins.with_name("Cargo.toml"), CARGO_TARGET_DIR=str(folder / "target"))
+    shutil.move(folder / "target/debug/clients", folder)
+    shutil.rmtree(folder / "target")
+
+
+MAKERS = {"pip": make_pip, "PyPI": make_uv, "npm": make_npm, "Go modules": make_go, "Maven Central": make_maven,
+          "crates.io": make_cargo}
 
 # --- making each once ---
 

@@ -18,7 +18,8 @@ HERE = Path(__file__).parent
 SECONDS = 240  # for one driver, on a slow machine
 
 # How each kind of file says NAME at VERSION.
-PINS = {".txt": r"^{}==(\S+)$"}
+PINS = {".txt": r"^{}==(\S+)$", ".json": r'"node_modules/{}": {{\s+"version": "([^"]+)"', ".sum": r"^{} v(\S+) h1:",
+        ".xml": r"<artifactId>{}</artifactId>\s+<version>([^<]+)<", ".lock": r'^name = "{}"\nversion = "([^"]+)"'}
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,8 @@ class Row:
 
     @property
     def version(self):
-        found = re.search(PINS[self.path.suffix].format(re.escape(self.client)), self.path.read_text(), re.M | re.I)
+        name = re.escape(self.client.rpartition(":")[2])
+        found = re.search(PINS[self.path.suffix].format(name), self.path.read_text(), re.M | re.I)
         assert found, f"{self.pins} does not name {self.client}"
         return found[1]
 
@@ -58,8 +60,37 @@ class Row:
         return json.loads(said[-1])
 
 
-COMMANDS = {"PyPI": lambda folder, driver, *more: (folder / "bin/python", HERE / "python" / driver, *more)}
+def node():
+    """A newer one than Debian's."""
+    return install.install("npm", HERE / "node/node/package-lock.json") / "node_modules/.bin/node"
+
+
+# How what is installed in a folder is run.
+COMMANDS = {
+    "PyPI": lambda folder, driver, *more: (folder / "bin/python", HERE / "python" / driver, *more),
+    "npm": lambda folder, driver, *more: (node(), HERE / "node" / driver, folder, *more),
+    "Go modules": lambda folder, driver: (folder / driver,),
+    "Maven Central": lambda folder, driver: ("java", "-cp", f"{folder}/classes:{folder}/lib/*", driver),
+    "crates.io": lambda folder, driver: (folder / driver,),
+}
 
 
 def python(client, pins, *driver):
     return Row(client, "Python", "PyPI", f"python/{pins}.txt", driver)
+
+
+def npm(client, pins, *driver):
+    return Row(client, "TypeScript", "npm", f"node/{pins}/package-lock.json", driver)
+
+
+def go(client, driver):
+    return Row(client, "Go", "Go modules", "go/go.sum", (driver,))
+
+
+def java(client, driver):
+    """client: group:artifact."""
+    return Row(client, "Java", "Maven Central", "java/pom.xml", (driver,))
+
+
+def rust(client):
+    return Row(client, "Rust", "crates.io", "rust/Cargo.lock", ("clients",))

@@ -7,7 +7,7 @@ from rows import python
 
 from support import retort
 
-AGENT = python("qwen-agent", "qwen-module", "qwen_module.py")
+AGENT = python("qwen-agent", "qwen-agent", "qwen_module.py")
 CSV = "numbers of mine.csv"
 SUM = f"import csv\nprint(sum(int(r['n']) for r in csv.DictReader(open({CSV!r}))))"
 FENCE = "```"
@@ -65,7 +65,7 @@ def walk(row, server, model, place):
                            "Thought: done\nFinal Answer: The sum is 6."]}
     desks = {agent: model.desk(turns=[[{"text": text}] for text in texts], in_order=True) for agent, texts in turns.items()}
     return row.run({"url": f"http://127.0.0.1:{server.port}", "csv": str(place / CSV), "clients": str(retort.REPO / "clients"),
-                    "models": {agent: desk.openai for agent, desk in desks.items()}}, place)
+                    "models": {agent: desk.openai for agent, desk in desks.items()}}, place, RETORT_KEY=server.key)
 
 
 @pytest.mark.parametrize("case", CHECKS)

@@ -1,11 +1,11 @@
-"""Anthropic's SDK for Python. Reads base: the address of the door."""
+"""Anthropic's SDK for Python. Reads base, the address of the door; key; and the commands files and plot."""
 
 import json
 
 import anthropic
 
 ask = json.loads(input())
-client = anthropic.Anthropic(base_url=ask["base"], api_key="none", max_retries=0)
+client = anthropic.Anthropic(base_url=ask["base"], api_key=ask["key"], max_retries=0)
 TOOL = {"type": "code_execution_20250825", "name": "code_execution"}
 BETAS = ["code-execution-2025-08-25", "files-api-2025-04-14"]
 
@@ -38,9 +38,7 @@ def state():
 
 def files():
     sent = client.beta.files.upload(file=("in.csv", b"n\n4\n9\n", "text/csv"))
-    command = ("python3 -c \"import os; print(open(os.environ['INPUT_DIR'] + '/in.csv').read()); "
-               "open(os.environ['OUTPUT_DIR'] + '/all.bin', 'wb').write(bytes(range(256)))\"")
-    result = results(go([[{"bash": command}]], {"type": "container_upload", "file_id": sent.id}))[0]
+    result = results(go([[{"bash": ask["files"]}]], {"type": "container_upload", "file_id": sent.id}))[0]
     made = client.beta.files.retrieve_metadata(result.content[0].file_id)
     data = client.beta.files.download(made.id).read()
     client.beta.files.delete(made.id)
@@ -48,9 +46,7 @@ def files():
 
 
 def plot():
-    code = ("import matplotlib.pyplot as plt, os; plt.plot([3, 1, 2]); "
-            "plt.savefig(os.environ['OUTPUT_DIR'] + '/plot.png')")
-    result = results(go([[{"bash": f'python3 -c "{code}"'}]]))[0]
+    result = results(go([[{"bash": ask["plot"]}]]))[0]
     return client.beta.files.download(result.content[0].file_id).read()[:8].hex()
 
 
@@ -70,15 +66,26 @@ def limit():
     return results(go([[{"bash": "sleep 600"}]]))[0].error_code
 
 
+def told(e):
+    return {"status": e.status_code, "type": e.body["error"]["type"], "id": e.request_id}
+
+
 def error():
     try:
         go([[{"bash": "true"}]], container="container_01missing")
     except anthropic.NotFoundError as e:
-        return {"status": e.status_code, "type": e.body["error"]["type"], "id": e.request_id}
+        return told(e)
+
+
+def key():
+    try:
+        client.copy(api_key="wrong").models.list()
+    except anthropic.AuthenticationError as e:
+        return told(e)
 
 
 def models():
     return [model.id for model in client.models.list()]
 
 
-print(json.dumps({case.__name__: case() for case in (run, state, files, plot, stream, limit, error, models)}))
+print(json.dumps({case.__name__: case() for case in (run, state, files, plot, stream, limit, error, key, models)}))

@@ -1,4 +1,4 @@
-"""AutoGen's code executor for dynamic sessions. Reads pool: a pool's management endpoint."""
+"""AutoGen's code executor for dynamic sessions. Reads pool, a pool's management endpoint, and key."""
 
 import asyncio
 import json
@@ -13,8 +13,11 @@ ask = json.loads(input())
 
 
 class Credential:
+    def __init__(self, key):
+        self.key = key
+
     def get_token(self, *scopes, **more):
-        return AccessToken("none", 2**31)
+        return AccessToken(self.key, 2**31)
 
 
 def halve(n: int) -> float:
@@ -24,7 +27,7 @@ def halve(n: int) -> float:
 
 async def main():
     token = CancellationToken()
-    tool = ACADynamicSessionsCodeExecutor(ask["pool"], Credential(), work_dir=".", functions=[halve])
+    tool = ACADynamicSessionsCodeExecutor(ask["pool"], Credential(ask["key"]), work_dir=".", functions=[halve])
 
     async def execute(*codes):
         return await tool.execute_code_blocks([CodeBlock(code=c, language="python") for c in codes], token)
@@ -43,6 +46,11 @@ async def main():
     seen["plot"] = (await execute(ask["plot"])).output
     await tool.restart()
     seen["restart"] = (await execute("kept")).exit_code
+    stranger = ACADynamicSessionsCodeExecutor(ask["pool"], Credential("wrong"), work_dir=".")
+    try:
+        seen["key"] = (await stranger.execute_code_blocks([CodeBlock(code="1", language="python")], token)).output
+    except Exception as e:
+        seen["key"] = f"{e!r}: {e.__cause__!r}"
     print(json.dumps(seen))
 
 

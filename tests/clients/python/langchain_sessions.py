@@ -1,4 +1,4 @@
-"""langchain-azure-dynamic-sessions. Reads pool: a pool's management endpoint."""
+"""langchain-azure-dynamic-sessions. Reads pool, a pool's management endpoint, and key."""
 
 import io
 import json
@@ -6,7 +6,7 @@ import json
 from langchain_azure_dynamic_sessions import SessionsPythonREPLTool
 
 ask = json.loads(input())
-tool = SessionsPythonREPLTool(pool_management_endpoint=ask["pool"], access_token_provider=lambda: "none")
+tool = SessionsPythonREPLTool(pool_management_endpoint=ask["pool"], access_token_provider=lambda: ask["key"])
 
 
 def run():
@@ -45,4 +45,12 @@ def end():
     return [f.filename for f in tool.list_files()]
 
 
-print(json.dumps({case.__name__: case() for case in (run, state, plot, files, error, tool_call, end)}))
+def key():
+    stranger = SessionsPythonREPLTool(pool_management_endpoint=ask["pool"], access_token_provider=lambda: "wrong")
+    try:
+        return stranger.invoke("1")
+    except Exception as e:
+        return repr(e)
+
+
+print(json.dumps({case.__name__: case() for case in (run, state, plot, files, error, tool_call, end, key)}))

@@ -1,9 +1,11 @@
-"""The MCP SDK for Python. Reads url, or command, args and env; and calls."""
+"""The MCP SDK for Python. Reads url and key, or command, args and env; and calls."""
 
-import asyncio
 import json
 
+import httpx2
+from ending import end
 from mcp import Client, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
 
 
 def shown(result):
@@ -12,7 +14,11 @@ def shown(result):
 
 
 async def main(ask):
-    where = ask.get("url") or StdioServerParameters(command=ask["command"], args=ask["args"], env=ask["env"])
+    if "url" in ask:
+        http = httpx2.AsyncClient(headers={"Authorization": "Bearer " + ask["key"]}, timeout=60)
+        where = streamable_http_client(ask["url"], http_client=http)
+    else:
+        where = StdioServerParameters(command=ask["command"], args=ask["args"], env=ask["env"])
     heard, calls = [], {}
 
     async def hear(progress, total, message):
@@ -23,7 +29,7 @@ async def main(ask):
         for call in ask["calls"]:
             calls[call["case"]] = shown(await client.call_tool(
                 call["tool"], call["arguments"], progress_callback=hear if call["case"] == "progress" else None))
-    print(json.dumps({"tools": tools, "calls": calls, "progress": heard}))
+    return {"tools": tools, "calls": calls, "progress": heard}
 
 
-asyncio.run(main(json.loads(input())))
+end(json.loads(input()), main)

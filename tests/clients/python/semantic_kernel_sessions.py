@@ -1,4 +1,4 @@
-"""Semantic Kernel's SessionsPythonTool, called through a kernel as an agent does. Reads pool, an https address."""
+"""Semantic Kernel's SessionsPythonTool, called through a kernel as an agent does. Reads pool, an https address, and key."""
 
 import asyncio
 import json
@@ -12,10 +12,14 @@ ask = json.loads(input())
 PARTS = re.compile(r"Status:\n(.*?)\nResult:\n(.*?)\nStdout:\n(.*?)\nStderr:\n(.*)", re.S)
 
 
+def sessions(key):
+    return SessionsPythonTool(auth_callback=lambda: key, pool_management_endpoint=ask["pool"],
+                              enable_dangerous_file_uploads=True, allowed_upload_directories=["."])
+
+
 async def main():
     kernel = Kernel()
-    tool = SessionsPythonTool(auth_callback=lambda: "none", pool_management_endpoint=ask["pool"],
-                              enable_dangerous_file_uploads=True, allowed_upload_directories=["."])
+    tool = sessions(ask["key"])
     kernel.add_plugin(tool, "sessions")
 
     async def execute(code):
@@ -35,6 +39,10 @@ async def main():
     seen["files"] = {"listed": [f.filename for f in await tool.list_files()], "read": Path("out.txt").read_text(),
                      "sent": [sent.filename, sent.size_in_bytes]}
     seen["error"] = (await execute("1 / 0"))["stderr"]
+    try:
+        seen["key"] = str(await sessions("wrong").execute_code("1"))
+    except Exception as e:
+        seen["key"] = f"{e!r}: {e.__cause__!r}"
     print(json.dumps(seen))
 
 
