@@ -90,7 +90,7 @@ def say(shell, command):
 @pytest.mark.parametrize("page", pages(served=True), ids=lambda page: page.name)
 def test_served_page(page, place):
     os.mkdir(f"{place}/work")
-    with Server("--log-level", "warn", "--model-script", "-", small=False) as server, subprocess.Popen(
+    with Server("--log-level", "warn", "--model-script", "-", "--preload", "", "--ready", "1", small=False) as server, subprocess.Popen(
             ["bash"], cwd=f"{place}/work", text=True, stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             env={**os.environ, "PATH": f"{BUILD}:{os.environ['PATH']}"}) as shell:

@@ -45,6 +45,10 @@ def test_package(tmp_path):
     file = script("deb").split()[1].removesuffix(".")
     listed = subprocess.run(["dpkg-deb", "--info", retort.REPO / file], capture_output=True, text=True)
     assert "python3-ipython" in listed.stdout and "libuv1" in listed.stdout, listed
+    subprocess.run(["dpkg-deb", "--control", retort.REPO / file, tmp_path / "control"], check=True)
+    for name in ("postinst", "prerm", "postrm"):  # ./dev fresh runs them
+        assert os.access(tmp_path / "control" / name, os.X_OK)
+        subprocess.run(["sh", "-n", tmp_path / "control" / name], check=True)
     subprocess.run(["dpkg-deb", "--extract", retort.REPO / file, tmp_path], check=True)
     assert "usr/lib/systemd/system/retort.service" in files_below(tmp_path)
     assert "ExecStart=/usr/bin/retort serve" in (

@@ -1,4 +1,4 @@
-"""A file or function that a comment or a page names exists."""
+"""A file or function that a comment or a page names exists, and the name of a type means one thing."""
 
 import re
 from pathlib import Path
@@ -12,6 +12,7 @@ COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
 STRING = re.compile(r'"(?:\\.|[^"\\\n])*"')
 FUNCTION = re.compile(r"(?<![\w>])([A-Za-z]\w*)\(\)(?: in ([\w/]+\.c))?")
 FILE = re.compile(r"(?<![\w/.*<>{-])([\w/-]+\.(?:c|h|py))\b")
+TYPE = re.compile(r"\b(?:struct|union|enum)\s+(\w+)\s*\{|\b(?:S?TAILQ|S?LIST)_HEAD\((\w+),")
 OF_THE_SYSTEM = {"close_range", "inet_aton", "json_loadfd"}  # named, and not called
 
 
@@ -55,6 +56,28 @@ def test_pages():
         r"`([^`\n]+)`", re.sub(r"^```.*?^```", "", path.read_text(), flags=re.S | re.M))]
     assert not [(page, name) for page, quote in quoted for name in wrong_in(quote)
                 if not name.endswith(".py") or name.startswith(("src/", "tests/"))]
+
+
+def types_in(code):
+    return [a or b for a, b in TYPE.findall(code_of(code))]
+
+
+def test_types():
+    """A search for `struct session {` finds one place in src."""
+    places = {}
+    for path in sorted((ROOT / "src").rglob("*.[ch]")):
+        for name in types_in(path.read_text()):
+            places.setdefault(name, []).append(str(path.relative_to(ROOT)))
+    assert len(places) > 300
+    assert not {name: found for name, found in places.items() if len(found) > 1}
+
+
+def test_the_check_of_types():
+    assert types_in("""
+        struct one {int a; struct two *b; enum three {A} c;};
+        static const struct four { const char *text; } rows[] = {{"struct five {"}}; /* struct six { */
+        STAILQ_HEAD(seven, one);
+    """) == ["one", "three", "four", "seven"]
 
 
 @pytest.mark.parametrize(("prose", "wrong"), [

@@ -62,3 +62,10 @@ def test_includes():
 def test_libraries():
     against({room: set(re.findall(r"\w+", named)) - {"base"}
              for room, named in LIBRARY.findall((SRC / "meson.build").read_text())})
+
+
+def test_work_of_doors():
+    """service_free() waits for service_work(), not for loop_work(): what a worker of a door touches may be gone."""
+    on_the_loop = {str(p.relative_to(SRC)) for p in (SRC / "doors").rglob("*.[ch]")
+                   if re.search(r"\bloop_work(?:_for)?\(", p.read_text())}
+    assert on_the_loop == {"doors/http/server.c"}  # malloc_trim() alone, with nothing to tell
