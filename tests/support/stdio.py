@@ -66,8 +66,11 @@ class Local:
 
     def start(self):
         self.log = open(self.place / "log", "w+b")
+        here = self.place / "here"  # where images land unless a flag says otherwise
+        here.mkdir(exist_ok=True)
+        here.chmod(0o1777)
         self.process = subprocess.Popen(self.command(), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        stderr=self.log, env=self.env)
+                                        stderr=self.log, env=self.env, cwd=here)
         self.reader = threading.Thread(target=self._read, daemon=True)
         if self.reads:
             self.reader.start()
@@ -105,7 +108,7 @@ class Local:
 
     def left(self):
         """What is in the folder for temporary files."""
-        return sorted(p.name for p in self.place.iterdir() if p.name != "log")
+        return sorted(p.name for p in self.place.iterdir() if p.name not in ("log", "here"))
 
     def leave(self, how=None, seconds=retort.SECONDS):
         """Ends it by the end of its input, or by a signal; nothing may be left behind."""
