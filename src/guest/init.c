@@ -28,6 +28,7 @@
 #define ARGS_MAX     64
 #define ENV_MAX      256
 #define WATCH_MS     50
+#define LOCKS_MS     10 /* a lock may go without a word: with a close, or a process */
 
 struct box_command {
     pid_t pid; /* 0: free */
@@ -450,6 +451,7 @@ void init_run(int ctl, int go, const struct box_plan *plan, struct filter base, 
     struct init in = {
         .box = {.plan = plan, .base = base, .user = user}
     };
+    bool locks = false; /* a call waits for one */
     sigset_t child;
 
     close_box(&in, ctl, go);
@@ -464,7 +466,7 @@ void init_run(int ctl, int go, const struct box_plan *plan, struct filter base, 
         };
         struct signalfd_siginfo info;
         bool watching = in.watch_cpu_us || in.watch_memory;
-        if (poll(p, COUNT(p), watching ? WATCH_MS : -1) < 0)
+        if (poll(p, COUNT(p), locks ? LOCKS_MS : watching ? WATCH_MS : -1) < 0)
             continue;
         if (p[1].revents && read(in.sigfd, &info, sizeof(info)) > 0)
             reap(&in);
@@ -472,6 +474,7 @@ void init_run(int ctl, int go, const struct box_plan *plan, struct filter base, 
             check_watch(&in);
         if (p[2].revents & POLLIN)
             box_answer(&in.box);
+        locks = in.box.answers && box_answer_waiting();
         if (p[0].revents && on_message(&in))
             return;
     }

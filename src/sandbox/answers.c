@@ -1,9 +1,10 @@
 /*
- * Answers four system calls in place of the kernel: sysinfo() (memory, load), sched_getaffinity()
- * (processors), statfs() and fstatfs() (disks: answers_statfs.c). They tell the size of the host,
- * and no namespace changes that. A seccomp filter hands these calls to init, which answers them;
- * see seccomp_unotify(2). The caller waits for some tens of microseconds, a few times in a
- * program's life.
+ * Answers five system calls in place of the kernel: sysinfo() (memory, load), sched_getaffinity()
+ * (processors), statfs() and fstatfs() (disks: answers_statfs.c), which tell the size of the host;
+ * and flock(), which reaches others through files of the system (answers_flock.c). No namespace
+ * changes that. A seccomp filter hands these calls to init, which answers them; see
+ * seccomp_unotify(2). The caller waits for some tens of microseconds, a few times in a program's
+ * life.
  *
  * init writes the answer into the caller's memory, at the address that the caller gave, as if the
  * caller had written it. If the caller is killed meanwhile, another process of the same box may
@@ -46,10 +47,11 @@ int answers_listen(void)
     uint64_t pass = answers_pass();
     struct sock_filter program[] = {
         LOAD(arch, 0),
-        SKIP_UNLESS(THIS_ARCH, 11), /* another machine's calls are not there at all: seccomp.c */
+        SKIP_UNLESS(THIS_ARCH, 12), /* another machine's calls are not there at all: seccomp.c */
         LOAD(nr, 0),
-        SKIP_IF(SYS_sysinfo, 8),
-        SKIP_IF(SYS_sched_getaffinity, 7),
+        SKIP_IF(SYS_sysinfo, 9),
+        SKIP_IF(SYS_sched_getaffinity, 8),
+        SKIP_IF(SYS_flock, 2),
         SKIP_IF(SYS_statfs, 1),
         SKIP_UNLESS(SYS_fstatfs, 6),
         LOAD(args[5], 0),
@@ -132,7 +134,7 @@ static long answer_affinity(const struct seccomp_notif *call)
     return give((pid_t)call->pid, call->data.args[2], &set, bytes) ? -EFAULT : (long)bytes;
 }
 
-/* What the call returns, or -errno. */
+/* What the call returns, or -errno; above 0 flock() has an enum of its own. */
 static long answer(const struct box_plan *p, const struct seccomp_notif *call)
 {
     struct statfs fs = {0};
@@ -140,31 +142,47 @@ static long answer(const struct box_plan *p, const struct seccomp_notif *call)
 
     if (call->data.nr == SYS_sched_getaffinity)
         return answer_affinity(call);
+    if (call->data.nr == SYS_flock)
+        return answer_flock(call);
     if (call->data.nr == SYS_sysinfo)
         return -answer_sysinfo(call, p);
     wrong = answer_statfs(p, call, &fs);
     return -(wrong ? wrong : give((pid_t)call->pid, call->data.args[1], &fs, sizeof(fs)));
 }
 
-void box_answer(const struct box *b)
+static bool send(struct seccomp_notif_resp of)
 {
-    /* The kernel's own structures may be longer than those this was compiled with; it wants zeros.
-     */
-    union {
-        struct seccomp_notif call;
-        char room[256];
-    } in = {0};
+    /* The kernel's own structure may be longer than what this was compiled with. */
     union {
         struct seccomp_notif_resp reply;
         char room[256];
     } out = {0};
+
+    out.reply = of;
+    return ioctl(BOX_ANSWERS_FD, SECCOMP_IOCTL_NOTIF_SEND, &out) == 0;
+}
+
+bool answers_reply(uint64_t id, long value)
+{
+    return send((struct seccomp_notif_resp){
+        .id = id, .val = value < 0 ? 0 : value, .error = value < 0 ? (int)value : 0});
+}
+
+void box_answer(const struct box *b)
+{
+    /* As in send(); the kernel wants zeros. */
+    union {
+        struct seccomp_notif call;
+        char room[256];
+    } in = {0};
     long value;
 
     if (ioctl(BOX_ANSWERS_FD, SECCOMP_IOCTL_NOTIF_RECV, &in) < 0)
         return; /* the caller is gone */
     value = answer(b->plan, &in.call);
-    out.reply.id = in.call.id;
-    out.reply.val = value < 0 ? 0 : value;
-    out.reply.error = value < 0 ? (int)value : 0;
-    (void)!ioctl(BOX_ANSWERS_FD, SECCOMP_IOCTL_NOTIF_SEND, &out);
+    if (in.call.data.nr != SYS_flock || value <= 0)
+        (void)!answers_reply(in.call.id, value);
+    else if (value == ANSWER_BY_KERNEL)
+        (void)!send((struct seccomp_notif_resp){.id = in.call.id,
+                                                .flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE});
 }

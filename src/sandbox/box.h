@@ -111,6 +111,8 @@ int box_enter(struct box *b, struct err *e) MUST_CHECK;
 
 /* By init when BOX_ANSWERS_FD is readable: answers one call of the code's. */
 void box_answer(const struct box *b);
+/* By init once in a while for as long as it says true: a call waits for a lock. */
+bool box_answer_waiting(void);
 /* By init, whose own statfs() nobody would answer. */
 struct statfs;
 int box_statfs(const char *path, struct statfs *ret) MUST_CHECK;

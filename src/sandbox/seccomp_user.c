@@ -18,11 +18,11 @@
 #define READ_IF_CACHED    0x8u  /* RWF_NOWAIT */
 #define READ_UNCACHED     0x80u /* RWF_DONTCACHE */
 
-/* init needs the first two to start these processes, and the third and the last two to answer them
- * (answers.c). */
+/* init needs the first two to start these processes, and process_vm_writev, pidfd_getfd and the
+ * last two to answer them (answers.c). */
 static const char *const refused_to_user[] = {
-    "setresuid", "setresgid", "process_vm_writev", "setuid",   "setgid",
-    "setreuid",  "setregid",  "setgroups",         "setfsuid", "setfsgid"};
+    "setresuid", "setresgid", "process_vm_writev", "pidfd_getfd", "setuid",  "setgid",
+    "setreuid",  "setregid",  "setgroups",         "setfsuid",    "setfsgid"};
 
 /* Init may share the user's uid, and then could be starved of the CPU with which it watches. Its
  * process id is 1; a pid of 0 or another is the code's own affair. */

@@ -1,5 +1,6 @@
 """--folder: a folder of the user's disk in the session, and nothing else of it."""
 
+import fcntl
 import os
 
 import pytest
@@ -33,6 +34,17 @@ def test_read_only(folder):
     assert run[0].result == "'Lyon\\n'"
     assert run[1].stderr.count("Read-only file system") == 3
     assert os.listdir(folder) == ["towns.csv"]
+
+
+def test_a_lock_is_one_inside_and_outside(folder):
+    code = ("import fcntl\nf = open('/mnt/reports/towns.csv')\n"
+            "try: fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB)\nexcept BlockingIOError: print('taken')\n"
+            "else: print('free')")
+    with open(folder / "towns.csv") as f:
+        fcntl.flock(f, fcntl.LOCK_EX)
+        assert retort.run("--folder", folder, "-c", code)[0].stdout == "taken\n"
+        fcntl.flock(f, fcntl.LOCK_UN)
+        assert retort.run("--folder", folder, "-c", code)[0].stdout == "free\n"
 
 
 def test_links_lead_nowhere_else(folder):

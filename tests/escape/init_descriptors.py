@@ -1,6 +1,6 @@
 """Takes init's descriptors: its line to the server, its writable view of /proc.
 
-Init is not dumpable; pidfd_getfd() is refused by seccomp.
+Init is not dumpable; pidfd_getfd() is for init alone, by seccomp.
 """
 
 GUEST = """
