@@ -274,8 +274,12 @@ static int mount_proc(void *arg, struct err *e)
  * new one to a user namespace. Root, who starts outside of one, is not asked. */
 int probe_proc(struct layer_found *ret, struct err *e)
 {
-    if (need_user_space(ret, e) < 0 || (!uids_are_mapped() && enter_user_space(e) < 0))
+    if (need_user_space(ret, e) < 0)
         return -1;
+    /* Where one is the limit, that of need_user_space() may still count: the kernel takes its time.
+     */
+    if (!uids_are_mapped() && enter_user_space(e) < 0)
+        return block(ret, e);
     if (new_space(ret, CLONE_NEWNS, "mnt", e) < 0 || hide_mounts(e) < 0 ||
         new_space(ret, CLONE_NEWPID, "pid", e) < 0 || probe_child(mount_proc, NULL, e) < 0)
         return -1;
