@@ -1,5 +1,6 @@
 """SIGINT: ends a cell, touches nothing else."""
 
+import os
 import time
 from pathlib import Path
 
@@ -53,10 +54,11 @@ def test_interrupted_await_does_not_go_on(kernel):
 
 
 def test_bash_cell(kernel):
-    cell = interrupted(kernel, "%%bash\ntouch begun\nsleep 30 | cat\necho never")
+    seconds = f"30.{os.getpid():08}"  # others sleep on this machine, too
+    cell = interrupted(kernel, f"%%bash\ntouch begun\nsleep {seconds} | cat\necho never")
     assert cell.status == 2
     assert cell.out == ""
-    assert kernel.run("!ps -e -o args | grep '[s]leep 30$'").out == ""
+    assert kernel.run(f"!ps -e -o args | grep '[s]leep {seconds}$'").out == ""
 
 
 def test_between_cells_it_is_ignored(kernel):
