@@ -121,6 +121,7 @@ static void on_look(void *arg)
 
     timer_set(sv->look, LOOK_MS);
     late_records_write(sv);
+    space_save_late(sv);
     service_reload(sv);
 }
 

@@ -176,6 +176,7 @@ struct service {
     struct task *bites_waiting, **bites_end;
     struct err full;           /* why the store takes nothing, as last seen */
     struct late_records *late; /* owned, or NULL: nothing was ever late */
+    bool unsaved;              /* a session has files that could not be saved */
     struct change_watch *change_watches;
     bool asks; /* some pool has a policy */
     struct approval_watch *watches;
@@ -372,6 +373,7 @@ struct loaded {
     struct task *tasks;     /* in order: the first is under way */
     bool at_work;           /* one is, or has just ended */
     struct changes changes; /* seen while something ran, for its end to tell */
+    bool unsaved;           /* some of them could not be saved: space_save_late() */
     struct waiter *waiters; /* owned: for its creation */
     struct timer *clock;    /* owned: idle and lifetime */
     int64_t used_us, woke_us;
@@ -435,6 +437,8 @@ void loaded_fail_start(struct loaded *l, const struct err *why);
 /* Looks for changes, saves them, then fn from the loop. Jobs that run still tell them at their end.
  */
 void space_sync(struct loaded *l, done_fn *fn, void *arg);
+/* On a clock: the files of awake sessions that could not be saved, if the store takes them now. */
+void space_save_late(struct service *sv);
 /* A step of the store: adds the rows after those that are there, and sets t->again when there are
  * more. */
 int space_rows_read(struct task *t, struct db *db, const char *session, struct space_row **rows,

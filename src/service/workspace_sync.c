@@ -51,8 +51,10 @@ int space_take(struct loaded *l, struct space *ret, struct err *e)
 /* The next look finds no change in them: they have been seen. */
 void space_return(struct loaded *l, struct changes *unsaved)
 {
-    if (loaded_is_awake(l) && changes_has_files(unsaved))
-        changes_return(&l->changes, unsaved);
+    if (!loaded_is_awake(l) || !changes_has_files(unsaved))
+        return;
+    changes_return(&l->changes, unsaved);
+    l->unsaved = l->sv->unsaved = true;
 }
 
 struct syncing {
@@ -156,6 +158,38 @@ void space_sync(struct loaded *l, done_fn *fn, void *arg)
 
     *s = (struct syncing){.space.dir = -1, .fn = fn, .arg = arg};
     task_start(&s->task, l->sv, l, steps, on_synced);
+}
+
+/* One that has failed again is marked again. */
+static void on_saved_late(void *arg, const struct err *failed)
+{
+    struct loaded *l = arg;
+
+    if (!failed)
+        log_info("session %s: its files are saved now", l->row.id);
+    loaded_drop(l);
+}
+
+/* Else they would be in the sandbox alone until somebody asks for something there. */
+void space_save_late(struct service *sv)
+{
+    AUTO_FREE void **all = NULL;
+    size_t n = sv->sessions.n;
+    struct err why;
+
+    if (!sv->unsaved || store_is_full(sv->store, &why))
+        return;
+    sv->unsaved = false;
+    all = table_all(&sv->sessions);
+    for (size_t i = 0; i < n; i++) {
+        struct loaded *l = all[i];
+        bool wanted = l->unsaved && loaded_is_awake(l) && !l->sleeping; /* sleep saves, too */
+        l->unsaved = false;
+        if (!wanted)
+            continue;
+        loaded_hold(l);
+        space_sync(l, on_saved_late, l);
+    }
 }
 
 /* --- putting back --- */

@@ -5,6 +5,7 @@ import contextlib
 import errno
 import json
 import os
+import sqlite3
 
 import pytest
 
@@ -197,3 +198,25 @@ def test_what_ran_just_before_says_that_it_has_run(number):
         faults.mend_disk()
         retort.wait_until(lambda: client.get("/ready").status == 200, "it is ready", retort.SECONDS)
         assert session.run(TOLD)["stdout"] == "1\n"
+
+
+def is_saved(server, path):
+    """By the rows alone: to ask the server would have it save what is not."""
+    with contextlib.closing(sqlite3.connect(f"file:{server.state}/retort.db?mode=ro", uri=True)) as db:
+        return db.execute("SELECT count(*) FROM space WHERE path = ?", (path.encode(),)).fetchone()[0] == 1
+
+
+@pytest.mark.parametrize("number", [errno.EIO, errno.EDQUOT, errno.ENOSPC], ids=errno.errorcode.get)
+def test_files_are_saved_by_themselves_once_that_is_possible(number):
+    """Nobody asks for anything of that session again before the server is killed."""
+    faults = Faults(folder())
+    with Disk(*FLAGS, env=faults.env) as server, server.client() as client:
+        session = client.session()
+        faults.break_disk(server.state, number)
+        client.post(session.path + "/execute", {"code": "open('late', 'w').write('kept')"}).expect(507)
+        faults.mend_disk()
+        retort.wait_until(lambda: is_saved(server, "late"), "the file is saved", retort.SECONDS)
+        server.kill()
+        server.start()
+        client.close()
+        assert session.read("late") == b"kept"
