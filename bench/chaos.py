@@ -28,6 +28,9 @@ from support.server import Server  # noqa: E402
 
 CLIENTS = 3
 GONE = (OSError, http.client.HTTPException, AssertionError, json.JSONDecodeError)
+FILES = 100  # uploads that a client keeps
+PACE = 0.02  # seconds that a client rests after each call
+NOT_SAVED = "could not be saved yet, and is lost if the sandbox is"
 GROWN = 128 * 1024  # kilobytes of memory that all this may leave behind in one server
 
 
@@ -42,8 +45,10 @@ class Worker(threading.Thread):
         super().__init__(daemon=True)
         self.chaos, self.number, self.random = chaos, number, random.Random(chaos.seed + number)
         self.session = None
-        self.tried, self.told = [], []  # lines
+        self.tried, self.told = [], {}  # lines; and when and how they were acknowledged
         self.files, self.records = {}, {}  # contents and codes by id
+        self.deleted = []  # files, by id
+        self.unsaved = []  # answers without the file: they must say that it is not saved yet
         self.refused = {}
 
     def call(self, client, method, path, *args, **more):
@@ -59,14 +64,24 @@ class Worker(threading.Thread):
         self.tried.append(line)
         answer = self.call(client, "POST", f"/v1/sessions/{self.session}/execute", {"code": code})
         if answer.status == 200 and answer.json["status"] == "ok":
-            self.told.append(line)
             self.records[answer.json["id"]] = code
+            if any(file["path"] == "lines" for file in answer.json["files"]):
+                self.told[line] = time.monotonic(), answer.body
+            else:  # the disk was full just then
+                self.unsaved.append(answer)
 
     def upload(self, client):
         content = secrets.token_bytes(self.random.randrange(1, 20000))
         answer = client.form("/v1/files", ("file", "name", content))
         if answer.status == 201:
             self.files[answer.json["id"]] = content
+        if len(self.files) > FILES:
+            self.delete(client, self.random.choice([*self.files]))
+
+    def delete(self, client, name):
+        del self.files[name]  # whether it is there is not known until the answer has come
+        if client.delete(f"/v1/files/{name}").status == 204:
+            self.deleted.append(name)
 
     def begin(self, client):
         answer = self.call(client, "POST", "/v1/sessions", {})
@@ -81,6 +96,7 @@ class Worker(threading.Thread):
                     self.begin(client)
                 else:
                     self.random.choice([self.append, self.append, self.upload])(client)
+                time.sleep(PACE)
             except GONE:
                 client.close()
                 time.sleep(0.05)
@@ -94,7 +110,7 @@ class Chaos:
         self.over = threading.Event()
         self.server = Server("--max-sessions", "60", "--output-memory", "32M")
         self.small_disk = False
-        self.counts = {}
+        self.counts, self.history = {}, []
 
     # --- faults ---
 
@@ -134,7 +150,9 @@ class Chaos:
         code = ("import os\nfor i in range(1500):\n"
                 "    with open(f'f{i}', 'wb') as f: f.write(os.urandom(16))")
         with self.server.client() as client:
-            client.post("/v1/execute", {"code": code})
+            session = client.session()
+            client.post(session.path + "/execute", {"code": code})
+            client.delete(session.path)
 
     def full_disk(self):
         filler = self.server.state / "filler"
@@ -158,7 +176,8 @@ class Chaos:
         if os.geteuid() != 0:
             return
         self.server.state.mkdir()
-        done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=192m,mode=755", "retort-chaos",
+        megabytes = 192 + int(self.seconds / 4)  # what is on record grows by a sixth of that
+        done = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={megabytes}m,mode=755", "retort-chaos",
                                self.server.state], capture_output=True)
         self.small_disk = done.returncode == 0
         self.server.mounts = self.server.mounts | {
@@ -173,6 +192,7 @@ class Chaos:
         while order or time.monotonic() < until:  # each of them once, however short
             fault = order.pop() if order else self.random.choice(self.faults())
             self.counts[fault.__name__] = self.counts.get(fault.__name__, 0) + 1
+            self.history.append((time.monotonic(), fault.__name__))
             try:
                 fault()
             except GONE as e:  # the fault met another's; the server itself must be there
@@ -199,9 +219,14 @@ class Chaos:
             for name, content in worker.files.items():
                 found = self.wait_for(client, "GET", f"/v1/files/{name}/content")
                 assert found.status == 200 and found.body == content, f"lost: {name}: {found}"
+            for name in worker.deleted:
+                found = self.wait_for(client, "GET", f"/v1/files/{name}/content")
+                assert found.status == 404, f"deleted, and there again: {name}: {found}"
             for name, code in worker.records.items():
                 found = self.wait_for(client, "GET", f"/v1/executions/{name}")
                 assert found.status == 200 and found.json["code"] == code, f"lost: {name}: {found}"
+            unexplained = [answer for answer in worker.unsaved if NOT_SAVED not in answer.text]
+            assert not unexplained, f"not saved, and no word of it: {unexplained[0]}"
             if not worker.told:
                 return
             found = self.wait_for(client, "GET", f"/v1/sessions/{worker.session}/files/lines")
@@ -209,8 +234,16 @@ class Chaos:
             lines = found.text.split()
             lost = [line for line in worker.told if line not in lines]
             twice = [line for line in worker.tried if lines.count(line) > 1]
-            assert not lost, f"{len(lost)} of {len(worker.told)} acknowledged lines are lost: {lost[:3]}"
+            assert not lost, f"{len(lost)} of {len(worker.told)} acknowledged lines are lost: {self.story(worker, lost[0])}"
             assert not twice, f"ran twice: {twice[:3]}"
+
+    def story(self, worker, line):
+        """What was said of one line, and which faults there were around that time."""
+        when, said = worker.told[line]
+        near = [f"{at - when:+.2f} s {name}" for at, name in self.history if -10 < at - when < 5]
+        after = list(worker.told)[list(worker.told).index(line) + 1:][:1]
+        then = [f"{worker.told[a][0] - when:+.2f} s, {worker.told[a][1]}" for a in after]
+        return f"{line}: {said}\nfaults: {near}\nthe next: {then}"
 
     def run(self):
         try:
@@ -240,9 +273,11 @@ class Chaos:
     def report(self, workers, grown):
         self.out("faults: " + ", ".join(f"{n} {name}" for name, n in sorted(self.counts.items())))
         told = sum(len(w.told) for w in workers)
-        tried = sum(len(w.tried) for w in workers)
+        tried, unsaved = (sum(n) for n in zip(*[(len(w.tried), len(w.unsaved)) for w in workers]))
         files = sum(len(w.files) for w in workers)
-        self.out(f"executions acknowledged: {told} of {tried}; files: {files}; none lost, none twice")
+        gone = sum(len(w.deleted) for w in workers)
+        self.out(f"executions acknowledged: {told} of {tried}, and {unsaved} whose files were not saved yet;"
+                 f" files: {files}, and {gone} deleted; none lost, none twice")
         self.out(f"refusals: {[dict(sorted(w.refused.items())) for w in workers]}; memory {grown:+d} KB")
 
 
