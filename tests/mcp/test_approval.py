@@ -13,6 +13,9 @@ CONFIG = """
 [pool first]
 approval = ask_first
 
+[pool second]
+approval = ask_first
+
 [pool always]
 approval = always_ask
 
@@ -109,6 +112,15 @@ def test_asking_first_is_by_session_and_tool(server, era):
     # A conversation of the legacy era is one; in the modern one a session is.
     client.call("run_code", code="3", session_id=other)
     assert len(person.asked) == (2 if era is Legacy else 3)
+
+
+def test_what_was_agreed_to_in_one_pool_is_for_that_pool(server, era):
+    """Also in one conversation: the other has a policy of its own, and maybe other limits and another network."""
+    person = Person(yes(remember="conversation"))
+    client = client_of(era, server, person)
+    for n, pool in enumerate(("first", "second", "always"), 1):
+        value(client.call("run_code", code="1", session_id=session_in(server, pool)))
+        assert len(person.asked) == n, pool
 
 
 def test_once_is_once(server, era):
