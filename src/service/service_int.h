@@ -21,8 +21,8 @@
 #define SESSION_NAME_MAX 256
 #define METADATA_MAX     (16 * KiB)
 #define EVENTS_INLINE    (32 * KiB)  /* longer ones are a blob */
-#define BITE_US          4000        /* of the store's time, for a step that takes it bit by bit */
-#define BITES_MAX        2           /* such steps in the store's queue at a time */
+#define BITE_US          2000        /* of the store's time, for a step that takes it bit by bit */
+#define BITES_MAX        1           /* such steps in the store's queue at a time */
 #define READS_MAX        8           /* lists and whole records read at a time */
 #define FRESH_MS         5           /* an execution this short is written once */
 #define HELD_MAX         (256 * MiB) /* in memory for all executions: code, files, what they say */
