@@ -37,6 +37,16 @@ def in_session(server, person):
     return post(server, f"/v1/sessions/{made}/execute", filled({"code": "print(%s)"}))
 
 
+def in_background(server, person):
+    with server.client() as client:
+        begun = client.post("/v1/execute", filled({"code": "print(%s)", "background": True}))
+        if begun.status != 202:
+            return begun.text
+        path = "/v1/executions/" + begun.json["id"]
+        retort.wait_until(lambda: client.get(path).json["outcome"], "an end", retort.SECONDS)
+        return client.get(path).text
+
+
 def function(server, person):
     post(server, "/prisme/v2/functions/shop", {"functions": {"f": {"code": f"return {MARK}", "language": "python"}}})
     return post(server, "/prisme/v2/functions/shop/run/f", {"parameters": {}})
@@ -84,7 +94,7 @@ def filled(value):
         return {k: filled(v) for k, v in value.items()}
     if isinstance(value, list):
         return [filled(v) for v in value]
-    return value % MARK if "%s" in value else value
+    return value % MARK if isinstance(value, str) and "%s" in value else value
 
 
 def anthropic(day, *calls):
@@ -172,6 +182,8 @@ LINE = "python3 -c 'print(%s)'"
 WAYS = {
     "rest": over_http("/v1/execute", code="print(%s)"),
     "rest shell": over_http("/v1/execute", code=LINE, language="shell"),
+    "rest stream": over_http("/v1/execute", code="print(%s)", stream=True),
+    "rest background": Way(in_background, NOBODY, "/v1/execute"),
     "rest session": Way(in_session, NOBODY, "/v1/sessions/{session}/execute"),
     "azure": azure("python/execute", pythonCode="print(%s)"),
     "azure code": azure("code/execute", properties={"codeInputType": "inline", "executionType": "synchronous",
@@ -217,6 +229,8 @@ WAYS = {
     "stdio": over_stdio("run_code", code="print(%s)"),
     "stdio shell": over_stdio("run_shell", command=LINE),
     "stdio qwen": over_stdio("code_interpreter", "qwen", code="print(%s)"),
+    "stdio prisme": over_stdio("execute_python", "prisme", code="return %s"),
+    "stdio ubik": over_stdio("python_interpreter", "ubik", code="print(%s)"),
     "stdio azure": over_stdio("runShellCommandInRemoteEnvironment", "azure", environmentId="some-thing-5",
                               shellCommand=LINE),
 }
