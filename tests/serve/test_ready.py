@@ -58,6 +58,24 @@ def test_ready_tells_who_stands_still(who):
             assert new.run("print(6 * 7)")["stdout"] == "42\n"
 
 
+def test_a_keeper_that_is_stopped_is_in_nobodys_way():
+    """It only reaps: sandboxes come and go without it, and when its zygote dies both get a successor."""
+    with Server("--ready", "0") as server, server.client() as client:
+        above = {str(pid) for pid in wardens(server)}
+        stopped = [p for p in retort.pids() if set(retort.field(p, "PPid") or ()) & above]
+        assert stopped
+        for pid in stopped:
+            os.kill(pid, signal.SIGSTOP)
+        for _ in range(2):
+            with client.session() as session:
+                assert session.run("print(6 * 7)")["stdout"] == "42\n"
+        assert client.get("/ready").status == 200
+        for pid in zygotes(server):
+            os.kill(pid, signal.SIGKILL)
+        retort.wait_until(lambda: client.post("/v1/sessions", {}).status == 201, "another zygote", retort.SECONDS)
+        retort.wait_until(lambda: not [p for p in stopped if p in retort.pids()], "its keeper to go", retort.SECONDS)
+
+
 def few_descriptors(pid, soft):
     """What a host does that runs out: nothing more can be opened there. Returns what it had.
 
