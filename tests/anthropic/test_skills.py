@@ -1,8 +1,10 @@
 """Skills: uploaded in versions, listed, deleted, mounted into containers, and told to the model."""
 
 import io
+import re
 import stat
 import zipfile
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +13,7 @@ from support.model_server import ModelServer
 from support.server import Server, form
 from talk import Talk, body, results, tool
 
+SKILLS = Path(__file__).resolve().parents[2] / "skills"
 BETA = {"anthropic-beta": "code-execution-2025-08-25,skills-2025-10-02"}
 
 
@@ -68,7 +71,7 @@ def test_the_life_of_a_skill(talk, stranger):
     refused(send(stranger, f"/v1/skills/{made['id']}/versions", folder()), 404)
     assert made["id"] not in [s["id"] for s in stranger.get("/v1/skills").json["data"]]
     assert made["id"] in [s["id"] for s in talk.get("/v1/skills?source=custom").json["data"]]
-    assert talk.get("/v1/skills?source=anthropic").json["data"] == []
+    assert made["id"] not in [s["id"] for s in talk.get("/v1/skills?source=anthropic").json["data"]]
 
     other = create(talk, "other-one")
     refused(talk.get(f"/v1/skills/{other['id']}/versions/{newer['id']}"), 404)  # of another skill
@@ -104,6 +107,59 @@ def test_a_skill_is_in_the_container(talk):
     assert "description: v2" in ran["stdout"]
     assert talk.delete(f"/v1/skills/{skill['id']}").status == 200
     assert talk.bash("cat /skills/harbour-tides/SKILL.md", container=here)["return_code"] == 0  # the container keeps its copy
+
+
+OWN = "code-execution"
+
+
+def test_the_skills_of_the_server(talk):
+    own = talk.get(f"/v1/skills/{OWN}").expect(200).json
+    version = own["latest_version"]
+    assert own["id"] == OWN and own["source"] == {"type": "anthropic"} and version
+    assert talk.get("/v1/skills?source=anthropic").json["data"] == [own]
+    shown = talk.get(f"/v1/skills/{OWN}/versions/{version}").expect(200).json
+    assert shown["name"] == OWN and shown["description"] and shown["skill_id"] == OWN
+    assert talk.get(f"/v1/skills/{OWN}/versions").json["data"] == [shown]
+    refused(talk.get(f"/v1/skills/{OWN}/versions/1.0"), 404)
+    for answer in (talk.delete(f"/v1/skills/{OWN}"), talk.delete(f"/v1/skills/{OWN}/versions/{version}"),
+                   send(talk, f"/v1/skills/{OWN}/versions", folder(OWN))):
+        assert "part of the server" in refused(answer, 400)
+
+    made = [create(talk, f"beside-{n}")["id"] for n in range(2)]
+    ids, page = [], ""
+    while page is not None:  # with each of them once, whichever page they are on
+        listed = talk.get(f"/v1/skills?limit=1{page and '&page=' + page}").expect(200).json
+        ids, page = ids + [s["id"] for s in listed["data"]], listed["next_page"]
+    assert ids[-1] == OWN and len(ids) == len(set(ids)) and set(made) < set(ids)
+    assert [s["id"] for s in talk.get("/v1/skills?limit=1000").json["data"]] == ids
+
+
+@pytest.mark.parametrize("version", [None, "latest"])
+def test_a_skill_of_the_server_is_in_the_container(talk, version):
+    one = {"type": "anthropic", "skill_id": OWN, **({"version": version} if version else {})}
+    command = f"cd /skills/{OWN}; printf 'a,b\n1,x\n3,y\n' > $OUTPUT_DIR/t.csv; " \
+              "python3 scripts/profile_table.py $OUTPUT_DIR/t.csv; cat SKILL.md"
+    message = talk.message(body([[{"bash": command}]], container={"skills": [one]}))
+    printed = results(message)[0]["stdout"]
+    assert "a: 2 values, 0 missing, 2 distinct, 1 to 3, mean 2" in printed
+    assert printed.endswith((SKILLS / OWN / "SKILL.md").read_text())
+    assert message["container"]["skills"] == [{"type": "anthropic", "skill_id": OWN,
+                                               "version": talk.get(f"/v1/skills/{OWN}").json["latest_version"]}]
+
+
+def test_a_skill_of_the_server_speaks_of_tools_that_there_are():
+    text = (SKILLS / OWN / "SKILL.md").read_text()
+    assert not {"run_code", "execute_python", "list_packages", "session_id"} & set(re.findall(r"\w+", text))
+
+
+def test_skills_of_the_server_that_are_none(talk):
+    def ask(**skill):
+        return talk.ask_model(body([[{"text": "x"}]], container={"skills": [{"type": "anthropic", **skill}]}))
+
+    said = refused(ask(skill_id="xlsx"), 400)
+    assert "`xlsx`" in said and f"`{OWN}`" in said
+    refused(ask(skill_id=OWN, version="1.0"), 404)
+    refused(ask(skill_id="code-interpreter"), 400)  # of other tools
 
 
 def test_what_is_no_skill_is_refused(talk):
@@ -193,7 +249,7 @@ def test_skills_and_files_have_one_quota(narrow):
     full(narrow.post("/v1/files", bytes=content, headers={"Content-Type": kind}))
     batch = {"requests": [{"custom_id": str(i), "params": {"model": "x", "messages": [], "system": "x" * 1000}} for i in range(6)]}
     full(narrow.post("/v1/messages/batches", batch))
-    assert [s["id"] for s in narrow.get("/v1/skills").expect(200).json["data"]] == [first["id"]]
+    assert [s["id"] for s in narrow.get("/v1/skills?source=custom").expect(200).json["data"]] == [first["id"]]
     narrow.delete(f"/v1/skills/{first['id']}/versions/{first['latest_version']}").expect(200)
     narrow.delete("/v1/skills/" + first["id"]).expect(200)
     send(narrow, "/v1/skills", large("second-one", 6000)).expect(200)
@@ -282,7 +338,7 @@ def test_hostile_zips_are_refused(talk):
             changed = bytearray(whole)
             changed[n] ^= 0xFF
             assert send(talk, "/v1/skills", [("a.zip", bytes(changed))]).status in (200, 400)
-    for skill in talk.get("/v1/skills?limit=1000").json["data"]:
+    for skill in talk.get("/v1/skills?limit=1000&source=custom").json["data"]:
         assert talk.delete(f"/v1/skills/{skill['id']}").status == 200
 
 

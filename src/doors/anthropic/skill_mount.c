@@ -38,23 +38,28 @@ static void fail(struct skill_search *g, const struct err *failed)
     free(g);
 }
 
+static void fail_too_many(struct skill_search *g)
+{
+    struct err e;
+
+    err_set(&e, ERR_CALLER, "container.skills: they have more than %d files together",
+            SKILL_FILES_MAX);
+    fail(g, &e);
+}
+
 static void on_files(void *arg, const struct item_row *items, size_t count, uint64_t total,
                      const struct err *failed)
 {
     struct skill_search *g = arg;
     json_t *files = g->turn->skill_files;
-    struct err e;
 
     (void)total;
     if (turn_is_gone(g->turn))
         return free(g);
     if (failed)
         return fail(g, failed);
-    if (json_array_size(files) + count > SKILL_FILES_MAX) {
-        err_set(&e, ERR_CALLER, "container.skills: they have more than %d files together",
-                SKILL_FILES_MAX);
-        return fail(g, &e);
-    }
+    if (json_array_size(files) + count > SKILL_FILES_MAX)
+        return fail_too_many(g);
     for (size_t i = 0; i < count; i++) {
         json_t *body = json_loads(items[i].body, 0, NULL);
         json_array_append_new(
@@ -77,24 +82,32 @@ static void tell_model(struct turn *r, const char *name, const char *description
     buf_printf(&r->params.system, "- %s (/skills/%s/SKILL.md): %s\n", name, name, description);
 }
 
+/* The version goes into the answer and to the model. type: whose the skill is. */
+static void take_version(struct skill_search *g, const struct item_row *version, const char *type)
+{
+    struct turn *r = g->turn;
+    json_t *body = json_loads(version->body, 0, NULL);
+
+    (void)!str_to_cstr(view_of(body, "name"), g->name, sizeof(g->name));
+    json_array_append_new(r->skills, json_pack("{s:s, s:s, s:s}", "type", type, "skill_id",
+                                               version->parent, "version", version->id));
+    tell_model(r, g->name, text_of(body, "description"));
+    json_decref(body);
+}
+
+static const struct err missing = {.kind = ERR_MISSING};
+
 static void on_version(void *arg, const struct item_row *item, const struct err *failed)
 {
-    static const struct err missing = {.kind = ERR_MISSING};
     struct skill_search *g = arg;
     struct turn *r = g->turn;
     struct item_filter f = {.kind = SKILL_KIND_FILE, .owner = ""};
-    json_t *body;
 
     if (turn_is_gone(r))
         return free(g);
     if (failed || !str_is(view_of(current(g), "skill_id"), item->parent))
         return fail(g, failed ? failed : &missing);
-    body = json_loads(item->body, 0, NULL);
-    (void)!str_to_cstr(view_of(body, "name"), g->name, sizeof(g->name));
-    json_array_append_new(r->skills, json_pack("{s:s, s:s, s:s}", "type", "custom", "skill_id",
-                                               item->parent, "version", item->id));
-    tell_model(r, g->name, text_of(body, "description"));
-    json_decref(body);
+    take_version(g, item, SKILL_OF_CLIENT);
     f.parent = item->id;
     r->waits++;
     service_item_list(r->service, &r->caller, &f, on_files, g);
@@ -122,6 +135,21 @@ static void on_skill(void *arg, const struct item_row *item, const struct err *f
     json_decref(body);
 }
 
+static void take_own(struct skill_search *g)
+{
+    AUTO(item_row_done) struct item_row version = {0};
+    const char *id = text_of(current(g), "skill_id");
+
+    if (!own_version_row(id, view_of(current(g), "version"), &version))
+        return fail(g, &missing);
+    take_version(g, &version, SKILL_OF_SERVER);
+    own_skill_mount(id, g->turn->skill_files);
+    if (json_array_size(g->turn->skill_files) > SKILL_FILES_MAX)
+        return fail_too_many(g);
+    g->at++;
+    find_next(g);
+}
+
 static void find_next(struct skill_search *g)
 {
     struct turn *r = g->turn;
@@ -132,6 +160,8 @@ static void find_next(struct skill_search *g)
         container_prepare(r);
         return;
     }
+    if (str_is(view_of(current(g), "type"), SKILL_OF_SERVER))
+        return take_own(g);
     version = view_of(current(g), "version");
     if (version.n && !str_is(version, "latest"))
         return get_version(g, version);
@@ -198,13 +228,14 @@ int skills_check(const json_t *skills, struct err *e)
 
         if (!id)
             return err_set(e, ERR_CALLER, "container.skills.%zu.skill_id: Field required", i);
-        if (type && strcmp(type, "anthropic") == 0)
-            return err_set(e, ERR_CALLER,
-                           "container.skills.%zu: `%.64s` is a skill of Anthropic's own, and this "
-                           "server has none of them. Upload one of yours with POST /v1/skills, and "
-                           "name it with the type custom",
-                           i, id);
-        if (!type || strcmp(type, "custom") != 0)
+        if (type && strcmp(type, SKILL_OF_SERVER) == 0 && !own_skill_is(str_of(id)))
+            return err_set(
+                e, ERR_CALLER,
+                "container.skills.%zu: `%.64s` is no skill of this server, which has `%s`. "
+                "Upload one of yours with POST /v1/skills, and name it with the type "
+                "custom",
+                i, id, own_skill_at(0));
+        if (!type || (strcmp(type, SKILL_OF_SERVER) != 0 && strcmp(type, SKILL_OF_CLIENT) != 0))
             return err_set(e, ERR_CALLER,
                            "container.skills.%zu.type: Input should be 'custom' or 'anthropic'", i);
         if (version && !json_is_null(version) && !json_is_string(version))

@@ -400,6 +400,8 @@ static void on_skill_of_version(void *arg, const struct item_row *item, const st
 
 void handle_skill_version_create(struct request *r)
 {
+    if (skill_is_fixed(r))
+        return;
     service_item_get(request_service(r), request_caller(r), SKILL_KIND, request_path(r, "skill"),
                      on_skill_of_version, upload_new(r));
 }

@@ -7,14 +7,15 @@
 /* --- what clients see --- */
 
 /* Clients of the beta have a word where newer ones have an object. */
-static json_t *source_of(struct request *r)
+static json_t *source_of(struct request *r, const struct item_row *row)
 {
     static const char beta[] = "skills-2025-10-02";
     struct str named = request_header(r, "anthropic-beta");
+    const char *source = own_skill_is(str_of(row->id)) ? SKILL_OF_SERVER : SKILL_OF_CLIENT;
 
     if (named.n && memmem(named.p, named.n, beta, sizeof(beta) - 1))
-        return json_string("custom");
-    return json_pack("{s:s}", "type", "custom");
+        return json_string(source);
+    return json_pack("{s:s}", "type", source);
 }
 
 static json_t *skill_show(struct request *r, const struct item_row *row)
@@ -24,7 +25,7 @@ static json_t *skill_show(struct request *r, const struct item_row *row)
     json_t *v =
         json_pack("{s:s, s:s, s:O?, s:O?, s:O?, s:O?, s:o, s:o, s:o}", "id", row->id, "type",
                   "skill", "display_title", title, "display_name", title, "latest_version", latest,
-                  "latest_version_id", latest, "source", source_of(r), "created_at",
+                  "latest_version_id", latest, "source", source_of(r, row), "created_at",
                   time_json(row->created_ms), "updated_at", time_json(row->updated_ms));
 
     json_decref(body);
@@ -61,7 +62,18 @@ void skill_fail(struct request *r, const struct err *failed)
         anthropic_fail(r, failed);
 }
 
+bool skill_is_fixed(struct request *r)
+{
+    if (!own_skill_is(request_path(r, "skill")))
+        return false;
+    answer_fail(r, 400, CODE_INVALID, NULL, "The skill `%s` is part of the server.",
+                request_path(r, "skill").p);
+    return true;
+}
+
 /* --- one --- */
+
+static const struct err no_version = {.kind = ERR_MISSING};
 
 void skill_on_one(void *arg, const struct item_row *item, const struct err *failed)
 {
@@ -73,11 +85,15 @@ void skill_on_one(void *arg, const struct item_row *item, const struct err *fail
 
 void handle_skill(struct request *r)
 {
+    AUTO(item_row_done) struct item_row own = {0};
+
+    if (own_skill_is(request_path(r, "skill"))) {
+        own_skill_row(request_path(r, "skill").p, &own);
+        return skill_on_one(r, &own, NULL);
+    }
     service_item_get(request_service(r), request_caller(r), SKILL_KIND, request_path(r, "skill"),
                      skill_on_one, r);
 }
-
-static const struct err no_version = {.kind = ERR_MISSING};
 
 void skill_on_version(void *arg, const struct item_row *item, const struct err *failed)
 {
@@ -93,6 +109,13 @@ void skill_on_version(void *arg, const struct item_row *item, const struct err *
 
 void handle_skill_version(struct request *r)
 {
+    AUTO(item_row_done) struct item_row own = {0};
+    struct str skill = request_path(r, "skill");
+
+    if (own_skill_is(skill)) {
+        bool found = own_version_row(skill.p, request_path(r, "version"), &own);
+        return skill_on_version(r, &own, found ? NULL : &no_version);
+    }
     service_item_get(request_service(r), request_caller(r), SKILL_KIND_V,
                      request_path(r, "version"), skill_on_version, r);
 }
@@ -102,15 +125,27 @@ void handle_skill_version(struct request *r)
 struct skill_list {
     struct request *r; /* borrowed: until it is answered */
     size_t limit;
+    size_t own; /* how many of the program's follow those of the tenant */
     json_t *(*show)(struct request *r, const struct item_row *row);
 };
 
-/* One more than the page has is asked for, to know whether there is more. */
+static void add_own(const struct skill_list *l, json_t *data)
+{
+    for (size_t i = 0; i < l->own; i++) {
+        AUTO(item_row_done) struct item_row row = {0};
+        own_skill_row(own_skill_at(i), &row);
+        json_array_append_new(data, l->show(l->r, &row));
+    }
+}
+
+/* One more than the page has is asked for, to know whether there is more. The program's own stand
+ * together on the last page, which has nothing else where the others have filled the one before. */
 static void on_list(void *arg, const struct item_row *items, size_t count, uint64_t total,
                     const struct err *failed)
 {
     struct skill_list *l = arg;
     json_t *data;
+    bool more;
 
     (void)total;
     if (failed)
@@ -118,7 +153,10 @@ static void on_list(void *arg, const struct item_row *items, size_t count, uint6
     data = json_array();
     for (size_t i = 0; i < count && i < l->limit; i++)
         json_array_append_new(data, l->show(l->r, &items[i]));
-    answer_json(l->r, 200, list_value(data, count > l->limit, false));
+    more = count > l->limit || (count > 0 && count + l->own > l->limit);
+    if (!more)
+        add_own(l, data);
+    answer_json(l->r, 200, list_value(data, more, false));
 }
 
 static struct skill_list *list_new(struct request *r)
@@ -153,7 +191,9 @@ void handle_skills(struct request *r)
     struct str source = request_query(r, "source");
 
     l->show = skill_show;
-    if (source.n && !str_is(source, "custom")) /* Anthropic's own are not here */
+    while ((!source.n || str_is(source, SKILL_OF_SERVER)) && own_skill_at(l->own))
+        l->own++;
+    if (source.n && !str_is(source, SKILL_OF_CLIENT))
         return on_list(l, NULL, 0, 0, NULL);
     list(l, SKILL_KIND, SKILL_PREFIX, NULL);
 }
@@ -169,8 +209,18 @@ static void on_skill_to_list(void *arg, const struct item_row *item, const struc
         list(l, SKILL_KIND_V, SKILL_VERSION, item->id);
 }
 
+static void answer_own_version(struct request *r)
+{
+    AUTO(item_row_done) struct item_row own = {0};
+
+    (void)!own_version_row(request_path(r, "skill").p, STR("latest"), &own);
+    answer_json(r, 200, list_value(json_pack("[o]", version_show(r, &own)), false, false));
+}
+
 void handle_skill_versions(struct request *r)
 {
+    if (own_skill_is(request_path(r, "skill")))
+        return answer_own_version(r);
     service_item_get(request_service(r), request_caller(r), SKILL_KIND, request_path(r, "skill"),
                      on_skill_to_list, list_new(r));
 }
@@ -191,6 +241,8 @@ static void on_skill_deleted(void *arg, const struct err *failed)
 
 void handle_skill_delete(struct request *r)
 {
+    if (skill_is_fixed(r))
+        return;
     service_items_delete(request_service(r), request_caller(r), tree, request_path(r, "skill"),
                          on_skill_deleted, r);
 }
@@ -283,6 +335,8 @@ static void on_version_to_delete(void *arg, const struct item_row *item, const s
 
 void handle_skill_version_delete(struct request *r)
 {
+    if (skill_is_fixed(r))
+        return;
     service_item_get(request_service(r), request_caller(r), SKILL_KIND_V,
                      request_path(r, "version"), on_version_to_delete, r);
 }

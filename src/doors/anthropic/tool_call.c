@@ -453,11 +453,19 @@ static void add_skills(struct call_files *f, const json_t *skill_files)
     const json_t *one;
     size_t i;
 
-    json_array_foreach((json_t *)skill_files, i, one)
-        f->at[f->count++] =
-            (struct file_input){.path = view_of(one, "path"),
-                                .hash = text_of(one, "hash"),
-                                .size = (uint64_t)json_integer_value(json_object_get(one, "size"))};
+    json_array_foreach((json_t *)skill_files, i, one) {
+        struct str uri = view_of(one, "uri");
+        struct file_input file = {.path = view_of(one, "path")};
+
+        if (uri.n) {
+            file.has_content = true;
+            file.content = own_skill_bytes(uri);
+        } else {
+            file.hash = text_of(one, "hash");
+            file.size = (uint64_t)json_integer_value(json_object_get(one, "size"));
+        }
+        f->at[f->count++] = file;
+    }
 }
 
 static void execute(struct tool_call *c, struct str text)

@@ -21,7 +21,7 @@ struct turn {
     bool called;          /* the model has called a server tool */
     json_t *uploads;      /* owned: [{"id", "path"}], files that the first call brings along */
     json_t *skills;       /* owned: [{"type", "skill_id", "version"}], as they were found */
-    json_t *skill_files;  /* owned: [{"path", "hash", "size"}], that the first call brings along */
+    json_t *skill_files;  /* owned: [{"path", "hash", "size" or "uri"}], of the first call */
     struct model *model;  /* borrowed */
     struct model_call *asking;
     struct tool_call *tool_call;
@@ -106,6 +106,8 @@ void turn_ask(struct turn *r);
 void skills_prepare(struct turn *r);
 /* Leaves out what the container has; then turn_work() or turn_fail(). */
 void skills_mount(struct turn *r);
+/* The bytes of a file of one of the program's own skills, by the uri in skill_files. */
+struct str own_skill_bytes(struct str uri);
 
 /* --- container.c --- */
 
