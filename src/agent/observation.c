@@ -1,7 +1,7 @@
 /*
- * What came of an execution, for the model and for the logs: status, output, value, error
- * and files. Output is cleaned and cut; the record of the execution has all of it, for
- * read_output.
+ * What came of an execution, for the model and for the logs: status, notes of the server,
+ * output, value, error and files. Output is cleaned and cut; the record of the execution has all of
+ * it, for read_output.
  */
 #include "agent/agent_int.h"
 #include "lenient/lenient.h"
@@ -18,6 +18,7 @@
 #define RESULT_PART 1500
 #define ERROR_PART  2500
 #define FRAMES_PART 12
+#define NOTES_PART  1000
 #define FILES_PART  20
 #define LOG_PART    (16 * KiB) /* of the output of one execution in the logs */
 
@@ -204,8 +205,9 @@ struct observation {
     const struct outcome_word *word;
     uint64_t run_ms;
     struct buf out, errs, result, error; /* cleaned */
-    json_t *files;                       /* owned */
-    struct str kind;                     /* of the exception */
+    struct buf notes; /* what the server has to say, such as variables that are gone; a line each */
+    json_t *files;    /* owned */
+    struct str kind;  /* of the exception */
     struct str message;
 };
 
@@ -275,6 +277,8 @@ static void gather(struct observation *s, const json_t *events)
             gather_error(s, r.event);
         else if (r.kind == EVENT_FILE)
             gather_file(s, r.event);
+        else if (r.kind == EVENT_STATUS)
+            buf_printf(&s->notes, "%.*s\n", (int)r.text.n, r.text.p);
     }
     event_reader_done(&r);
 }
@@ -360,6 +364,20 @@ static void put_files(struct buf *b, const json_t *files)
     buf_put(b, STR("\n"));
 }
 
+/* One line for each note, with a word before it. */
+static void put_notes(struct buf *b, const char *word, const struct observation *s)
+{
+    AUTO(buf_done) struct buf notes = BUF(TEXT_ROOM);
+    struct str text;
+
+    observe_cut(&notes, buf_str(&s->notes), NOTES_PART, NULL);
+    for (text = buf_str(&notes); text.n > 0;) {
+        size_t n = str_line(text);
+        buf_printf(b, "%s: %.*s\n", word, (int)n, text.p);
+        text = str_from(text, n < text.n ? n + 1 : n);
+    }
+}
+
 /* Stdout gets the room that the other parts leave. */
 static void put_text(struct buf *b, const struct observation *s, uint64_t run)
 {
@@ -384,6 +402,7 @@ static void put_text(struct buf *b, const struct observation *s, uint64_t run)
     put_status(b, s);
     if (line.n > 0 && !is(s, "ok") && !is(s, "error"))
         buf_printf(b, "%.*s\n", (int)line.n, line.p);
+    put_notes(b, "NOTE", s);
     left = b->n + rest.n + 100 < OBSERVATION_MAX ? OBSERVATION_MAX - b->n - rest.n - 100 : 0;
     put_stream(b, "STDOUT", buf_str(&s->out), left, note);
     buf_put(b, buf_str(&rest));
@@ -425,6 +444,7 @@ static void put_log(struct buf *b, const struct observation *s)
 {
     AUTO(buf_done) struct buf error = BUF(TEXT_ROOM);
 
+    put_notes(b, "INFO", s);
     buf_put(b, STR("STDOUT:\n"));
     put_part(b, &s->out, LOG_PART);
     put_part(b, &s->result, LOG_PART);
@@ -482,9 +502,10 @@ json_t *observe(const json_t *events, const json_t *outcome, uint64_t run, uint6
                             .files = json_array(),
                             .out = BUF(TEXT_ROOM),
                             .errs = BUF(TEXT_ROOM),
+                            .notes = BUF(TEXT_ROOM),
                             .result = BUF(TEXT_ROOM),
                             .error = BUF(TEXT_ROOM)};
-    struct buf *const parts[] = {&s.out, &s.errs, &s.result, &s.error};
+    struct buf *const parts[] = {&s.out, &s.errs, &s.result, &s.error, &s.notes};
     json_t *v;
 
     gather(&s, events);

@@ -1,11 +1,13 @@
 """A2.1 and A2.2: code in three dialects, each with its own words, and images."""
 
 import base64
+import shlex
 
 import pytest
 
 from support import retort
-from azure import MIDDLE, NEW, OLD, code_of
+from support.server import Server
+from azure import MIDDLE, NEW, OLD, Pool, code_of
 
 PLOT = "import matplotlib.pyplot as plt\nplt.plot([1, 2, 3])\nplt.show()"
 
@@ -53,6 +55,7 @@ def test_a2_1c_executions_say_succeeded(either):
                               timeoutInSeconds=60, outputStreamsMaxLength=4096).expect(200)
     envelope = answer.json
     assert envelope["result"].pop("executionTimeInMilliseconds") >= 0
+    assert envelope["result"].pop("note") == "60 s were asked for; the time limit of this pool is 30 s"
     assert envelope == {"id": envelope["id"], "identifier": either.identifier, "executionType": "Synchronous",
                         "status": "Succeeded", "error": None,
                         "result": {"stdout": "63\n", "stderr": "", "executionResult": ""}}
@@ -271,3 +274,29 @@ def test_a6_slashes_and_case(either, path):
 def test_a2_the_path_decides_and_not_the_version(pool, version):
     assert pool.post("code/execute", {"properties": {"code": "3"}}, version).json["properties"]["result"] == 3
     assert pool.post("executions", {"code": "3"}, version).json["result"]["executionResult"] == 3
+
+
+# How each way in is asked, and where its answer has the streams.
+WAYS = {
+    "nested": lambda p, code: p.run(code),
+    "flat": lambda p, code: p.post("python/execute", {"properties": {"code": code}}, OLD).expect(200).json,
+    "envelope": lambda p, code: p.execution(code=code).expect(200).json["result"],
+    "shell": lambda p, code: p.post("shellExecute", {"shellCommand": f"python3 -c {shlex.quote(code)}"}).expect(200).json["result"],
+    "mcp": lambda p, code: p.tool("runPythonCodeInRemoteEnvironment", environmentId=p.identifier, pythonCode=code)["structuredContent"],
+}
+
+
+def test_what_a_session_has_lost_is_told_in_every_way_of_asking():
+    with Server() as server:
+        pools = {way: Pool(server) for way in WAYS}
+        for way, pool in pools.items():
+            WAYS[way](pool, "x = 1")
+            assert "note" not in WAYS[way](pool, "print(2)"), way
+        server.stop()
+        server.start()
+        for way, pool in pools.items():
+            pool.client.close()
+            told = WAYS[way](pool, "print(3)")
+            assert told["stdout"] == "3\n" and told["stderr"] == "", way
+            assert "variables and processes are gone, files are kept" in told["note"], way
+            assert "note" not in WAYS[way](pool, "print(4)"), way

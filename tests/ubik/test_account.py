@@ -484,6 +484,8 @@ def test_nothing_is_lost_in_a_restart():
         again = alice.code("import os; print(os.path.exists('b.csv'))",
                            sandbox_id=found["sandbox_id"])
         assert alice.printed(again) == "True"
+        gone = "INFO: the sandbox was started anew: variables and processes are gone, files are kept"
+        assert gone in again["logs"].splitlines() and gone not in found["logs"].splitlines()
 
 
 def test_a_server_that_ends_in_the_middle():

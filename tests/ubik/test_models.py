@@ -37,6 +37,19 @@ def test_u19_context_is_honoured(several, desks):
         assert "Use a mauve theme." in text and "What is the answer?" in text
 
 
+def test_u10_the_model_is_told_what_a_sandbox_has_lost():
+    with ModelServer() as models:
+        desk = models.desk(turns=story("told"))
+        with House("--model-url", desk.openai) as house, house.account() as ubik:
+            first = ubik.run("Print it.")
+            assert "NOTE: " not in json.dumps(desk.requests)
+            house.server.stop()
+            house.server.start()
+            ubik.close()
+            ubik.run("Print it again.", sandbox_id=first["sandbox_id"])
+            assert "NOTE: the sandbox was started anew: variables and processes are gone" in json.dumps(desk.requests)
+
+
 def test_u24_model_down(several):
     with several.account() as ubik:
         order = ubik.order("anything", model="down")

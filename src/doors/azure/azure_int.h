@@ -170,9 +170,10 @@ char *words_quote(const json_t *words);
 /* An execution that has ended, or runs, in the shape of its dialect; owned. */
 json_t *outcome_show(const struct azure_exec_options *w, struct str identifier,
                      const struct exec_info *info);
-/* Both streams of an execution, the traceback and the last line included; owned. */
+/* Both streams of an execution, the traceback and the last line included, and what the server has
+ * to say, such as variables that are gone; owned. */
 struct streams_text {
-    struct buf out, err;
+    struct buf out, err, note;
 };
 void streams_read(struct streams_text *ret, const struct exec_info *info);
 void streams_done(struct streams_text *s);

@@ -24,6 +24,7 @@ void streams_read(struct streams_text *ret, const struct exec_info *info)
 
     buf_init(&ret->out, 2 * OUTPUT_MAX);
     buf_init(&ret->err, 2 * OUTPUT_MAX);
+    buf_init(&ret->note, 2 * OUTPUT_MAX);
     event_reader_init(&r, info->events);
     while (event_reader_next(&r)) {
         if (r.kind == EVENT_STDOUT)
@@ -32,6 +33,8 @@ void streams_read(struct streams_text *ret, const struct exec_info *info)
             buf_put(&ret->err, r.text);
         else if (r.kind == EVENT_ERROR)
             put_line(&ret->err, event_text(r.event, "traceback"));
+        else if (r.kind == EVENT_STATUS)
+            buf_printf(&ret->note, "%s%.*s", ret->note.n ? "; " : "", (int)r.text.n, r.text.p);
     }
     event_reader_done(&r);
     if (status.n && !str_is(status, "ok") && !str_is(status, "raised"))
@@ -42,6 +45,7 @@ void streams_done(struct streams_text *s)
 {
     buf_done(&s->out);
     buf_done(&s->err);
+    buf_done(&s->note);
 }
 
 /* --- values --- */
@@ -121,7 +125,7 @@ static int64_t wall_ms(const struct exec_info *info)
     return (int64_t)(json_number_value(json_object_get(info->outcome, "wall_ms")) + 0.5);
 }
 
-/* stdout and stderr; how long the whole is, where it is cut. */
+/* stdout and stderr; how long the whole is, where it is cut; a note, where there is one. */
 static void put_streams(json_t *to, const struct azure_exec_options *w,
                         const struct exec_info *info)
 {
@@ -141,6 +145,8 @@ static void put_streams(json_t *to, const struct azure_exec_options *w,
         if (head.n < all.n)
             json_object_set_new(to, rows[i].length, json_integer((json_int_t)all.n));
     }
+    if (s.note.n > 0)
+        json_object_set_new(to, "note", record_text(buf_str(&s.note)));
     streams_done(&s);
 }
 

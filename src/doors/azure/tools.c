@@ -52,7 +52,7 @@ struct azure_tool_exec {
     char *code;   /* owned */
     json_t *args; /* owned: what a person is asked about */
     bool gone;
-    char note[256];
+    bool is_new; /* its session is not there yet */
 };
 
 static void azure_tool_exec_free(void *p)
@@ -85,6 +85,11 @@ static json_t *show(const struct azure_tool_exec *n, const struct exec_info *inf
     streams_read(&s, info);
     v = json_pack("{s:o, s:o}", "stdout", record_text(buf_str(&s.out)), "stderr",
                   record_text(buf_str(&s.err)));
+    if (s.note.n > 0)
+        json_object_set_new(v, "note", record_text(buf_str(&s.note)));
+    else if (n->is_new)
+        json_object_set_new(v, "note",
+                            json_string("a new environment: nothing has run in it before"));
     streams_done(&s);
     if (n->kind == EXEC_COMMAND) {
         json_object_set(v, "exitCode", json_object_get(info->outcome, "exit_code"));
@@ -94,8 +99,6 @@ static json_t *show(const struct azure_tool_exec *n, const struct exec_info *inf
             json_object_set(v, "result", value);
         json_decref(value);
     }
-    if (*n->note)
-        json_object_set_new(v, "note", json_string(n->note));
     return v;
 }
 
@@ -133,6 +136,7 @@ static void on_named(void *arg, const struct session_info *info, const struct er
     static const struct exec_watcher watcher = {.on_end = on_end, .on_ask = on_ask};
     struct azure_tool_exec *n = arg;
 
+    (void)info;
     if (n->gone) {
         call_drop(n->c);
         return;
@@ -142,10 +146,7 @@ static void on_named(void *arg, const struct session_info *info, const struct er
         tool_refuse(n->c, failed);
         return;
     }
-    snprintf(n->note, sizeof(n->note), "%s",
-             failed       ? "a new environment: nothing has run in it before"
-             : info->note ? info->note
-                          : "");
+    n->is_new = failed;
     struct exec_spec spec = {
         .pool = str_of(azure_pool_of(n->c)),
         .name = json_view(json_object_get(n->args, "environmentId")),
