@@ -224,12 +224,40 @@ static size_t seen_numbers(const struct run_record *r, double *ret, size_t max)
     return n;
 }
 
+/* Whether text has a digit there. */
+static bool is_digit_at(struct str text, ptrdiff_t i)
+{
+    return i >= 0 && i < (ptrdiff_t)text.n && isdigit((unsigned char)text.p[i]);
+}
+
+/* Whether a number goes on there, in the direction of step: with a digit, or with a point and one.
+ */
+static bool goes_on(struct str text, ptrdiff_t i, ptrdiff_t step)
+{
+    bool point = i >= 0 && i < (ptrdiff_t)text.n && text.p[i] == '.';
+
+    return is_digit_at(text, point ? i + step : i);
+}
+
+/* Whether the number stands in text by itself: 42 is not in 1425, nor 58 in 1.58. */
+static bool stands_in(struct str text, const char *number)
+{
+    size_t n = strlen(number);
+    const char *at;
+
+    for (struct str left = text; left.n && (at = memmem(left.p, left.n, number, n));
+         left = str_from(text, (size_t)(at - text.p) + 1))
+        if (!goes_on(text, at - text.p - 1, -1) && !goes_on(text, at - text.p + (ptrdiff_t)n, 1))
+            return true;
+    return false;
+}
+
 static bool is_printed(const struct run_record *r, const char *number)
 {
     struct str texts[] = {json_text(r->seen_digits), json_text(r->request), json_text(r->context)};
 
     for (size_t i = 0; i < COUNT(texts); i++)
-        if (texts[i].n && memmem(texts[i].p, texts[i].n, number, strlen(number)))
+        if (stands_in(texts[i], number))
             return true;
     return false;
 }

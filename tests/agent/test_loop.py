@@ -469,6 +469,15 @@ def test_rounded_numbers_and_percentages_are_traced(driver):
     assert record["untraced"]["numbers"] == ["1.59", "77"]
 
 
+@pytest.mark.parametrize("printed, answer, untraced", [
+    ("1425", "It is 42, or 25.", ["42", "25"]), ("1.58", "It is 58.", ["58"]), ("0.421", "It is 21.", ["21"]),
+    ("1425 42.", "It is 42.", []), ("v25-42x", "It is 42.", []), ("12345678901234567890", "It is 12345678901234567890.", []),
+    ("3.11.2", "It is 3.11.2.", []), ("2031-07-09", "It is of 2031-07-09.", [])])
+def test_a_part_of_a_number_is_another_number(driver, printed, answer, untraced):
+    record = driver.start(hide(plan(), python(f"print('{printed}')"), *[finish(answer)] * 2)).end()
+    assert record["untraced"]["numbers"] == untraced
+
+
 def test_failing_code_that_is_repeated_is_stopped(driver):
     same = python("print('try')\nraise ValueError('no')")
     record = driver.play(plan("a", "b", "c", "d", "e"), *[same] * 8)
