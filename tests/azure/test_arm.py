@@ -214,7 +214,9 @@ def test_a3_the_python_of_an_image(house):
     body = copy.deepcopy(BODY)
     body["properties"]["containerType"] = "CustomContainer"
     for tag, same in ((f"0.9.18-python{major}.{minor}", True), (f"0.9.18-python{have}", True), ("0.9.18", True),
-                      (f"0.9.18-python{major}.{int(minor) + 1}", False), (f"0.9.18-python{major}.1", False)):
+                      (f"0.9.18-python{major}.{int(minor) + 1}", False), (f"0.9.18-python{major}.1", False),
+                      (f"0.9.18-py{major}.1", False), (f"py{major}.{minor}-slim", True), (f"scipy-python_{major}.1", False),
+                      (f"python-{major}", True), (f"py{major}1", True)):
         image = "mcr.microsoft.com/k8se/services/codeinterpreter:" + tag
         body["properties"]["customContainerTemplate"] = {"containers": [{"name": "one", "image": image}]}
         house.request("PUT", pool_path("image", "im"), body)

@@ -75,21 +75,40 @@ bool pool_takes_keys(const struct pool_info *info)
         json_at(info->document, "document.properties.mcpServerSettings.isMcpServerApiKeyDisabled"));
 }
 
-/* "3.12" of "codeinterpreter:0.9.18-python3.12"; empty: its name does not tell. */
-static struct str python_of(struct str image)
+/* The version at the beginning of text: 3 or 3.12.4. "312" is none, as nobody knows where its point
+ * is. */
+static struct str version_at(struct str text)
 {
-    static const char word[] = "python";
-    const char *at = image.n ? memmem(image.p, image.n, word, sizeof(word) - 1) : NULL;
-    struct str left = at ? str_from(image, (size_t)(at - image.p) + sizeof(word) - 1) : STR("");
     size_t n = 0;
 
-    if (left.n && (left.p[0] == ':' || left.p[0] == '-'))
-        left = str_from(left, 1);
-    while (n < left.n && (isdigit((unsigned char)left.p[n]) || left.p[n] == '.'))
+    while (n < text.n && (isdigit((unsigned char)text.p[n]) || text.p[n] == '.'))
         n++;
-    while (n && left.p[n - 1] == '.')
+    while (n && text.p[n - 1] == '.')
         n--;
-    return (struct str){left.p, n};
+    return (struct str){text.p, n > 1 && text.p[1] != '.' ? 0 : n};
+}
+
+/* "3.12" of "codeinterpreter:0.9.18-python3.12" and of "torch:2.4-py3.12"; empty: its name does not
+ * tell. */
+static struct str python_of(struct str image)
+{
+    static const char word[] = "py", rest[] = "thon";
+    const char *at;
+
+    while (image.n && (at = memmem(image.p, image.n, word, strlen(word)))) {
+        struct str version;
+
+        image = str_from(image, (size_t)(at - image.p) + strlen(word));
+        version = image;
+        if (version.n > strlen(rest) && memcmp(version.p, rest, strlen(rest)) == 0)
+            version = str_from(version, strlen(rest));
+        if (version.n && strchr(":-_", version.p[0]))
+            version = str_from(version, 1);
+        version = version_at(version);
+        if (version.n > 0)
+            return version;
+    }
+    return STR("");
 }
 
 /* Whether one version is the other, or the beginning of it: 3.12 is 3.12.4, and 3.1 is not. */
