@@ -317,12 +317,16 @@ def test_options_that_the_model_cannot_take_are_refused(talk, backend):
 @pytest.mark.parametrize("kind, name, call", [
     ("bash_20250124", "bash", {"command": "ls"}),
     ("text_editor_20250728", "str_replace_based_edit_tool", {"command": "view", "path": "/x"}),
-    ("memory_20250818", "memory", {"command": "view", "path": "/memories"})])
+    ("memory_20250818", "memory", {"command": "view", "path": "/memories"}),
+    ("computer_20250124", "computer", {"action": "left_click", "coordinate": [3, 4]})])
 def test_tools_of_anthropic_that_the_client_runs(talk, backend, kind, name, call):
-    request = body([[{"tool": {"name": name, "input": call}}], [{"text": "end"}]], tools=[tool(), {"type": kind, "name": name}])
+    screen = {"display_width_px": 1283, "display_height_px": 771} if name == "computer" else {}
+    request = body([[{"tool": {"name": name, "input": call}}], [{"text": "end"}]],
+                   tools=[tool(), {"type": kind, "name": name, **screen}])
     first = talk.message(request)
     assert first["stop_reason"] == "tool_use" and first["content"][0]["name"] == name and first["content"][0]["input"] == call
     assert first["container"] is None
     request["messages"] += [said(first), answer(first["content"][0], "done")]
     assert talk.message(request)["stop_reason"] == "end_turn"
-    assert '"command"' in str(last_sent(backend)["tools"]).replace("'", '"')
+    told = str(last_sent(backend)["tools"]).replace("'", '"')
+    assert all(f'"{argument}"' in told for argument in call) and (not screen or "1283 x 771" in told)

@@ -60,6 +60,7 @@ def test_2_1_what_is_not_known_is_left_alone(talk):
     ({"messages": [{"role": "user", "content": [{"text": "x"}]}]}, "type"),
     ({"tool_choice": {"type": "sometimes"}}, "tool_choice"), ({"tool_choice": {"type": "tool"}}, "tool_choice.name"),
     ({"tool_choice": {"type": "tool", "name": "nobody"}}, "nobody"),
+    ({"mcp_servers": [{"type": "url", "url": "https://x.example", "name": "x"}]}, "mcp_servers"),
     ({"container": {"skills": [{"type": "anthropic", "skill_id": "s"}] * 21}}, "skills")])
 def test_2_6_fields_that_are_refused(talk, change, wrong):
     assert wrong in refused(talk.ask_model({**body([[{"text": "x"}]]), **change}), 400)

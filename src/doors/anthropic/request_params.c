@@ -178,7 +178,35 @@ static const struct {
      "\"new_str\": {\"type\": \"string\"}, \"insert_line\": {\"type\": \"integer\"}, "
      "\"insert_text\": {\"type\": \"string\"}, \"view_range\": {\"type\": \"array\", \"items\": "
      "{\"type\": \"integer\"}}}, \"required\": [\"command\"]}"},
+    {"computer_",
+     "Looks at the screen of the user, and works its mouse and keyboard. Coordinates are pixels "
+     "from the "
+     "top left. Take a screenshot first.",                               "{\"type\": \"object\", \"properties\": {\"action\": {\"type\": \"string\", \"enum\": "
+     "[\"screenshot\", \"key\", \"type\", \"mouse_move\", \"left_click\", \"left_click_drag\", "
+     "\"right_click\", \"middle_click\", \"double_click\", \"triple_click\", \"left_mouse_down\", "
+     "\"left_mouse_up\", \"scroll\", \"hold_key\", \"wait\", \"cursor_position\", \"zoom\"]}, "
+     "\"coordinate\": {\"type\": \"array\", \"items\": {\"type\": \"integer\"}}, "
+     "\"start_coordinate\": {\"type\": \"array\", \"items\": {\"type\": \"integer\"}}, \"text\": "
+     "{\"type\": \"string\"}, \"duration\": {\"type\": \"number\"}, \"scroll_direction\": "
+     "{\"type\": "
+     "\"string\", \"enum\": [\"up\", \"down\", \"left\", \"right\"]}, \"scroll_amount\": "
+     "{\"type\": "
+     "\"integer\"}, \"region\": {\"type\": \"array\", \"items\": {\"type\": \"integer\"}}}, "
+     "\"required\": [\"action\"]}"          },
 };
+
+/* What such a tool is told to be for. Of a screen also its size, which the client declares. */
+static json_t *client_type_text(const char *text, const json_t *tool)
+{
+    json_int_t width = json_integer_value(json_object_get(tool, "display_width_px"));
+    json_int_t height = json_integer_value(json_object_get(tool, "display_height_px"));
+
+    if (width < 1 || height < 1)
+        return json_string(text);
+    return json_sprintf("%s The screen has %" JSON_INTEGER_FORMAT " x %" JSON_INTEGER_FORMAT
+                        " pixels.",
+                        text, width, height);
+}
 
 /* 1: it is none of them. */
 static int add_client_type(struct request_params *k, const json_t *tool, size_t i, struct err *e)
@@ -191,7 +219,7 @@ static int add_client_type(struct request_params *k, const json_t *tool, size_t 
         if (strncmp(type, client_types[t].prefix, strlen(client_types[t].prefix)) != 0)
             continue;
         full = json_copy((json_t *)tool);
-        json_object_set_new(full, "description", json_string(client_types[t].text));
+        json_object_set_new(full, "description", client_type_text(client_types[t].text, tool));
         json_object_set_new(full, "input_schema", json_loads(client_types[t].schema, 0, NULL));
         rc = add_client_tool(k, full, i, e);
         json_decref(full);
@@ -351,6 +379,8 @@ static int read_plain(struct request_params *k, struct err *e)
         return err_set(e, ERR_CALLER, "messages: at least one message is required");
     if (json_array_size(messages) > MESSAGES_LONG)
         return err_set(e, ERR_CALLER, "messages: more than %d", MESSAGES_LONG);
+    if (json_array_size(json_object_get(k->body, "mcp_servers")) > 0)
+        return err_set(e, ERR_CALLER, "mcp_servers: this server connects to none of them");
     k->stream = json_is_true(json_object_get(k->body, "stream"));
     if (json_array_size(stop) > 0)
         k->stop = (json_t *)stop;
