@@ -151,8 +151,8 @@ static void *new_prisme_agent(struct doors *d, const struct doors_config *c, str
 
 static void *new_azure(struct doors *d, const struct doors_config *c, struct err *e)
 {
-    (void)c, (void)e;
-    return azure_new(d->at[DOOR_MCP].mcp);
+    (void)e;
+    return azure_new(d->at[DOOR_MCP].mcp, c->mcp.loop);
 }
 
 static void *new_anthropic(struct doors *d, const struct doors_config *c, struct err *e)

@@ -50,7 +50,7 @@ def test_the_template_works_as_given(server):
     assert endpoint == f"http://localhost:{server.port}{ARM.replace('/providers/Microsoft.App', '')}from-template/mcp"
     told = {row["property"] for row in properties["retort"]["ignored"]}
     told.discard("properties.customContainerTemplate.containers[].image")  # where the Python is not 3.12
-    assert told == {"location", "properties.environmentId", "properties.customContainerTemplate.containers[].probes",
+    assert told == {"location", "properties.environmentId",
                     "properties.customContainerTemplate.ingress"}
 
     key = client.post(ARM + "from-template/fetchMCPServerCredentials?api-version=2025-02-02-preview").expect(200).json["apiKey"]
@@ -268,6 +268,48 @@ def test_a3_what_means_nothing_is_told(server):
                      "properties.customContainerTemplate.containers[].command", "properties.customContainerTemplate.containers[]"):
             assert told[name]
         pool.client.delete(pool.prefix).expect(204)
+
+
+def probed(image, *probes):
+    return document(containerType="CustomContainer", customContainerTemplate={
+        "containers": [{"image": image, "probes": list(probes)}], "ingress": {"targetPort": 6000}})
+
+
+def probe(kind, path="/health", port=6000, **more):
+    return {"type": kind, "httpGet": {"path": path, "port": port}, "periodSeconds": 1, **more}
+
+
+def shown_probes(pool):
+    return pool.client.get(pool.prefix).expect(200).json["properties"]["retort"].get("probes")
+
+
+def test_a3_probes_are_run(server):
+    doc = probed("default", probe("Startup"), probe("Liveness", failureThreshold=4, timeoutSeconds=2),
+                 probe("Liveness", path="/nobody"), probe("Liveness", port=7000), {"type": "Liveness", "tcpSocket": {"port": 6000}})
+    with made(server, "probed", doc) as pool:
+        settle(pool)
+        retort.wait_until(lambda: shown_probes(pool)[1]["runs"] > 1, "two runs of a liveness probe")
+        startup, liveness, *others = shown_probes(pool)
+        assert startup["state"] == liveness["state"] == "Passing" and liveness["failuresInARow"] == 0 and liveness["lastRunAt"]
+        assert startup["type"] == "Startup" and startup["path"] == "/health"
+        assert [o["state"] for o in others] == ["NotRun"] * 3 and all(o["reason"] and o["runs"] == 0 for o in others)
+        assert shown_probes(pool)[0]["runs"] == startup["runs"]  # it ends when it has passed
+        told = {r["property"] for r in pool.client.get(pool.prefix).json["properties"]["retort"]["ignored"]}
+        where = "properties.customContainerTemplate.containers[].probes[]."
+        assert {t for t in told if t.startswith(where)} == {where + "timeoutSeconds"}
+        pool.client.request("PUT", pool.prefix, probed("default")).expect(200)
+        assert shown_probes(pool) is None
+        pool.client.delete(pool.prefix).expect(204)
+
+
+def test_a3_probes_of_a_pool_that_is_down():
+    with Server(config="[environment broken]\npreload = nothing_of_that_name\nimages = example/broken:*\n") as server:
+        doc = probed("example/broken:1", probe("Startup", failureThreshold=2), probe("Liveness"))
+        with made(server, "down", doc) as pool:
+            retort.wait_until(lambda: shown_probes(pool)[0]["state"] == "Failing", "failures of the startup probe")
+            startup, liveness = shown_probes(pool)
+            assert startup["failuresInARow"] > 1 and startup["runs"] >= startup["failuresInARow"]
+            assert liveness["state"] == "Pending" and liveness["runs"] == 0  # it waits for the other
 
 
 def test_a3_a_pool_of_the_settings_stays_as_it_is(server):

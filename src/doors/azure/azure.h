@@ -18,8 +18,8 @@
 struct azure;
 struct tool_set;
 
-struct azure *azure_new(struct mcp *m); /* m: borrowed, outlives us */
-void azure_free(void *room);            /* after the last request */
+struct azure *azure_new(struct mcp *m, struct loop *l); /* borrowed, outlive us */
+void azure_free(void *room);                            /* after the last request */
 /* The tools of a pool's MCP server, for a server of their own: they run in the first pool. */
 const struct tool_set *azure_tool_set(void *room);
 extern const struct door azure_door;

@@ -302,7 +302,17 @@ void op_mcp_refuse(struct azure_request *v); /* GET and DELETE: 405 */
 
 /* --- the room itself --- */
 
+/* --- probes.c: of custom containers --- */
+
+struct probes *probes_new(struct loop *l);
+void probes_free(struct probes *p);
+/* There may be pools whose probes do not run yet. */
+void probes_wake(struct probes *p, struct service *sv);
+/* What came of the probes of the pool's document so far; owned. */
+json_t *probes_show(struct probes *p, const struct pool_info *info);
+
 struct azure {
     struct mcp *mcp;               /* borrowed */
     struct operations *operations; /* owned */
+    struct probes *probes;         /* owned */
 };

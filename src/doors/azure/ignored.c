@@ -17,9 +17,7 @@
 
 static const char read_only[] = "it is only read";
 static const char served[] = "the interface of the image is served by this server";
-static const char watched[] =
-    "each sandbox is watched, and replaced when it ends; GET health of the "
-    "pool tells whether it is up";
+static const char probed[] = "a probe asks this server itself, which answers at once";
 
 /* A path that ends with '*' stands for all below it, too. why NULL: it counts, or is kept. */
 static const struct {
@@ -52,7 +50,19 @@ static const struct {
     {N "resources.memory",                                                        NULL                                           },
     {N "command*",                                                                "the environment says what runs"               },
     {N "args*",                                                                   "the environment says what runs"               },
-    {N "probes*",                                                                 watched                                        },
+    {N "probes[].type",                                                           NULL                                           },
+    {N "probes[].failureThreshold",                                               NULL                                           },
+    {N "probes[].initialDelaySeconds",                                            NULL                                           },
+    {N "probes[].periodSeconds",                                                  NULL                                           },
+    {N "probes[].successThreshold",                                               NULL                                           },
+    {N "probes[].httpGet.path",                                                   NULL                                           },
+    {N "probes[].httpGet.port",                                                   NULL                                           },
+    {N "probes[].timeoutSeconds",                                                 probed                                         },
+    {N "probes[].terminationGracePeriodSeconds",                                  probed                                         },
+    {N "probes[].httpGet.host",                                                   probed                                         },
+    {N "probes[].httpGet.scheme",                                                 probed                                         },
+    {N "probes[].httpGet.httpHeaders*",                                           probed                                         },
+    {N "probes[].tcpSocket*",                                                     NULL                                           },
     {C "ingress*",                                                                served                                         },
     {P "sessionNetworkConfiguration.status",                                      NULL                                           },
     {P "managedIdentitySettings*",                                                "there are no managed identities here"         },

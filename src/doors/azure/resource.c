@@ -135,12 +135,13 @@ static void tell_python(json_t *ignored, const struct pool_info *info, const jso
                                (int)wanted.n, wanted.p, info->python)));
 }
 
-static void put_live(json_t *props, const struct pool_info *info, const char *url)
+static void put_live(struct azure_request *v, json_t *props, const struct pool_info *info,
+                     const char *url)
 {
     json_t *mcp = json_pack("{s:b, s:b}", "isMcpServerEnabled", pool_has_mcp(info),
                             "isMcpServerApiKeyDisabled", !pool_takes_keys(info));
     json_t *ours = json_pack("{s:s, s:b}", "python", info->python, "fixed", info->fixed);
-    json_t *ignored = json_at(info->document, "retort.ignored");
+    json_t *ignored = json_at(info->document, "retort.ignored"), *probes;
 
     if (pool_has_mcp(info))
         json_object_set_new(mcp, "mcpServerEndpoint", json_sprintf("%s/mcp", url));
@@ -156,6 +157,11 @@ static void put_live(json_t *props, const struct pool_info *info, const char *ur
     tell_python(ignored, info, props);
     json_object_set_new(ours, "ignored", ignored);
     json_object_set(ours, "environment", json_at(info->document, "retort.environment"));
+    probes_wake(v->azure->probes, azure_service(v));
+    probes = probes_show(v->azure->probes, info);
+    if (json_array_size(probes) > 0)
+        json_object_set(ours, "probes", probes);
+    json_decref(probes);
     if (!info->up)
         json_object_set_new(ours, "problem", record_text(str_of(info->why)));
     set_at(props, "retort", ours);
@@ -270,7 +276,7 @@ json_t *pool_show(struct azure_request *v, const struct pool_info *info)
 
     snprintf(v->pool_name, sizeof(v->pool_name), "%s", info->pool->name);
     hide_secrets(props);
-    put_live(props, info, azure_url(v, url));
+    put_live(v, props, info, azure_url(v, url));
     put_id(shown, v, info);
     set_at(shown, "systemData",
            json_pack("{s:o, s:o}", "createdAt", time_json(info->created_ms), "lastModifiedAt",

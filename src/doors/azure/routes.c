@@ -277,12 +277,13 @@ static const struct route routes[] = {
     ROUTE(HTTP_DELETE, "/subscriptions", BODY_NONE),
 };
 
-struct azure *azure_new(struct mcp *m)
+struct azure *azure_new(struct mcp *m, struct loop *l)
 {
     struct azure *a = mem_zalloc(sizeof(*a));
 
     a->mcp = m;
     a->operations = operations_new();
+    a->probes = probes_new(l);
     return a;
 }
 
@@ -291,6 +292,7 @@ void azure_free(void *room)
     struct azure *a = room;
 
     operations_free(a->operations);
+    probes_free(a->probes);
     free(a);
 }
 
