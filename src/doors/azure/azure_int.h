@@ -161,6 +161,8 @@ struct program {
 };
 /* False: answered. props: borrowed. */
 bool program_read(struct azure_request *v, const json_t *props, struct program *ret);
+/* Whether it has a command, and not Python. */
+bool program_is_command(const json_t *props);
 struct str azure_tool_name(enum exec_kind kind); /* as approval rules and people know it */
 /* A command line of these words, each as it is; owned, NULL when one is no text. */
 char *words_quote(const json_t *words);

@@ -156,7 +156,7 @@ static bool take_options(struct azure_request *v, const json_t *props, struct az
     struct str type = json_view(json_nocase(props, "executionType"));
     bool empty;
 
-    w->shell = json_nocase(props, "shellCommand") || json_nocase(props, "execCommandAndArgs");
+    w->shell = program_is_command(props);
     if (!take_flag(v, props, "returnJupyterFormatExecutionResult", &w->jupyter) ||
         !take_flag(v, props, "useEmptyKernel", &empty))
         return false;

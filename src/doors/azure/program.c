@@ -89,6 +89,8 @@ static bool read_command(struct azure_request *v, const json_t *props, struct pr
         azure_invalid(v, "shellType", "shellType is bash or sh");
         return false;
     }
+    if (json_is_null(words))
+        words = NULL;
     if (words && line.p) {
         azure_invalid(v, "shellCommand", "give shellCommand or execCommandAndArgs, not both");
         return false;
@@ -138,9 +140,16 @@ static bool read_code(struct azure_request *v, const json_t *props, struct progr
     return false;
 }
 
+bool program_is_command(const json_t *props)
+{
+    const json_t *line = json_nocase(props, "shellCommand");
+    const json_t *words = json_nocase(props, "execCommandAndArgs");
+
+    return (line && !json_is_null(line)) || (words && !json_is_null(words));
+}
+
 bool program_read(struct azure_request *v, const json_t *props, struct program *ret)
 {
-    bool command = json_nocase(props, "shellCommand") || json_nocase(props, "execCommandAndArgs");
     const json_t *seconds = json_nocase(props, "timeoutInSeconds");
 
     *ret = (struct program){0};
@@ -150,5 +159,5 @@ bool program_read(struct azure_request *v, const json_t *props, struct program *
         return false;
     }
     ret->wall_ms = json_ms(seconds);
-    return command ? read_command(v, props, ret) : read_code(v, props, ret);
+    return program_is_command(props) ? read_command(v, props, ret) : read_code(v, props, ret);
 }

@@ -254,6 +254,8 @@ static bool read_json(struct request *r)
         return false;
     }
     buf_done(&r->body->json);
+    if (r->door->drops_nulls)
+        fields_drop_nulls(r->route->body, r->json);
     if (json_check(&r->http->tables, r->json, r->route->body, false, param, &e) < 0) {
         answer_fail(r, 400, "invalid_request", param, "%s %s", param, e.text);
         return false;

@@ -242,6 +242,13 @@ int fields_check(const struct field *fields, const json_t *object, char param[FI
     return json_check(&none, object, fields, false, param, e);
 }
 
+void fields_drop_nulls(const struct field *fields, json_t *object)
+{
+    for (const struct field *f = fields; f && f->type != FIELD_END; f++)
+        if (!f->required && f->type != FIELD_ANY && json_is_null(json_object_get(object, f->name)))
+            json_object_del(object, f->name);
+}
+
 /* --- queries: the same tables, but everything is text --- */
 
 static int check_query_value(struct check *c, struct str v, const struct field *f)

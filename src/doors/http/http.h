@@ -130,6 +130,7 @@ struct door {
     /* For a door with a table below one route, or NULL: the part of the door that the request
      * is for ("azure/mcp"), and whether the request only reads. */
     const char *(*part)(struct request *r, bool *ret_reads);
+    bool drops_nulls;   /* see fields_drop_nulls() */
     bool correlates;    /* every answer has x-correlation-id: the client's, else the request's id */
     const char *prefix; /* "/anthropic": errors of paths below it that match no route have this
                            door's format, too; or NULL */
@@ -277,6 +278,8 @@ int json_read_any(struct str text, json_t **ret, struct err *e) MUST_CHECK;
 #define FIELD_PATH_MAX 128 /* "files[0].path" */
 int fields_check(const struct field *fields, const json_t *object, char param[FIELD_PATH_MAX],
                  struct err *e) MUST_CHECK;
+/* Null counts as not given where a member may be left out: models and typed clients write it so. */
+void fields_drop_nulls(const struct field *fields, json_t *object);
 json_t *fields_schema(const struct field *fields); /* JSON Schema; owned by the caller */
 
 /* What the status of an err is: 400, 404, 409, 413, 429, 500, 503. */

@@ -182,6 +182,8 @@ void handle_tools_call(struct call *c)
         tool_fail(c, "this key may only read, and %s does more", t->name);
         return;
     }
+    if (!t->schema)
+        fields_drop_nulls(t->params, args);
     if (!t->schema && fields_check(t->params, args, param, &e) < 0)
         tool_fail(c, "%s %s", param, e.text);
     else

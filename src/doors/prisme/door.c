@@ -69,4 +69,5 @@ const struct door prisme_door = {.name = "prisme",
                                  .error = prisme_error,
                                  .identify = prisme_identify,
                                  .prefix = "/prisme",
+                                 .drops_nulls = true,
                                  .correlates = true};

@@ -123,6 +123,8 @@ int call_params_take(struct call_params *p, const struct qwen *q, const json_t *
 
     for (size_t i = 0; i < COUNT(options); i++) {
         const json_t *v = json_object_get(more, options[i].name);
+        if (json_is_null(v) && options[i].take != take_timeout)
+            continue; /* as if it were not there; only of a time null says something */
         if (v && options[i].take(options[i].name, v, (char *)p + options[i].to, e) < 0)
             return -1;
     }

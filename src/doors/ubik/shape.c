@@ -163,11 +163,12 @@ json_t *body_object(struct request *r, const struct field *fields)
     return known;
 }
 
-bool check_inputs(struct request *r, const struct field *fields, const json_t *inputs)
+bool check_inputs(struct request *r, const struct field *fields, json_t *inputs)
 {
     char param[FIELD_PATH_MAX] = "", path[FIELD_PATH_MAX + 8];
     struct err e;
 
+    fields_drop_nulls(fields, inputs);
     if (fields_check(fields, inputs, param, &e) == 0)
         return true;
     snprintf(path, sizeof(path), "inputs.%s", param);

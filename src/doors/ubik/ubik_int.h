@@ -48,7 +48,7 @@ void detail_err(struct request *r, const struct err *e, const char *what);
 /* The known members of the body, checked. Owned; NULL: answered. */
 json_t *body_object(struct request *r, const struct field *fields);
 /* Checks the member "inputs". False: answered. */
-bool check_inputs(struct request *r, const struct field *fields, const json_t *inputs);
+bool check_inputs(struct request *r, const struct field *fields, json_t *inputs);
 
 /* A page by its number, as Ubik has it, or what comes after a row that an answer has named: a list
  * that changes meanwhile then repeats nothing and leaves out nothing. */
