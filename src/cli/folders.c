@@ -1,7 +1,8 @@
 /*
  * --folder PATH[:ro], and the roots of an MCP client: folders of the user's own disk that sessions
  * see. Each is at FOLDERS_PLACE/NAME, where NAME is the last part of its path. Code writes to the
- * disk directly, as the user who started the server: there is nothing to copy back.
+ * disk directly, so there is nothing to copy back: as the user who started retort, or where that is
+ * root, as a user that has only the rights of others.
  */
 #include "cli/cli_int.h"
 
@@ -11,6 +12,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <unistd.h>
 
 #define FOLDERS_PLACE "/mnt/"
 
@@ -123,6 +125,26 @@ static char *resolve(const char *given, struct err *e)
     return take_ptr(&path);
 }
 
+/* Warns of permissions that code will run into. Sandboxes that root starts have user ids of their
+ * own, so code can do in a folder of root's what others can. */
+static void say_closed(const char *path, bool writable)
+{
+    char shown[NAME_SHOWN];
+    struct stat st;
+
+    if (geteuid() != 0 || stat(path, &st) < 0)
+        return;
+    bool reads = (st.st_mode & S_IROTH) && (st.st_mode & S_IXOTH);
+    if (reads && (!writable || (st.st_mode & S_IWOTH)))
+        return;
+    log_warn(
+        "code cannot %s %s: root started retort, so code runs as another user, and the "
+        "permissions of the folder (%04o) do not allow that. Start retort as an ordinary user, "
+        "or allow it with: chmod o+%s",
+        reads ? "write to" : "read", name_show(shown, str_of(path)), (unsigned)st.st_mode & 07777,
+        writable ? "rwx" : "rx");
+}
+
 /* Takes path. */
 static int put(struct folders *f, char *path, bool writable, struct err *e)
 {
@@ -131,6 +153,7 @@ static int put(struct folders *f, char *path, bool writable, struct err *e)
     if (f->count == FOLDERS_MAX)
         return err_set(e, ERR_CALLER, "more than %d folders", FOLDERS_MAX);
     char *where = choose_place(f, path);
+    say_closed(path, writable);
     f->item[f->count++] = (struct engine_folder){take_ptr(&owned), where, writable};
     return 0;
 }

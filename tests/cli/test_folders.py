@@ -74,6 +74,17 @@ def test_another_place_than_the_name_says_is_said(tmp_path, folder):
     assert f"b/reports is at /mnt/reports-2 in the session: /mnt/reports is {folder}" in said, said
 
 
+@pytest.mark.parametrize("mode, given, cannot", [
+    (0o755, "", "code cannot write to"), (0o700, "", "code cannot read"), (0o700, ":ro", "code cannot read"),
+    (0o755, ":ro", None), (0o777, "", None)])
+def test_permissions_that_are_in_the_way_are_said(folder, mode, given, cannot):
+    """Where root starts it, code is another user. Where an ordinary user does, code is that user."""
+    folder.chmod(mode)
+    code, _, said = retort.call("run", "--folder", f"{folder}{given}", "-c", "1")
+    assert code == 0 and (f"{cannot} {folder}: root started" in said) == bool(cannot and os.geteuid() == 0), said
+    assert cannot or "code cannot" not in said
+
+
 @pytest.mark.parametrize("path, word", [("missing", "No such file"), ("file", "not a folder"), ("/", "everything"),
                                          ("/proc", "belongs to the kernel"), ("/proc/self/task", "belongs to the kernel"),
                                          ("/sys", "belongs to the kernel"), ("/dev", "belongs to the kernel"),
