@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <ftw.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/file.h>
@@ -109,14 +110,35 @@ int state_lock(const char *path, struct err *e)
     return -1;
 }
 
+/* The first directory on the way to path that this process may not enter: a prefix of path, all of
+ * it when the way is open. */
+static struct str closed_part(const char *path)
+{
+    char part[PATH_MAX];
+    const char *slash = path;
+
+    while (*slash && (slash = strchr(slash + 1, '/'))) {
+        struct str upto = {path, (size_t)(slash - path)};
+        if (!str_to_cstr(upto, part, sizeof(part)) || access(part, X_OK) < 0)
+            return upto;
+    }
+    return str_of(path);
+}
+
 int state_reach(const char *path, struct err *e)
 {
-    if (access(path, R_OK | W_OK | X_OK) < 0) {
-        err_sys(e, "the server's user cannot use %s, perhaps for a directory above it", path);
-        e->kind = ERR_CALLER;
-        return -1;
-    }
-    return 0;
+    if (access(path, R_OK | W_OK | X_OK) == 0)
+        return 0;
+    err_sys(e, "the server's user cannot use the state directory %s", path);
+    e->kind = ERR_CALLER;
+    struct str part = closed_part(path);
+    if (part.n < strlen(path))
+        return err_set(
+            e, ERR_CALLER,
+            "the server's user cannot use the state directory %s, because %.*s is closed "
+            "to others; give another --state, or open the way with: chmod o+x %.*s",
+            path, (int)part.n, part.p, (int)part.n, part.p);
+    return -1;
 }
 
 /* --- the secret --- */

@@ -128,7 +128,11 @@ int python_ask(const char *python, const char *source, const struct server_user 
     close(pipe_fds[1]);
     if (rc != 0) {
         close(pipe_fds[0]);
-        return err_set(e, ERR_CALLER, "cannot run Python '%s': %s", python, strerror(rc));
+        return err_set(e, ERR_CALLER, "cannot run Python '%s': %s%s", python, strerror(rc),
+                       rc == EACCES && as && as->changes
+                           ? "; the server's user must be able to reach it, so no directory above "
+                             "it may be closed to others"
+                           : "");
     }
     read_answer(pipe_fds[0], ret, size);
     close(pipe_fds[0]);

@@ -86,11 +86,15 @@ def test_only_root_becomes_somebody_else():
 
 
 @pytest.mark.skipif(not is_root(), reason="only root gives something up")
-def test_state_out_of_reach_is_told():
+def test_what_is_out_of_reach_is_told():
     place = folder()
     place.chmod(0o700)
     try:
         status, _, err = retort.call("serve", "--state", place / "s", "--listen", "127.0.0.1:0")
-        assert status == 2 and "cannot use" in err and str(place / "s") in err
+        assert status == 2 and f"cannot use the state directory {place}/s, because {place} is closed to others" in err
+        assert err.endswith(f"chmod o+x {place}\n")
+        (place / "python").symlink_to("/usr/bin/python3")
+        status, _, err = retort.call("serve", "--python", place / "python", "--listen", "127.0.0.1:0")
+        assert status == 2 and f"cannot run Python '{place}/python'" in err and "closed to others" in err
     finally:
         shutil.rmtree(place)
