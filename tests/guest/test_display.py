@@ -45,6 +45,10 @@ def test_raw_bundles(kernel):
                             "application/json": "[1]"}]
 
 
+def test_a_word_that_display_does_not_know(kernel):
+    assert kernel.run("display(1, sep='-')").error["name"] == "TypeError"
+
+
 def test_update(kernel):
     cell = kernel.run("h = display('one', display_id='spot')\nh.update('two')\n"
                       "display('three', display_id=True);")

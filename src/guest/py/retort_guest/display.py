@@ -105,7 +105,9 @@ class Formatter(DisplayFormatter):
 
 
 class Publisher(DisplayPublisher):
-    def publish(self, data, metadata=None, source=None, *, transient=None, update=False, **kwargs):
+    def publish(self, data, metadata=None, transient=None, update=False):
+        # As in a Jupyter kernel: display() passes on what it does not know, so a word that nobody
+        # knows is a TypeError here.
         fields = bundle(data, metadata)
         ident = (transient or {}).get("display_id")
         if ident is not None:
