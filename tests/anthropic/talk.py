@@ -4,6 +4,7 @@ import http.client
 import json
 
 from api import Api
+from support.retort import wait_until
 
 
 def tool(version="20250825"):
@@ -35,6 +36,18 @@ def kinds(message):
 
 def results(message):
     return [block["content"] for block in message["content"] if block["type"].endswith("_tool_result")]
+
+
+def running(client):
+    """The executions that are under way, by their ids."""
+    return {e["id"] for e in client.all("/v1/executions") if e["status"] == "running"}
+
+
+def begun(client, before):
+    """The execution that has begun since. The list may show it a moment later than the stream does."""
+    wait_until(lambda: running(client) - before, "the code to begin")
+    [one] = running(client) - before
+    return one
 
 
 class Talk(Api):

@@ -7,7 +7,7 @@ import pytest
 from api import refused
 from support.retort import wait_until
 from support.server import Server
-from talk import Talk, answer, body, kinds, results, said, tool
+from talk import Talk, answer, begun, body, kinds, results, running, said, tool
 
 LOOKUP = {"name": "lookup", "description": "Looks up k.", "input_schema": {"type": "object"},
           "allowed_callers": ["code_execution_20260120"]}
@@ -69,15 +69,24 @@ def test_2_5_it_pauses_again_with_nothing_but_calls(talk):
     assert kinds(third) == ["code_execution_tool_result"] and results(third)[0]["stdout"] == "one two\n"
 
 
+def let_go(talk, message):
+    """Lets code go on that waits for the file "go", until it has made the file "gone"."""
+    container = message["container"]["id"]
+    talk.bash("touch go", container=container)
+    wait_until(lambda: "gone" in talk.bash("ls", container=container)["stdout"], "the code to go on")
+
+
 def test_2_5_a_call_made_while_others_are_answered(talk):
     request = asked('import asyncio\n'
+                    'import os\n'
                     'async def late():\n'
-                    '    await asyncio.sleep(0.8)\n'
+                    '    while not os.path.exists("go"): await asyncio.sleep(0.01)\n'
+                    '    open("gone", "w").close()\n'
                     '    return await lookup({"n": "late"})\n'
                     'print(*await asyncio.gather(lookup({"n": "soon"}), late()))')
     first = talk.message(request)
     assert [c["input"]["n"] for c in calls(first)] == ["soon"]
-    time.sleep(1.2)
+    let_go(talk, first)
     request = go_on(request, first, "1")
     second = talk.message(request)
     assert [c["input"]["n"] for c in calls(second)] == ["late"]
@@ -158,17 +167,13 @@ def test_2_5_a_schema_that_refers_to_others(talk):
     assert calls(talk.message(asked("await lookup({})", tools=[TOOLS[0], {**LOOKUP, "input_schema": schema}])))
 
 
-def running(client):
-    return {e["id"] for e in client.all("/v1/executions") if e["status"] == "running"}
-
-
 def test_7_a_client_that_does_not_come_back(talk, house):
     """Its code is told so, and the result is there for whoever comes late."""
     request = asked('try:\n    await lookup({})\nexcept TimeoutError as e:\n    print("late:", e)')
     with house.client(house.key) as client:
         before = running(client)
         first = talk.message(request)
-        (waits,) = running(client) - before
+        waits = begun(client, before)
         wait_until(lambda: waits not in running(client), "the end of the code that waits")
     second = talk.message(go_on(request, first, "too late"))
     assert kinds(second) == ["code_execution_tool_result"]
@@ -216,10 +221,11 @@ def test_7_arguments_that_cannot_be_sent(talk, value):
 
 def test_7_answers_that_nobody_reads_do_not_stay(talk):
     """The code has given up meanwhile, or has ended in another way."""
-    request = asked("import asyncio\ncall = asyncio.ensure_future(lookup({}))\nawait asyncio.sleep(0.3)\ncall.cancel()\n"
-                    "await asyncio.sleep(0.6)")
+    request = asked("import asyncio, os\ncall = asyncio.ensure_future(lookup({}))\n"
+                    "while not os.path.exists('go'): await asyncio.sleep(0.01)\n"
+                    "call.cancel()\nopen('gone', 'w').close()\nawait asyncio.sleep(0.6)")
     first = talk.message(request)
-    time.sleep(0.4)
+    let_go(talk, first)
     message = talk.message(go_on(request, first, "1"))
     assert talk.bash("ls -A .calls", container=message["container"]["id"])["stdout"] == ""
 

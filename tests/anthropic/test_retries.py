@@ -1,13 +1,13 @@
 """9.18: a client that tries again does not have its code run again."""
 
 import json
+import re
 import socket
-import time
 from contextlib import ExitStack
 
 from support import retort
 from support.server import together
-from talk import Talk, body, results, tool
+from talk import Talk, begun, body, results, running, tool
 
 
 def begin(house, key, request, retries=None):
@@ -26,14 +26,27 @@ def counted(talk, tag):
     return container, body([[{"bash": f"sleep 0.7; echo {tag} >> log; cat log"}]], container=container)
 
 
+def connections(client):
+    [count] = re.findall(r"(?m)^retort_http_connections (\d+)$", client.get("/metrics").expect(200).text)
+    return int(count)
+
+
+def lose(house, request, *retries):
+    """Sends it, hangs up when its code has begun, and returns when the server knows."""
+    with house.client(house.key) as client:
+        before, open_before = running(client), connections(client)
+        with begin(house, house.key, request, *retries):
+            begun(client, before)
+        retort.wait_until(lambda: connections(client) <= open_before, "the server to see that the client has gone")
+
+
 def lines(talk, container):
     return talk.bash("cat log", container=container)["stdout"].split()
 
 
 def test_a_retry_reads_the_run_that_is_under_way(talk, house):
     container, request = counted(talk, "a")
-    with begin(house, house.key, request, 0):
-        time.sleep(0.2)
+    lose(house, request, 0)
     message = talk.message(request, **{"x-stainless-retry-count": "1"})
     assert results(message)[0]["stdout"] == "a\n" and lines(talk, container) == ["a"]
 
@@ -41,8 +54,7 @@ def test_a_retry_reads_the_run_that_is_under_way(talk, house):
 def test_a_retry_reads_the_run_that_is_over(talk, house):
     """Its reader was lost, and the code has ended since."""
     container, request = counted(talk, "b")
-    with begin(house, house.key, request, 0):
-        time.sleep(0.2)
+    lose(house, request, 0)
     retort.wait_until(lambda: lines(talk, container) == ["b"], "the end of the code")
     first = talk.message(request, **{"x-stainless-retry-count": "2"})
     assert results(first)[0]["stdout"] == "b\n" and lines(talk, container) == ["b"]
@@ -84,9 +96,7 @@ def test_a_retry_of_a_stream_begins_at_its_beginning(talk, house):
 
 def test_without_the_header_only_what_was_left_is_found(talk, house):
     container, request = counted(talk, "d")
-    with begin(house, house.key, request):
-        time.sleep(0.2)
-    time.sleep(0.1)
+    lose(house, request)
     talk.message(request)
     assert lines(talk, container) == ["d"]
     talk.message(request)
@@ -144,13 +154,17 @@ def test_what_failed_is_tried_again(talk):
 def test_a_retry_does_not_answer_code_twice(talk, house):
     """Of a request that brings answers to code."""
     lookup = {"name": "lookup", "input_schema": {"type": "object"}, "allowed_callers": ["code_execution_20260120"]}
-    request = body([[{"python": "x = await lookup({})\nimport time\ntime.sleep(0.7)\nprint(x)"}]], tools=[tool("20260120"), lookup])
-    first = talk.message(request)
+    request = body([[{"python": "x = await lookup({})\nimport time\nopen('told', 'w').close()\ntime.sleep(0.7)\nprint(x)"}]], tools=[tool("20260120"), lookup])
+    with house.client(house.key) as client:
+        before = running(client)
+        first = talk.message(request)
+        waits = begun(client, before)
+        told = f"/v1/sessions/{client.get('/v1/executions/' + waits).json['session']}/files/told"
     use = first["content"][1]
     request["messages"] += [{"role": "assistant", "content": first["content"]},
                             {"role": "user", "content": [{"type": "tool_result", "tool_use_id": use["id"], "content": "1"}]}]
-    with begin(house, house.key, request, 0):
-        time.sleep(0.1)
+    with begin(house, house.key, request, 0), house.client(house.key) as client:
+        retort.wait_until(lambda: client.get(told).status == 200, "the code to have its answer")
     message = talk.message(request, **{"x-stainless-retry-count": "1"})
     assert results(message)[0]["stdout"] == "1\n"
 

@@ -247,5 +247,5 @@ def test_rename(server, client):
         with client.session(name="before the name") as fresh:
             assert fresh.id not in (one.id, other.id)
         for bad in ("", "a\nb", "x" * 300):
-            assert client.request("PATCH", one.path, {"name": bad}).status in (400, 413), bad
+            assert client.request("PATCH", one.path, {"name": bad}).status == 400, bad
     assert client.request("PATCH", one.path, {"name": "gone"}).status == 404
