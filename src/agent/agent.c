@@ -1,6 +1,6 @@
 /*
- * The public calls on agent runs: look up, list, answer, cancel, and resume after a
- * restart. start.c starts a run; agent_run.c carries it out.
+ * The public calls on agent runs: look up, answer, cancel, and resume after a restart. start.c
+ * starts a run; agent_run.c carries it out.
  */
 #include "agent/agent_run.h"
 #include "loop/loop.h"
@@ -256,19 +256,12 @@ void agent_cancel(struct agent *a, const struct caller *c, struct str id, bool h
     call_run(a, c, id, &(struct run_call){.live = cancel, .hard = hard, .fn = fn, .arg = arg});
 }
 
-/* --- many runs: list, and resume after a restart --- */
+/* --- resume after a restart --- */
 
 struct run_list {
-    struct agent *agent; /* held */
-    char tenant[64], after[ID_MAX];
-    char *owner, *pools; /* owned, or NULL: any */
-    struct page page;
-    struct progress progress;
-    bool again;            /* there is more to look at */
+    struct agent *agent;   /* held */
     struct loop_row *rows; /* owned */
     size_t count;
-    agent_list_fn *fn;
-    void *arg;
 };
 
 static void list_free(struct run_list *l)
@@ -276,63 +269,8 @@ static void list_free(struct run_list *l)
     for (size_t i = 0; i < l->count; i++)
         loop_row_done(&l->rows[i]);
     free(l->rows);
-    progress_done(&l->progress);
-    free(l->owner);
-    free(l->pools);
     agent_drop(l->agent);
     free(l);
-}
-
-static int read_rows(struct db *db, void *arg, struct err *e)
-{
-    struct run_list *l = arg;
-    struct page page = l->page;
-
-    page.after = *l->after ? l->after : NULL;
-    page.pools = l->pools;
-    page.progress = &l->progress;
-    page.limit++;
-    int rc = db_loop_list(db, l->tenant, l->owner, page, &l->rows, &l->count, e);
-    l->again = rc > 0;
-    return rc < 0 ? -1 : 0;
-}
-
-/* The store may be a step behind the runs that are under way. */
-static void on_rows(void *arg, const struct err *failed)
-{
-    struct run_list *l = arg;
-    bool more = l->count > l->page.limit;
-
-    if (l->again && !failed)
-        return store_run(l->agent->config.store, read_rows, on_rows, l);
-    size_t count = more ? l->page.limit : l->count;
-    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers is what it is */
-    AUTO_FREE json_t **records = mem_zalloc((count + 1) * sizeof(*records));
-
-    for (size_t i = 0; i < count; i++) {
-        json_t *record = json_loads(l->rows[i].record, 0, NULL);
-        json_object_del(record, "inner");
-        records[i] = record ? record : json_object();
-    }
-    l->fn(l->arg, records, failed ? 0 : count, more, failed);
-    for (size_t i = 0; i < count; i++)
-        json_decref(records[i]);
-    list_free(l);
-}
-
-void agent_list(struct agent *a, const struct caller *c, const struct str *owner, struct page page,
-                agent_list_fn *fn, void *arg)
-{
-    struct run_list *l = mem_zalloc(sizeof(*l));
-
-    *l = (struct run_list){
-        .agent = agent_hold(a), .owner = owner_copy(owner), .page = page, .fn = fn, .arg = arg};
-    memcpy(l->tenant, c->tenant, sizeof(l->tenant));
-    if (scope_pools(a->config.service, c))
-        l->pools = mem_strdup(scope_pools(a->config.service, c));
-    if (page.after)
-        snprintf(l->after, sizeof(l->after), "%s", page.after);
-    store_run(a->config.store, read_rows, on_rows, l);
 }
 
 static int read_unfinished(struct db *db, void *arg, struct err *e)

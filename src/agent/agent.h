@@ -93,11 +93,6 @@ void agent_start(struct agent *a, const struct caller *c, const struct agent_spe
 /* owner NULL: any run of the tenant. */
 void agent_get(struct agent *a, const struct caller *c, struct str id, const struct str *owner,
                agent_fn *fn, void *arg);
-/* Newest first. */
-typedef void agent_list_fn(void *arg, json_t *const *records, size_t count, bool more,
-                           const struct err *failed);
-void agent_list(struct agent *a, const struct caller *c, const struct str *owner, struct page page,
-                agent_list_fn *fn, void *arg);
 /* Answers the question of the record: with text, or, for an approval, with "yes", "no" or
  * {"approve": bool, "reason"}. ERR_CONFLICT: the run does not wait for an answer. */
 void agent_provide(struct agent *a, const struct caller *c, struct str id, struct str text,

@@ -135,20 +135,6 @@ static void on_record(void *arg, const json_t *record, const struct err *failed)
     free(a);
 }
 
-static void on_list(void *arg, json_t *const *records, size_t count, bool more,
-                    const struct err *failed)
-{
-    struct ask *a = arg;
-    json_t *v = answer(a, failed), *all = json_array();
-
-    for (size_t i = 0; i < count; i++)
-        json_array_append(all, records[i]);
-    json_object_set_new(v, "records", all);
-    json_object_set_new(v, "more", json_boolean(more));
-    print(v);
-    free(a);
-}
-
 static void on_execs(void *arg, const struct exec_info *infos, size_t count, bool more,
                      const struct err *failed)
 {
@@ -276,14 +262,6 @@ static void do_watch(const json_t *v, struct ask *a)
     free(a);
 }
 
-static void do_list(const json_t *v, struct ask *a)
-{
-    struct str owner = text_in(v, "owner");
-    struct page page = {.after = text_in(v, "after").p, .limit = number(v, "limit")};
-
-    agent_list(agent, &a->caller, owner.p ? &owner : NULL, page, on_list, a);
-}
-
 static void do_executions(const json_t *v, struct ask *a)
 {
     struct exec_filter f = {.session = text_in(v, "session").p, .oldest_first = true};
@@ -394,7 +372,6 @@ static const struct {
     {"provide",    do_provide   },
     {"cancel",     do_cancel    },
     {"watch",      do_watch     },
-    {"list",       do_list      },
     {"executions", do_executions},
     {"files",      do_files     },
     {"write",      do_write     },
