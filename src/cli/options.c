@@ -100,8 +100,8 @@ const struct option options[] = {
      .text = "User to run as when root starts the server."},
     {"sandbox-users",   0, OPTION_CHOICE, GROUP_SERVER, SERVE | MCP, AT(sandbox_users),
      .metavar = "WHICH", .choices = "own|one",
-     .text = "User ids of sandboxes when root does not start the server: one of its own for each sandbox "
-             "where the system grants such ids, or the server's for all."},
+     .text = "User ids of sandboxes when an ordinary user starts the server: a subordinate id for each "
+             "sandbox, where the system grants some; or the server's own id for all."},
     {"isolation-floor", 0, OPTION_CHOICE, GROUP_SERVER, SERVE | MCP, AT(serve.floor),
      .metavar = "WHAT", .choices = "namespaces+seccomp|all",
      .text = "Minimum isolation. With less the server does not start."},
@@ -399,8 +399,8 @@ const struct option options[] = {
      .unset = "none", .text = "Modules that are imported before the code runs, separated by commas."},
     {"sandbox-users", 0, OPTION_CHOICE, GROUP_OTHER, RUN, AT(sandbox_users),
      .metavar = "WHICH", .choices = "own|one",
-     .text = "User id of the sandbox when root does not start it: one of its own where the system grants "
-             "such ids, or yours."},
+     .text = "User id of the sandbox when an ordinary user starts it: a subordinate id, where the system "
+             "grants some; or your own id."},
     {"json",    0,   OPTION_BOOL, GROUP_OTHER, RUN_ONLY | DOCTOR | KEYS | ENVIRONMENT, AT(json),
      .not_from = FLAG_ONLY, .text = "Print one JSON document in place of text."},
     {"verbose", 'v', OPTION_BOOL, GROUP_OTHER, RUN | DOCTOR | KEYS | MCP, AT(verbose),
