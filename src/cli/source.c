@@ -1,7 +1,7 @@
 /*
- * What is to be executed and the files that go with it: read, opened and checked
- * before anything is started, so that a mistake costs a sentence and leaves
- * nothing half done.
+ * The code to run and the files to copy, as the command line names them. All of them are
+ * opened, read and checked before anything is started: after a mistake there is a
+ * sentence, and nothing half done.
  */
 #include "cli/cli_int.h"
 

@@ -1,7 +1,7 @@
 /*
- * Where a request ends. What comes after it on the connection is not passed on: a
- * second request there would reach the host without having been looked at. Chunks
- * are passed on as they are, so they are read strictly: no extensions, no trailers.
+ * Finds the end of a request. Bytes after it are not passed on: a second request on the
+ * same connection would reach the host without a check. Chunks are passed on as they
+ * are, so they are read strictly: no extensions, no trailers.
  */
 #include "egress/egress_int.h"
 

@@ -1,7 +1,7 @@
 /*
- * A proxy request, read strictly: what two parsers could read in two ways is
- * refused, because the second one is the host's. Only CRLF ends a line, no line
- * is folded, no name has a blank before its colon, and the length of the body is
+ * Reads a proxy request strictly. The host parses the same bytes after us; a request
+ * that it could read in another way than we do is refused. Only CRLF ends a line, no
+ * line is folded, no name has a blank before its colon, and the length of the body is
  * said once or not at all.
  */
 #include "egress/egress_int.h"

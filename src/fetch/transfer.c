@@ -2,13 +2,13 @@
  * One http or https URL, hop by hop.
  *
  * Redirects are followed here and not by libcurl, so that each hop is a transfer
- * of its own with a host and a port that are known: the list of private hosts an
- * operator allows names hosts. What is judged is the address in the open-socket
- * callback, the one that connect() gets; a name that resolves differently for a
- * check and for its use has nothing to gain, because there is only the use.
+ * of its own with a known host and port, which the operator's list of private hosts
+ * (fetch-allow) needs. The address is checked in the open-socket callback, and connect()
+ * gets the same address. So a name that resolves to one address for a check and to
+ * another for the connection gains nothing: it is resolved once.
  *
- * A connection serves one hop and is closed. A kept one would skip the callback,
- * and would have been judged for the host that opened it.
+ * A connection serves one hop and is closed. A connection that is used again would skip
+ * the callback, with an address that was checked for another host.
  */
 #include "fetch/fetch_int.h"
 

@@ -9,8 +9,9 @@
  *   CAP_SETUID, CAP_SETGID         id maps of keepers
  *   CAP_KILL                       ending what is left
  *   CAP_SETFCAP                    root with one uid: without it uid 0 may not be mapped
- * Started by an ordinary user it has none and needs none; with subordinate ids, the second and the
- * third row over these and over the user itself.
+ * Started by an ordinary user, the warden has no rights and needs none. Where that user has
+ * subordinate ids, the warden keeps CAP_SETUID, CAP_SETGID and CAP_KILL over these ids and over the
+ * user's own.
  */
 #include "warden/warden_int.h"
 
