@@ -122,6 +122,17 @@ int stdout_put(struct str text)
     return fd_write_all(STDOUT_FILENO, text, &e) < 0 ? stdout_failed(&e) : EXIT_OK;
 }
 
+int status_of_err(const struct err *e)
+{
+    return e->kind == ERR_HOST ? EXIT_OURS : EXIT_USAGE;
+}
+
+int command_failed(const struct err *e)
+{
+    fprintf(stderr, "retort: %s\n", e->text);
+    return status_of_err(e);
+}
+
 int stdout_failed(const struct err *e)
 {
     if (e->sys == EPIPE)

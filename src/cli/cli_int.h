@@ -173,6 +173,8 @@ void ini_done(struct ini *ini);
 
 /* Writes to standard output. Returns the exit status; a failure is told on standard error. */
 int stdout_put(struct str text);
+int status_of_err(const struct err *e);  /* the exit status that says whose fault it was */
+int command_failed(const struct err *e); /* prints the sentence, returns the exit status */
 /* The exit status when a write to standard output has failed. A reader that has gone is no news. */
 int stdout_failed(const struct err *e);
 

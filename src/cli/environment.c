@@ -490,6 +490,5 @@ int environment_main(const struct settings *s)
         return EXIT_OK;
     if (!e.kind)
         err_sys(&e, "cannot write to standard output");
-    fprintf(stderr, "retort: %s\n", e.text);
-    return e.kind == ERR_HOST ? EXIT_OURS : EXIT_USAGE;
+    return command_failed(&e);
 }

@@ -316,6 +316,5 @@ int keys_main(const struct settings *s)
         return EXIT_OK;
     if (rc == 0)
         err_sys(&e, "cannot write to standard output");
-    fprintf(stderr, "retort: %s\n", e.text);
-    return e.kind == ERR_HOST ? EXIT_OURS : EXIT_USAGE;
+    return command_failed(&e);
 }

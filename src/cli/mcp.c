@@ -2,18 +2,18 @@
  * retort mcp: a server for one client, on standard input and output.
  *
  * Theory of operation: at first there is the protocol and nothing else, no Python, no
- * file, no other process. The service is built (steps) once a client has introduced
- * itself, so that its first call finds a warm interpreter, or with the first call that
- * needs it. There is one thread then: the warden is forked and root given up before the
- * store has a thread of its own. What fails is told to the client as the result of the
- * call, and tried again with the next one.
+ * file, no other process. The service is built (steps) when a client has introduced
+ * itself, so that the first call finds a warm interpreter; or with the first call that
+ * needs the service. Until then the process has one thread, so the warden can be forked
+ * and root given up before the store starts a thread. When a step fails, the client gets
+ * the error as the result of its call, and the next call tries again.
  *
- * The client's two fds are moved out of the way before anything can be printed: whoever
- * writes to number 1 by mistake writes to the log.
+ * The client's two descriptors get other numbers before anything can be printed. Code
+ * that prints to number 1 by mistake then writes to the log, not into the protocol.
  *
- * It ends with its input, with a signal, or with the process that started it, whichever
- * is first; then everything is let go in reverse order. If it is killed, the warden and
- * the janitor see that, and do the same.
+ * The server ends when its input ends, at a signal, or when the process that started it
+ * ends. Everything is then closed in reverse order. If the server is killed, the warden
+ * and the janitor notice, and clean up.
  */
 #include "agent/agent.h"
 #include "cli/janitor.h"
@@ -366,8 +366,7 @@ int mcp_main(const struct settings *s)
     if (egress_check(s, &e) < 0 || approval_rules_check(s, &e) < 0 ||
         folders_open(&lo.folders, s, &e) < 0 || move_fds(&lo, &e) < 0) {
         folders_done(&lo.folders);
-        fprintf(stderr, "retort: %s\n", e.text);
-        return e.kind == ERR_HOST ? EXIT_OURS : EXIT_USAGE;
+        return command_failed(&e);
     }
     if (isatty(lo.in))
         fprintf(stderr, "retort mcp speaks MCP, a message of JSON on each line; it is for a client "
@@ -380,8 +379,7 @@ int mcp_main(const struct settings *s)
     if (lo.loop && build_models(&lo, &e) == 0 && build_doors(&lo, &e) == 0) {
         live(&lo, parent);
     } else {
-        fprintf(stderr, "retort: %s\n", e.text);
-        lo.status = e.kind == ERR_HOST ? EXIT_OURS : EXIT_USAGE;
+        lo.status = command_failed(&e);
     }
     take_down(&lo);
     return lo.status;

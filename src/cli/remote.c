@@ -429,10 +429,8 @@ int remote_main(const struct settings *s)
         if (rc == 0 && one != EXIT_OK && !s->keep_going)
             break;
     }
-    if (rc < 0) {
-        fprintf(stderr, "retort: %s\n", e.text);
-        status = e.kind == ERR_HOST ? EXIT_OURS : EXIT_USAGE;
-    }
+    if (rc < 0)
+        status = command_failed(&e);
     remote_close(r);
     inputs_done(&inputs);
     sources_done(&sources);

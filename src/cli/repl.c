@@ -187,10 +187,8 @@ static int repl_remote(const struct settings *s)
         rc = remote_run(r, &src, &status, &e);
         free(src.code);
     }
-    if (!r || rc < 0) {
-        fprintf(stderr, "retort: %s\n", e.text);
-        status = e.kind == ERR_HOST ? EXIT_OURS : EXIT_USAGE;
-    }
+    if (!r || rc < 0)
+        status = command_failed(&e);
     remote_close(r);
     inputs_done(&inputs);
     repl_done(&in);

@@ -56,11 +56,6 @@ static void finish(struct run *r)
     loop_stop(r->loop);
 }
 
-static int status_of_err(const struct err *e)
-{
-    return e->kind == ERR_HOST ? EXIT_OURS : EXIT_USAGE;
-}
-
 static void fail(struct run *r, const struct err *e)
 {
     r->failed = *e;

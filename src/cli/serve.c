@@ -1,16 +1,17 @@
 /*
  * retort serve: builds the server and runs it until a signal ends it.
  *
- * Theory of operation: what needs root or may be refused comes first, while there
- * is one thread and nothing to take back (prepare): the settings, the floor, the
- * state directory, the sockets, the certificates, what the interpreters of the
- * pools have (asked as the user who will serve). Then the warden is forked, the
- * server becomes who it is to be (settle), and only then are there threads, a
- * database and strangers' bytes (build). SIGTERM goes the same way back: no new
- * connections, what runs may end, then everything is let go in reverse order.
+ * Theory of operation, in three parts. prepare() does what needs root or may be refused,
+ * while there is one thread and nothing to undo: the settings, the isolation floor, the
+ * state directory, the sockets, the certificates, and the packages of each pool's
+ * interpreter (asked as the user who will serve). settle() forks the warden and changes
+ * to that user. build() starts threads, opens the database and reads the first byte from
+ * a client. SIGTERM goes the same way back: no new connections, running code may end,
+ * then everything is closed in reverse order.
  *
- * While it serves it keeps, where root started it, CAP_SETUID and CAP_SETGID over
- * the ids of sandboxes (sandbox/server_user.c); else nothing.
+ * While it serves, a server whose sandboxes have user ids of their own keeps CAP_SETUID and
+ * CAP_SETGID over these ids (sandbox/server_user.c, sandbox/subids.c). Any other server keeps
+ * no rights.
  */
 #include "agent/agent.h"
 #include "cli/serve_int.h"
@@ -404,12 +405,6 @@ static int check_config(const struct settings *s)
     return status;
 }
 
-static int fail(const struct err *e)
-{
-    fprintf(stderr, "retort: %s\n", e->text);
-    return e->kind == ERR_HOST ? EXIT_OURS : EXIT_USAGE;
-}
-
 int serve_main(const struct settings *s)
 {
     struct server sv = {.s = s,
@@ -423,14 +418,14 @@ int serve_main(const struct settings *s)
 
     if (egress_check(s, &e) < 0 || approval_rules_check(s, &e) < 0 ||
         models_settings_check(s, &e) < 0)
-        return fail(&e);
+        return command_failed(&e);
     if (s->serve.check_config)
         return check_config(s);
     log_set_level(s->serve.log_level);
     log_set_format(s->serve.log_format);
     memory_give_back();
     if (prepare(&sv, &e) < 0 || settle(&sv, &e) < 0 || build(&sv, &e) < 0)
-        sv.status = fail(&e);
+        sv.status = command_failed(&e);
     else
         live(&sv);
     take_down(&sv);

@@ -372,8 +372,7 @@ void service_space_put(struct service *sv, const struct caller *c, struct str se
     op_start(op, c, session, path);
 }
 
-void service_space_write(struct service *sv, const struct caller *c, struct str session,
-                         struct str path, char *bytes, size_t n, space_fn *fn, void *arg)
+static struct space_op *op_write(struct service *sv, char *bytes, size_t n, space_fn *fn, void *arg)
 {
     struct space_op *op = op_new(sv, arg);
 
@@ -381,19 +380,21 @@ void service_space_write(struct service *sv, const struct caller *c, struct str 
     op->bytes = bytes;
     op->n = n;
     op->found = put;
-    op_start(op, c, session, path);
+    return op;
+}
+
+void service_space_write(struct service *sv, const struct caller *c, struct str session,
+                         struct str path, char *bytes, size_t n, space_fn *fn, void *arg)
+{
+    op_start(op_write(sv, bytes, n, fn, arg), c, session, path);
 }
 
 void service_space_reply(struct service *sv, const struct caller *c, struct str session,
                          struct str path, char *bytes, size_t n, space_fn *fn, void *arg)
 {
-    struct space_op *op = op_new(sv, arg);
+    struct space_op *op = op_write(sv, bytes, n, fn, arg);
 
-    op->on_files = fn;
-    op->bytes = bytes;
-    op->n = n;
     op->reply = true;
-    op->found = put;
     op_start(op, c, session, path);
 }
 
