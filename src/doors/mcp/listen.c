@@ -324,19 +324,33 @@ void handle_unsubscribe(struct call *c)
 
 /* --- changes in the service --- */
 
-/* A name is made only when somebody may be listening. */
+/* Whether any client has asked to hear of single resources. */
+static bool has_watched(const struct mcp *m)
+{
+    if (m->listeners)
+        for (const struct change_listener *l = m->listeners->first; l; l = l->next)
+            if (json_object_size(l->uris) > 0)
+                return true;
+    for (const struct conversation *v = m->conversations; v; v = v->next)
+        if (json_object_size(v->watched) > 0)
+            return true;
+    return false;
+}
+
+/* The URI of what has changed is made only when a client may want to hear of it: most calls come
+ * from clients that watch no resource. */
 static void on_change(void *arg, const struct service_change *what)
 {
     struct mcp *m = arg;
     char uri[URI_MAX];
 
-    if (!m->listeners && !m->conversations)
-        return;
-    if (what->over)
-        mcp_publish(m, CHANGE_RESOURCE, what->tenant, uri_of_output(uri, str_of(what->id)));
-    else if (what->path.p && uri_of_file(uri, str_of(what->session), what->path))
-        mcp_publish(m, CHANGE_RESOURCE, what->tenant, uri);
-    if (what->listed)
+    if (has_watched(m)) {
+        if (what->over)
+            mcp_publish(m, CHANGE_RESOURCE, what->tenant, uri_of_output(uri, str_of(what->id)));
+        else if (what->path.p && uri_of_file(uri, str_of(what->session), what->path))
+            mcp_publish(m, CHANGE_RESOURCE, what->tenant, uri);
+    }
+    if (what->listed && (m->listeners || m->conversations))
         mcp_publish(m, CHANGE_RESOURCES, what->tenant, NULL);
 }
 
