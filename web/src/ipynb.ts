@@ -5,7 +5,15 @@ import type { Output } from "./output";
 import { take } from "./output";
 
 const split = (text: string) => text.split(/(?<=\n)/);
-const join = (text: unknown) => (Array.isArray(text) ? text.join("") : typeof text === "string" ? text : "");
+const join = (text: unknown, between = "") => (Array.isArray(text) ? text.join(between) : typeof text === "string" ? text : "");
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
 
 function outputOut(o: Output, count: number): Json | null {
   if (o.kind === "text") return { output_type: "stream", name: o.stream, text: split(o.terminal.text) };
@@ -14,7 +22,7 @@ function outputOut(o: Output, count: number): Json | null {
   const data: Json = {};
   for (const [mime, value] of Object.entries(o.data)) {
     if (mime.includes(";preview")) continue;
-    data[mime] = mime === "application/json" && typeof value === "string" ? JSON.parse(value)
+    data[mime] = mime === "application/json" && typeof value === "string" ? jsonOf(value)
       : mime.startsWith("text/") || mime === "image/svg+xml" ? split(String(value)) : value;
   }
   return o.result ? { output_type: "execute_result", execution_count: count, data, metadata: {} }
@@ -46,10 +54,11 @@ export function exportNotebook(cells: Cell[]): Json {
   };
 }
 
+// A file may say anything: what should be text is text from here on.
 function outputIn(o: Json): Json {
   if (o.output_type === "stream") return { type: o.name === "stderr" ? "stderr" : "stdout", text: join(o.text) };
   if (o.output_type === "error")
-    return { type: "error", name: o.ename, message: o.evalue, traceback: (o.traceback ?? []).join("\n"), frames: [] };
+    return { type: "error", name: join(o.ename), message: join(o.evalue), traceback: join(o.traceback, "\n"), frames: [] };
   const data: Json = {};
   for (const [mime, value] of Object.entries(o.data ?? {})) data[mime] = Array.isArray(value) && value.every((v) => typeof v === "string") ? value.join("") : value;
   return { type: o.output_type === "execute_result" ? "result" : "display", data };
@@ -63,14 +72,14 @@ export function importNotebook(text: string): Cell[] {
     throw new Error("This file is no notebook: it is not JSON.");
   }
   if (book.nbformat !== 4 || !Array.isArray(book.cells)) throw new Error("This file is no notebook of nbformat 4.");
-  return (book.cells as Json[]).filter((c) => ["code", "markdown", "raw"].includes(c.cell_type)).map((c) => {
+  return (book.cells as Json[]).filter((c) => ["code", "markdown", "raw"].includes(c?.cell_type)).map((c) => {
     const source = join(c.source);
     const shell = /^%%(bash|sh)\s*\n/.exec(source);
     if (c.cell_type !== "code") return cellNew("markdown", source);
     const cell = shell ? cellNew("shell", source.slice(shell[0].length)) : cellNew("python", source);
-    if (c.outputs?.length) {
+    if (Array.isArray(c.outputs) && c.outputs.length) {
       cell.run = { status: "imported", outputs: [], files: [], failed: [] };
-      for (const o of c.outputs as Json[]) take(cell.run.outputs, outputIn(o));
+      for (const o of (c.outputs as Json[]).filter((o) => o && typeof o === "object")) take(cell.run.outputs, outputIn(o));
     }
     return cell;
   });

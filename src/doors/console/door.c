@@ -93,11 +93,16 @@ static void put_headers(struct request *r, const struct console_file *f)
     answer_header(r, "cache-control", page ? "no-cache" : "public, max-age=31536000, immutable");
     answer_header(r, "content-security-policy", frame ? frame_policy : page_policy);
     if (page) {
+        /* Frames get a process of their own: a script that never ends stops its frame alone. */
+        answer_header(r, "origin-agent-cluster", "?1");
         answer_header(r, "referrer-policy", "no-referrer");
         answer_header(r, "x-dns-prefetch-control", "off");
         answer_header(r, "permissions-policy", permissions);
     }
-    if (!frame)
+    /* The policy closes every way out but WebRTC, which sends packets to a host of its choice. */
+    if (frame)
+        answer_header(r, "connection-allowlist", "()");
+    else
         answer_header(r, "cross-origin-opener-policy", "same-origin");
 }
 
