@@ -36,10 +36,14 @@ test("code waits for a person: one approves, one declines, and who it was is on 
   await open(other, house, "approvals");
   await giveKey(other, bob.secret);
   await other.getByText("Nothing waits").waitFor();
+  const waiting = other.getByRole("navigation").getByRole("link", { name: "Approvals" }).getByText("1 waiting");
+  equal(await waiting.count(), 0);
 
   await write(page, 1, "6 * 7");
   await page.keyboard.press("Control+Enter");
   await cell(page, 1).getByText("Waiting for a person to agree").waitFor();
+  await cell(page, 1).getByText("runs by itself once a person agrees").waitFor();
+  await waiting.waitFor();
   const asked = other.getByRole("article", { name: /run_code/ });
   await asked.waitFor({ timeout: 10_000 }); // sooner than the page would look by itself
   ok((await asked.innerText()).includes(ann.id) && (await asked.innerText()).includes("through rest"), "by whom, through which door");
@@ -58,6 +62,7 @@ test("code waits for a person: one approves, one declines, and who it was is on 
   await cell(page, 1).getByText("A person declined this: not today").waitFor();
   const rows = other.getByRole("region", { name: "Decided" }).locator("tbody tr");
   await until("both are decided", async () => (await rows.count()) === 2);
+  await until("nothing waits", async () => (await waiting.count()) === 0);
   const text = await rows.allInnerTexts();
   ok(text.every((t) => t.includes(bob.id.slice(-8)) && t.includes(ann.id.slice(-8))), text.join("\n"));
   ok(text[0].includes("declined") && text[0].includes("not today") && text[1].includes("it is harmless"), text.join("\n"));
@@ -97,6 +102,12 @@ test("a request in plain words: the rounds as they happen, the answer and its fi
   await go(page, "Records");
   await page.locator("tbody tr").first().getByText("ubik").waitFor();
 }, { noise: /401/, context: { bypassCSP: true } });
+
+test("a new key is of the administrator's own tenant, unless another is named", async ({ page }) => {
+  await open(page, house, "keys");
+  await giveKey(page, house.key);
+  equal(await page.getByRole("textbox", { name: "Tenant" }).inputValue(), "acme");
+}, { noise: /401/ });
 
 await run(house);
 model.kill();

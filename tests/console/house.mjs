@@ -108,6 +108,7 @@ test("previews: a picture, the first rows of a long CSV, text, PDF; names, sizes
   await look("long.csv", async (d) => {
     await d.getByText("The first 99 rows").waitFor();
     equal((await d.locator("td").allInnerTexts()).slice(-2), ["98", "9604"]);
+    equal(await d.locator("td").last().evaluate((e) => getComputedStyle(e).textAlign), "right", "numbers stand");
   });
   await look("notes.txt", (d) => d.getByText("plain words").waitFor());
   await look("data.bin", (d) => d.getByText("There is no preview of such a file.").waitFor());
@@ -131,6 +132,10 @@ test("sessions are listed, renamed, restarted, opened and deleted; pools and fig
   await pool.getByText("600 MiB of memory").waitFor(); // as it was set
   await page.getByText("Cells a second").waitFor();
   await until("a chart is drawn", async () => (await page.locator(".spark .stroke").count()) === 4);
+  await go(page, "Records");
+  await go(page, "Sessions");
+  await page.locator(".card").first().waitFor();
+  equal(await page.locator(".spark .stroke").count(), 4, "charts, for who comes back");
   // It is in the list although nobody looked: the server told.
   const other = await house.call("v1/sessions", { name: "of another client" });
   await page.getByRole("row", { name: /of another client/ }).waitFor({ timeout: 10_000 });

@@ -9,6 +9,7 @@ const hasFocus = (page, n) => editor(page, n).evaluate((e) => e.getRootNode().ac
 
 test("a new user runs the example at a click, sees the plot and downloads a file", async ({ page }) => {
   await open(page, house);
+  ok((await page.locator("header.bar").boundingBox()).height < 60, "the bar is one line");
   await page.getByRole("button", { name: "Run the example" }).click();
   const c = await ended(page, 1);
   const plot = c.locator("img.picture");
@@ -39,6 +40,8 @@ test("typing, brackets, indentation, and the keys that run", async ({ page }) =>
   await page.keyboard.press("Alt+Enter");
   await cell(page, 3).waitFor();
   ok(await editor(page, 1).locator("[class*=ͼ]").count(), "words are coloured");
+  const paper = (part) => cell(page, 1).locator(part).evaluate((e) => getComputedStyle(e).backgroundColor);
+  equal(await paper(".cm-gutters"), await cell(page, 1).evaluate((e) => getComputedStyle(e).backgroundColor), "what a long line is scrolled below");
 });
 
 test("find in a cell", async ({ page }) => {
@@ -208,7 +211,7 @@ test("tables, images, SVG, Markdown, LaTeX and JSON", async ({ page }) => {
     "display(SVG('<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"40\" height=\"30\"><circle r=\"9\" fill=\"red\"/></svg>'))",
     "display(Markdown('# Title\\n\\n*soft* $x^2$'))",
     "display(Latex(r'$\\frac{a}{b}$'))",
-    "display(JSON({'deep': {'list': [1, 'two', None]}}))",
+    "display(JSON({'deep': {'list': [1, 'two', None]}, 'none': {}}))",
   ].join("\n"));
   equal(await (await frameOf(page, 1, 0)).locator("td").innerText(), "Lyon");
   equal(await (await frameOf(page, 1, 1)).locator("circle").getAttribute("fill"), "red");
@@ -218,6 +221,7 @@ test("tables, images, SVG, Markdown, LaTeX and JSON", async ({ page }) => {
   equal(await cell(page, 1).locator(".latex mfrac").count(), 1);
   const tree = cell(page, 1).locator(".json");
   ok((await tree.innerText()).includes('"deep"') || (await tree.innerText()).includes("deep:"), "the tree has its names");
+  ok((await tree.innerText()).includes("none: {}") && !(await tree.getByRole("button", { name: /none/ }).count()), "what is empty needs no fold");
   await tree.getByRole("button", { name: /deep/ }).click();
   ok((await tree.getByRole("button", { name: /deep/ }).innerText()).includes("1 item"), "it folds");
 });

@@ -19,11 +19,15 @@ function Waiting({ a, may, again }: { a: Json; may: boolean; again: () => void }
   return (
     <article class="box" aria-label={`${a.tool}, ${a.id}`}>
       <h2>{a.tool} <span class="soft">in pool {a.pool}</span></h2>
-      <p class="soft">Asked <Time at={a.created_at} /> through {a.door}{a.key ? ` with ${a.key}` : " without a key"}{a.session ? `, session ${a.session}` : ""}. It can be decided until {clock(a.expires_at)}.</p>
+      <dl class="facts">
+        <dt>Asked</dt><dd><Time at={a.created_at} /> through {a.door}{a.key ? ` with ${a.key}` : " without a key"}</dd>
+        {a.session && <><dt>Session</dt><dd>{a.session}</dd></>}
+        <dt>Until</dt><dd>{clock(a.expires_at)}</dd>
+      </dl>
       <pre class="code" tabIndex={0}>{a.text}</pre>
       {a.text_size > 2000 && <p class="soft">The whole code has {a.text_size.toLocaleString()} characters.</p>}
       {may ? (
-        <div class="filters">
+        <div class="filters decide">
           <label>Reason<input ref={reason} placeholder="if there is one" /></label>
           <Button label="Approve" kind="accent" onClick={decide("approve")} />
           <Button label="Decline" kind="outline" onClick={decide("decline")} />
@@ -72,7 +76,7 @@ export function ApprovalsView() {
 const DAYS = [["", "never"], ["1", "in a day"], ["30", "in 30 days"], ["365", "in a year"]];
 const names = (text: string) => text.split(/[\s,]+/).filter(Boolean);
 
-function Make({ onMade, first }: { onMade: (key: Json) => void; first: boolean }) {
+function Make({ onMade, first, tenant }: { onMade: (key: Json) => void; first: boolean; tenant: string }) {
   const form = useRef<HTMLFormElement>(null);
   const make = (e: Event) => {
     e.preventDefault();
@@ -93,7 +97,7 @@ function Make({ onMade, first }: { onMade: (key: Json) => void; first: boolean }
       <h2>A new key</h2>
       {first && <p class="soft">There is no key yet. From the first one on every request needs one, so make that one an administrator's.</p>}
       <div class="row">
-        <label>Tenant<input name="tenant" required defaultValue="local" maxLength={63} /></label>
+        <label>Tenant<input name="tenant" required defaultValue={tenant} maxLength={63} /></label>
         <label>Name<input name="name" placeholder="what it is for" maxLength={128} /></label>
         <label>Expires<select name="days">{DAYS.map(([n, text]) => <option key={n} value={n}>{text}</option>)}</select></label>
       </div>
@@ -113,6 +117,7 @@ function Make({ onMade, first }: { onMade: (key: Json) => void; first: boolean }
 
 export function KeysView() {
   const [made, setMade] = useState<Json | null>(null);
+  const who = useValue(status);
   const { value, problem, again } = useLoad(() => call<{ data: Json[] }>("v1/keys"), [useValue(online)]);
   const keys = value?.data ?? [];
   return (
@@ -128,7 +133,7 @@ export function KeysView() {
             <Button label="Done" onClick={() => setMade(null)} />
           </div>
         )}
-        {value && <Make first={!keys.length} onMade={(key) => {
+        {value && <Make first={!keys.length} tenant={who?.tenant ?? "local"} onMade={(key) => {
           setMade(key);
           again();
         }} />}

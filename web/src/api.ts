@@ -46,11 +46,12 @@ export function keySet(key: string) {
   for (const go of all) go();
 }
 
+// Several requests are refused at once: the first of them says what was wrong, and all of them wait.
 function askForKey(used: string): Promise<void> {
-  if (keyOf() !== used) return Promise.resolve(); // another request has asked meanwhile
-  const problem = used ? "The server did not accept this key." : "";
-  if (used) sessionStorage.removeItem(KEY);
-  keyWanted.set({ problem });
+  const now = keyOf();
+  if (now && now !== used) return Promise.resolve(); // another has been typed meanwhile
+  if (now) sessionStorage.removeItem(KEY);
+  if (now || !keyWanted.get()) keyWanted.set({ problem: used ? "The server did not accept this key." : "" });
   return new Promise((go) => waiting.push(go));
 }
 

@@ -131,7 +131,7 @@ export function AskView() {
           <>
             <ol class="rounds" aria-label="Rounds">
               {asked.rounds.map((r, i) => (
-                <li key={i}><span class="phase">{r.phase}</span>{r.message && <p class="answer">{r.message}</p>}
+                <li key={i}><p class="answer"><span class="phase">{r.phase}</span> {r.message}</p>
                   {r.code && <pre class="code" tabIndex={0}>{r.code}</pre>}
                   {r.output && <TerminalText terminal={r.output} stream="stdout" />}</li>
               ))}

@@ -187,6 +187,7 @@ const FILES_SHOWN = 200;
 const FIND_FROM = 20;
 const ROWS = 100;
 const COLUMNS = 40;
+const NUMBER = /^\s*[-+]?[\d.,]+(e[-+]?\d+)?%?\s*$/i;
 
 // The first rows of comma- or tab-separated values, as RFC 4180 writes them.
 export function rowsOf(text: string, separator: string): string[][] {
@@ -218,12 +219,13 @@ function Table({ text, name, whole }: { text: string; name: string; whole: boole
   const wide = rows.some((r) => r.length > COLUMNS);
   const [head, ...body] = rows.map((r) => r.slice(0, COLUMNS));
   if (!head) return <p class="soft">The file is empty.</p>;
+  const numbers = head.map((_, k) => body.length > 0 && body.every((r) => !r[k] || NUMBER.test(r[k])) ? "number" : undefined);
   return (
     <>
       <div class="table-scroll" tabIndex={0} role="region" aria-label={`The first rows of ${name}`}>
         <table class="data">
-          <thead><tr>{head.map((h, i) => <th key={i} scope="col">{h}</th>)}</tr></thead>
-          <tbody>{body.map((r, i) => <tr key={i}>{r.map((v, k) => <td key={k}>{v}</td>)}</tr>)}</tbody>
+          <thead><tr>{head.map((h, i) => <th key={i} scope="col" class={numbers[i]}>{h}</th>)}</tr></thead>
+          <tbody>{body.map((r, i) => <tr key={i}>{r.map((v, k) => <td key={k} class={numbers[k]}>{v}</td>)}</tr>)}</tbody>
         </table>
       </div>
       {(!whole || rows.length >= ROWS || wide) && <p class="soft">The first {body.length} rows{wide ? ` and ${COLUMNS} columns` : ""}.</p>}

@@ -1,5 +1,5 @@
 // Sessions, the pools they are made from, and how the server does.
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect } from "preact/hooks";
 import { call, type Json, online, statusLoad } from "./api";
 import { useChanges } from "./changes";
 import * as book from "./notebook";
@@ -10,14 +10,16 @@ import { useValue } from "./value";
 // --- figures ---
 
 const POINTS = 60;
+const FEW = 12; // fewer take the width of so many, so that a first look is no sliver
 const EVERY_MS = 2000;
 
 function Spark({ points }: { points: number[] }) {
   const most = Math.max(...points, 1e-9);
-  const step = 100 / (POINTS - 1);
-  const at = points.map((v, i) => `${((i + POINTS - points.length) * step).toFixed(2)},${(30 - (v / most) * 27).toFixed(2)}`);
+  const wide = Math.max(FEW, points.length);
+  const step = 100 / (wide - 1);
+  const at = points.map((v, i) => `${((i + wide - points.length) * step).toFixed(2)},${(30 - (v / most) * 27).toFixed(2)}`);
   if (at.length < 2) return <svg class="spark" viewBox="0 0 100 32" preserveAspectRatio="none" aria-hidden="true" />;
-  const from = ((POINTS - points.length) * step).toFixed(2);
+  const from = ((wide - points.length) * step).toFixed(2);
   return (
     <svg class="spark" viewBox="0 0 100 32" preserveAspectRatio="none" aria-hidden="true">
       <path class="area" d={`M${from},32 L${at.join(" L")} L100,32 Z`} />
@@ -42,15 +44,19 @@ interface Look {
   status: Json;
 }
 
+const STALE_MS = 5 * EVERY_MS;
+let looks: Look[] = []; // kept while another view is shown: whoever comes back soon finds the chart as it was
+
 function Figures() {
-  const looks = useRef<Look[]>([]);
   const { value } = useLoad(async () => {
     const status = await statusLoad();
-    looks.current = [...looks.current, { at: Date.now(), status }].slice(-POINTS - 1);
+    const now = Date.now();
+    if (now - (looks.at(-1)?.at ?? 0) > STALE_MS) looks = [];
+    looks = [...looks, { at: now, status }].slice(-POINTS - 1);
     return status;
   }, [useValue(online)], EVERY_MS);
   if (!value) return null;
-  const all = looks.current;
+  const all = looks;
   const pairs = all.slice(1).map((now, i) => ({ before: all[i], now }));
   const live = (s: Json) => s.sessions.idle + s.sessions.running + s.sessions.starting;
   const rate = pairs.map(({ before, now }) => Math.max(0, (now.status.cell_seconds.count - before.status.cell_seconds.count) / ((now.at - before.at) / 1000)));
@@ -59,7 +65,7 @@ function Figures() {
   const cards: [string, string, string, number[]][] = [
     ["Sessions with an interpreter", String(live(value)), `${value.sessions.running} running`, all.map((l) => live(l.status))],
     ["Cells a second", (rate.at(-1) ?? 0).toFixed(1), `${total.toLocaleString()} since the start`, rate],
-    ["Slowest cells in twenty", late.at(-1) ? `≤ ${seconds(late.at(-1)!)}` : "–", "95th percentile, now", late],
+    ["Time of a cell", late.at(-1) ? `≤ ${seconds(late.at(-1)!)}` : "–", "95 of 100 are faster, now", late],
     ["Memory of the machine", binary(value.memory.host_used_bytes), `of ${binary(value.memory.host_total_bytes)}; server ${binary(value.memory.server_bytes)}`, all.map((l) => l.status.memory.host_used_bytes)],
   ];
   return (

@@ -3,7 +3,7 @@ import "./style.css";
 import { render } from "preact";
 import type { FunctionComponent } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { keySet, keyOf, keyWanted, online, status, statusLoad } from "./api";
+import { call, type Json, keySet, keyOf, keyWanted, online, status, statusLoad } from "./api";
 import { ApprovalsView, KeysView } from "./adminviews";
 import { AskView } from "./askview";
 import { useChanges } from "./changes";
@@ -13,7 +13,7 @@ import { loadNotebook } from "./notebook";
 import { NotebookView } from "./notebookview";
 import { RecordsView } from "./recordsview";
 import { choice, choose } from "./theme";
-import { Dialog, Icon, Toasts } from "./ui";
+import { Dialog, Icon, LOOK_MS, Toasts, useLoad } from "./ui";
 import { useValue } from "./value";
 
 interface View {
@@ -59,6 +59,13 @@ function Theme() {
   return <button type="button" class="side-button" onClick={() => choose(next[now])}><Icon name="sun" /><span>Theme: {now}</span></button>;
 }
 
+// How many requests wait for a person, for those who may decide: they need not have that view open.
+function Waiting() {
+  const { value } = useLoad(() => call<{ data: Json[] }>("v1/approvals?state=pending&limit=100"), [useValue(online)], LOOK_MS, useChanges("approval"));
+  const count = value?.data.length ?? 0;
+  return count ? <span class="waiting">{count}<span class="unseen"> waiting</span></span> : null;
+}
+
 function App() {
   const [at, setAt] = useState(route());
   const wanted = useValue(keyWanted);
@@ -93,7 +100,7 @@ function App() {
         <ul>
           {offered.map((v) => (
             <li key={v.path}>
-              <a href={`#/${v.path}`} aria-current={v === current ? "page" : undefined}><Icon name={v.icon} /><span>{v.name}</span></a>
+              <a href={`#/${v.path}`} aria-current={v === current ? "page" : undefined}><Icon name={v.icon} /><span>{v.name}</span>{v.path === "approvals" && known?.approver && <Waiting />}</a>
             </li>
           ))}
         </ul>

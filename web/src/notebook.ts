@@ -255,7 +255,7 @@ function fail(cell: Cell, run: Run, message: string) {
 async function awaitApproval(cell: Cell, run: Run, error: ApiError) {
   run.approval = error.body.approval?.id ?? /apr_\w+/.exec(error.message)?.[0];
   run.status = "waiting";
-  run.message = error.message;
+  run.message = "Nothing has run yet. It stands under Approvals, and runs by itself once a person agrees.";
   touch(cell);
   while (cell.run === run && run.approval) {
     const found = await call(`v1/approvals/${run.approval}`);

@@ -170,7 +170,7 @@ function SessionName() {
   useEffect(() => {
     session.load().catch(tellError);
   }, [changes]);
-  if (!info) return <span class="session-name soft">A session begins with the first run</span>;
+  if (!info) return <span class="session-name soft">No session yet</span>;
   const rename = (name: string) =>
     call(`v1/sessions/${info.id}`, { method: "PATCH", json: { name } }).then((next) => session.info.set(next), tellError);
   return (

@@ -32,7 +32,7 @@ function One({ id }: { id: string }) {
               <dt>Session</dt><dd>{x.session}, pool {x.pool}</dd>
               {x.outcome && <><dt>Took</dt><dd>{seconds(x.outcome.wall_ms / 1000)}, {seconds(x.outcome.cpu_ms / 1000)} of CPU, {binary(x.outcome.memory_peak_bytes)} of memory</dd></>}
               {x.kind === "command" && x.outcome && <><dt>Exit status</dt><dd>{x.outcome.exit_code}</dd></>}
-              {x.outcome?.limits_hit.length > 0 && <><dt>Limits hit</dt><dd>{x.outcome.limits_hit.join(", ")}</dd></>}
+              {x.outcome && <><dt>Limits hit</dt><dd>{x.outcome.limits_hit.join(", ") || "none"}</dd></>}
               {x.outcome?.message && <><dt>Outcome</dt><dd>{x.outcome.message}</dd></>}
             </dl>
             <section class="section" aria-label="Code"><h2>{x.kind === "cell" ? "Python" : "Shell"}</h2><pre class="code" tabIndex={0}>{x.code}</pre></section>

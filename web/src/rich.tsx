@@ -91,6 +91,7 @@ function Branch({ name, value, depth }: { name?: string; value: unknown; depth: 
   const list = Array.isArray(value);
   const entries = Object.entries(value);
   const [before, after] = list ? "[]" : "{}";
+  if (!entries.length) return <div class="json-row">{label}<span class="json-mark">{before}{after}</span></div>;
   return (
     <div class="json-row">
       <button class="json-toggle" aria-expanded={open} onClick={() => setOpen(!open)}>
