@@ -106,8 +106,10 @@ static bool next_name(struct str *text, struct str *ret)
 static struct str whole_name(struct str answer, struct str name)
 {
     const char *end = name.p + name.n, *p = name.p;
-    char quote = end < answer.p + answer.n && strchr("'\"`*", *end) ? *end : '\0';
+    char quote = '\0';
 
+    if (end < answer.p + answer.n && strchr("'\"`*", *end))
+        quote = *end;
     while (quote && p > answer.p && end - p < NAME_BYTES && p[-1] != quote && p[-1] != '\n')
         p--;
     if (!quote || p == answer.p || p[-1] != quote ||
