@@ -148,7 +148,7 @@ static void on_session(void *arg, const struct session_info *info, const struct 
 
     if (run_release(run))
         return;
-    if (failed && failed->kind == ERR_BUSY && run->begin_tries < TRIES_MAX) {
+    if (failed && err_will_pass(failed) && run->begin_tries < TRIES_MAX) {
         run_wait(run, 1000u << run->begin_tries++, json_pack("{s:s}", "do", "begin"));
         return;
     }

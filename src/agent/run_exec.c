@@ -252,7 +252,7 @@ static void on_end(void *arg, const struct exec_info *info, const struct err *fa
         if (asked)
             return run_refused(run, asked->row);
         return run_event(run, json_pack("{s:s, s:b, s:o}", "type", "unreachable", "busy",
-                                        failed->kind == ERR_BUSY, "message",
+                                        err_will_pass(failed), "message",
                                         text_value(str_of(failed->text))));
     }
     see(run, info->events, info->outcome);

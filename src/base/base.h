@@ -66,6 +66,7 @@ enum err_kind {
     ERR_DENIED,   /* this caller may not, or not before somebody has agreed */
     ERR_FULL,     /* the disk takes nothing more: an operator can help */
     ERR_DAMAGED,  /* what was stored has changed on the disk: to store it again helps */
+    ERR_AWAY,     /* what keeps our data does not answer: it comes back, and later it works */
     ERR_SETUP,    /* what an operator has set up does not work: the text says what to change */
     ERR_HOST,     /* the kernel, the disk, or our own bug */
 };
@@ -73,10 +74,12 @@ enum err_kind {
 struct err {
     enum err_kind kind;
     int sys;     /* errno, or 0 */
-    int retry_s; /* ERR_BUSY: when to try again; 0: unknown */
+    int retry_s; /* ERR_BUSY, ERR_AWAY: when to try again; 0: unknown */
     char text[512];
 };
 
+/* Whether to try again later helps, with nothing changed. */
+bool err_will_pass(const struct err *e);
 /* All three return -1, so that a failure is one line: return err_set(e, ...). */
 int err_set(struct err *e, enum err_kind kind, const char *fmt, ...) PRINTF(3, 4);
 int err_sys(struct err *e, const char *fmt, ...) PRINTF(2, 3);  /* ERR_HOST plus strerror(errno) */

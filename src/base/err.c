@@ -3,6 +3,11 @@
 
 #include <stdio.h>
 
+bool err_will_pass(const struct err *e)
+{
+    return e->kind == ERR_BUSY || e->kind == ERR_AWAY;
+}
+
 int err_set(struct err *e, enum err_kind kind, const char *fmt, ...)
 {
     va_list ap;

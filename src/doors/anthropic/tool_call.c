@@ -119,11 +119,11 @@ static void end_failed(struct tool_call *c, const struct err *failed)
         [ERR_CONFLICT] = "unavailable",     [ERR_BUSY] = "too_many_requests",
         [ERR_DENIED] = "unavailable",       [ERR_FULL] = "unavailable",
         [ERR_DAMAGED] = "unavailable",      [ERR_SETUP] = "unavailable",
-        [ERR_HOST] = "unavailable",
+        [ERR_AWAY] = "unavailable",         [ERR_HOST] = "unavailable",
     };
 
     if (failed->kind == ERR_HOST || failed->kind == ERR_DAMAGED || failed->kind == ERR_FULL ||
-        failed->kind == ERR_SETUP)
+        failed->kind == ERR_AWAY || failed->kind == ERR_SETUP)
         log_error("%s: %s", c->caller.request, failed->text);
     end_error(c, codes[failed->kind], NULL);
 }

@@ -203,8 +203,9 @@ static const struct {
     [ERR_DENIED] = {403, "forbidden"           },
       [ERR_FULL] = {507, "insufficient_storage"},
     [ERR_DAMAGED] = {500, "damaged"             },
-      [ERR_SETUP] = {503, "unavailable"         },
-    [ERR_HOST] = {500, "internal"            },
+      [ERR_AWAY] = {503, "unavailable"         },
+    [ERR_SETUP] = {503, "unavailable"         },
+      [ERR_HOST] = {500, "internal"            },
 };
 
 int http_status_of(const struct err *e)
@@ -254,7 +255,7 @@ void answer_error(struct request *r, const struct err *e, const char *param)
 {
     char seconds[16];
 
-    if (e->kind == ERR_BUSY) {
+    if (err_will_pass(e)) {
         snprintf(seconds, sizeof(seconds), "%d", e->retry_s > 0 ? e->retry_s : 1);
         answer_header(r, "retry-after", seconds);
     }

@@ -413,7 +413,7 @@ void tool_refuse_session(struct call *c, const struct err *failed)
     struct conversation *v = c->conversation;
     char shown[NAME_SHOWN];
 
-    if (failed->kind == ERR_BUSY)
+    if (err_will_pass(failed))
         tool_fail(c, "Not now: %s. Nothing was done; try again in %d s.", failed->text,
                   failed->retry_s > 0 ? failed->retry_s : 1);
     else if (failed->kind != ERR_MISSING)

@@ -45,7 +45,7 @@ static json_t *not_executed(const struct script_exec *s, const struct err *why)
     if (why->kind == ERR_HOST)
         return failure("CodeSandboxUnreachable", "the sandbox cannot be reached at the moment");
     if (why->kind == ERR_BUSY || why->kind == ERR_FULL || why->kind == ERR_DAMAGED ||
-        why->kind == ERR_SETUP)
+        why->kind == ERR_AWAY || why->kind == ERR_SETUP)
         return failure("CodeSandboxUnreachable", "the sandbox cannot be reached at the moment: %s",
                        why->text);
     return failure(why->kind == ERR_DENIED ? "ApprovalDenied" : "InvalidRequest", "%s", why->text);

@@ -83,7 +83,7 @@ static void fail(struct interpreter_call *c, const struct err *why)
         [ERR_CONFLICT] = "RuntimeError",    [ERR_BUSY] = "ToolServiceError",
         [ERR_DENIED] = "PermissionError",   [ERR_FULL] = "ToolServiceError",
         [ERR_DAMAGED] = "ToolServiceError", [ERR_SETUP] = "ToolServiceError",
-        [ERR_HOST] = "ToolServiceError",
+        [ERR_AWAY] = "ToolServiceError",    [ERR_HOST] = "ToolServiceError",
     };
     char text[1024];
 
