@@ -40,6 +40,7 @@ struct server {
     bool keys;  /* there were some at start */
     struct listeners listeners;
     struct model_set model_set;
+    struct blob_set blob_set;
     struct {
         int fd; /* owned, or -1 */
         char path[KEPT_PATH_MAX];
@@ -76,7 +77,8 @@ static int prepare(struct server *sv, struct err *e)
         return -1;
     sv->lock = state_lock(sv->s->state, e);
     if (sv->lock < 0 || listeners_open(&sv->listeners, sv->s, e) < 0 ||
-        access_check(sv->s, &sv->listeners, e) < 0 || model_set_open(&sv->model_set, sv->s, e) < 0)
+        access_check(sv->s, &sv->listeners, e) < 0 ||
+        model_set_open(&sv->model_set, sv->s, e) < 0 || blob_set_open(&sv->blob_set, sv->s, e) < 0)
         return -1;
     if (s->tls_cert) {
         sv->cert.fd = file_keep("--tls-cert", s->tls_cert, sv->cert.path, e);
@@ -112,6 +114,7 @@ static int settle(struct server *sv, struct err *e)
 static int build_service(struct server *sv, struct err *e)
 {
     const struct store_config store = {.dir = sv->s->state,
+                                       .s3 = sv->blob_set.in_s3 ? &sv->blob_set.s3 : NULL,
                                        .durability = (enum durability)sv->s->serve.durability};
 
     sv->store = store_open(sv->loop, &store, e);
@@ -366,6 +369,7 @@ static void take_down(struct server *sv)
     doors_free(&sv->doors); /* a request may outlive the listeners */
     models_free(sv->models);
     model_set_done(&sv->model_set);
+    blob_set_done(&sv->blob_set);
     engine_free(sv->engine);
     if (sv->loop)
         loop_free(sv->loop);
@@ -413,11 +417,12 @@ int serve_main(const struct settings *s)
                         .peers = -1,
                         .cert.fd = -1,
                         .key.fd = -1,
-                        .client_ca.fd = -1};
+                        .client_ca.fd = -1,
+                        .blob_set.ca = -1};
     struct err e = {0};
 
     if (egress_check(s, &e) < 0 || approval_rules_check(s, &e) < 0 ||
-        models_settings_check(s, &e) < 0)
+        models_settings_check(s, &e) < 0 || blobs_settings_check(s, &e) < 0)
         return command_failed(&e);
     if (s->serve.check_config)
         return check_config(s);

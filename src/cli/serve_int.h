@@ -69,6 +69,21 @@ int model_set_open(struct model_set *set, const struct settings *s, struct err *
 struct models *model_set_start(struct model_set *set, struct loop *l, struct err *e);
 void model_set_done(struct model_set *set);
 
+/* --- blobs.c: where the bytes of files are kept --- */
+
+struct blob_set {
+    bool in_s3;
+    struct s3_config s3; /* what is in it is borrowed from the settings and: */
+    char *bucket, *prefix, *endpoint, *key_id, *secret, *token; /* owned, or NULL */
+    int ca;                                                     /* owned, or -1 */
+    char ca_path[KEPT_PATH_MAX];
+};
+/* Refuses what cannot be; reads no key. */
+int blobs_settings_check(const struct settings *s, struct err *e) MUST_CHECK;
+/* Reads the keys: before we become somebody who cannot. To be done() also after a failure. */
+int blob_set_open(struct blob_set *set, const struct settings *s, struct err *e) MUST_CHECK;
+void blob_set_done(struct blob_set *set);
+
 /* --- doors.c: one row per door --- */
 
 enum door_kind {

@@ -82,16 +82,22 @@ void home_save(struct loaded *l, done_fn *fn, void *arg)
     task_start(&s->task, l->sv, l, steps, on_packed);
 }
 
-size_t home_put_back(struct task *t, const struct space roots[HOME_ROOTS])
+int home_put_back(struct task *t, const struct space roots[HOME_ROOTS], size_t *ret_missing,
+                  struct err *e)
 {
     struct err lost = {0};
-    size_t left_out = 0;
 
+    *ret_missing = 0;
     if (!*t->loaded->row.home)
         return 0;
     AUTO_CLOSE int fd = blob_open(t->sv->store, t->loaded->row.home, &lost);
-    if (fd >= 0 && home_unpack(roots, fd, &left_out, &lost) == 0)
-        return left_out;
+    if (fd >= 0 && home_unpack(roots, fd, ret_missing, &lost) == 0)
+        return 0;
+    if (lost.kind == ERR_AWAY) {
+        *e = lost;
+        return -1;
+    }
     log_warn("session %s: not all of its home is put back: %s", t->loaded->row.id, lost.text);
-    return left_out + 1;
+    ++*ret_missing;
+    return 0;
 }

@@ -457,8 +457,10 @@ int space_blame(struct err *e, const char *path);
 /* home.c */
 /* Saves what else the session keeps; then fn from the loop, with l->row.home set. */
 void home_save(struct loaded *l, done_fn *fn, void *arg);
-/* Part of a worker's step: makes it again in a fresh sandbox. Returns how much of it is missing. */
-size_t home_put_back(struct task *t, const struct space roots[HOME_ROOTS]);
+/* Part of a worker's step: makes it again in a fresh sandbox. ret_missing: how much of it could not
+ * be. ERR_AWAY: later it can. */
+int home_put_back(struct task *t, const struct space roots[HOME_ROOTS], size_t *ret_missing,
+                  struct err *e) MUST_CHECK;
 
 /* --- job: one execution in hand, from its call until its record is written --- */
 

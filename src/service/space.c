@@ -469,7 +469,8 @@ static int write_move(struct task *t, struct db *db, struct err *e)
 {
     struct space_op *op = OWNER(t, struct space_op, task);
 
-    if (db_space_drop(db, op->loaded->row.id, str_of(op->source), e) < 0)
+    if (db_blob_hold(db, op->row.hash, e) < 0 ||
+        db_space_drop(db, op->loaded->row.id, str_of(op->source), e) < 0)
         return -1;
     return write_put(t, db, e);
 }

@@ -246,12 +246,12 @@ static int take_for_restoring(struct task *t, struct err *e)
     return 0;
 }
 
-/* A file that cannot be put back is no reason to keep the others from their owner. */
+/* A file that cannot be put back is no reason to keep the others from their owner. But one that is
+ * only away for a while is: it would be missed, and then taken for deleted. */
 static int put_back(struct task *t, struct err *e)
 {
     struct restoring *r = OWNER(t, struct restoring, task);
 
-    (void)e;
     for (size_t i = 0; i < r->count; i++) {
         const struct space_row *row = &r->rows[i];
         char shown[NAME_SHOWN];
@@ -261,12 +261,17 @@ static int put_back(struct task *t, struct err *e)
         if (fd >= 0 && space_put(&r->roots[HOME_WORKSPACE], str_of(row->path), fd, row->mode,
                                  row->mtime_ms, &lost) >= 0)
             continue;
+        if (lost.kind == ERR_AWAY) {
+            *e = lost;
+            return -1;
+        }
         if (r->missing++ == 0)
             snprintf(r->why, sizeof(r->why), "%s: %.300s", name_show(shown, str_of(row->path)),
                      lost.text);
         log_warn("session %s: a file is not put back: %s", t->loaded->row.id, lost.text);
     }
-    r->home_missing = home_put_back(t, r->roots);
+    if (home_put_back(t, r->roots, &r->home_missing, e) < 0)
+        return -1;
     if (r->look)
         look_walk(r->look, &r->roots[HOME_WORKSPACE]);
     return 0;

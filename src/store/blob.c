@@ -29,16 +29,6 @@
 #define SHARDS    256
 #define SWEEP_MAX 2000 /* looked at in one go: the sweep is on the store's thread */
 
-struct blob {
-    struct store *store; /* borrowed */
-    int fd;              /* owned */
-    char temp[ID_MAX];   /* its name in tmp/, or "" */
-    int temp_dir;        /* owned, or -1: a blob given up may outlive its store */
-    gnutls_hash_hd_t hash;
-    uint64_t size, max;
-    bool broken; /* what is in the file is not what was hashed */
-};
-
 /* --- the directory --- */
 
 static int make_dir(int above, const char *name, struct err *e)
@@ -71,7 +61,8 @@ int blobs_open(struct store *s, bool alone, struct err *e)
     AUTO_CLOSE int temp = -1;
     AUTO_CLOSE int probe = -1;
 
-    s->blobs = make_dir(s->dir, "blobs", e);
+    /* Not the same directory: what is on the disk alone must never be taken for a copy. */
+    s->blobs = make_dir(s->dir, s->remote ? "cache" : "blobs", e);
     if (s->blobs < 0)
         return -1;
     temp = make_dir(s->blobs, "tmp", e);
@@ -81,7 +72,7 @@ int blobs_open(struct store *s, bool alone, struct err *e)
     s->temp_names = probe < 0;
     if (alone)
         remove_all(take_fd(&temp));
-    return 0;
+    return s->remote ? cache_open(s, e) : 0;
 }
 
 void blobs_close(struct store *s)
@@ -250,7 +241,7 @@ int blob_write_fd(struct blob *b, int fd, struct err *e)
 
 /* --- naming --- */
 
-static void finish_hash(struct blob *b, char ret[HASH_HEX])
+void blob_finish_hash(struct blob *b, char ret[HASH_HEX])
 {
     uint8_t hash[32];
 
@@ -305,27 +296,48 @@ static int sync_bytes(int fd)
     return rc;
 }
 
-static int keep(struct blob *b, bool durable, const char *hash, struct err *e)
+int blob_give_name(struct blob *b, const char *hash, struct err *e)
 {
     AUTO_CLOSE int shard = -1;
     char top[3] = {hash[0], hash[1], '\0'};
     int rc;
 
-    if (b->broken)
-        return err_set(e, ERR_HOST, "keep a blob: not all of it was written");
     shard = make_dir(b->store->blobs, top, e);
     if (shard < 0)
         return fail(b, err_wrap(e, "keep a blob"), e);
-    /* The last write may be long ago; the sweep counts from now. */
-    if (futimens(b->fd, NULL) < 0 || (durable && sync_bytes(b->fd) < 0))
-        return fail(b, err_sys(e, "sync a blob"), e);
     pthread_mutex_lock(&b->store->naming);
     rc = give_name(b, shard, hash + 2);
     pthread_mutex_unlock(&b->store->naming);
     if (rc < 0)
         return fail(b, err_sys(e, "name a blob"), e);
     blob_note_good(b->store, hash, b->fd);
+    return 0;
+}
+
+static int keep_on_disk(struct blob *b, bool durable, const char *hash, struct err *e)
+{
+    char top[3] = {hash[0], hash[1], '\0'};
+
+    /* The last write may be long ago; the sweep counts from now. */
+    if (futimens(b->fd, NULL) < 0 || (durable && sync_bytes(b->fd) < 0))
+        return fail(b, err_sys(e, "sync a blob"), e);
+    if (blob_give_name(b, hash, e) < 0)
+        return -1;
     flush_blob(b->store, take_fd(&b->fd), (unsigned)strtoul(top, NULL, 16));
+    return 0;
+}
+
+static int keep(struct blob *b, bool durable, const char *hash, struct err *e)
+{
+    const struct blob_ops *remote = b->store->remote;
+
+    if (b->broken)
+        return err_set(e, ERR_HOST, "keep a blob: not all of it was written");
+    if (!remote)
+        return keep_on_disk(b, durable, hash, e);
+    if (remote->put(b->store, b->fd, hash, b->size, e) < 0)
+        return -1;
+    cache_keep(b, hash);
     return 0;
 }
 
@@ -334,7 +346,7 @@ int blob_keep(struct blob *b, bool durable, char ret_hash[HASH_HEX], uint64_t *r
 {
     int rc;
 
-    finish_hash(b, ret_hash);
+    blob_finish_hash(b, ret_hash);
     *ret_size = b->size;
     rc = keep(b, durable, ret_hash, e);
     blob_free(b);
@@ -342,11 +354,6 @@ int blob_keep(struct blob *b, bool durable, char ret_hash[HASH_HEX], uint64_t *r
 }
 
 /* --- reading --- */
-
-static bool is_hash(const char *hash)
-{
-    return strspn(hash, "0123456789abcdef") == HASH_HEX - 1 && hash[HASH_HEX - 1] == '\0';
-}
 
 static void path_of(const char *hash, char ret[HASH_HEX + 1])
 {
@@ -366,22 +373,30 @@ static int open_and_touch(struct store *s, const char *path)
     return take_fd(&fd);
 }
 
-int blob_open(struct store *s, const char *hash, struct err *e)
+int blob_open_file(struct store *s, const char *hash, struct err *e)
 {
     char path[HASH_HEX + 1];
     AUTO_CLOSE int fd = -1;
 
-    if (!is_hash(hash))
-        return err_set(e, ERR_CALLER, "not the hash of a blob");
     path_of(hash, path);
     pthread_mutex_lock(&s->naming);
     fd = open_and_touch(s, path);
     pthread_mutex_unlock(&s->naming);
     if (fd < 0 && errno == ENOENT)
         return err_set(e, ERR_MISSING, "the blob is not there");
-    if (fd < 0)
-        return err_sys(e, "open a blob");
-    return blob_check(s, hash, fd, e) < 0 ? -1 : take_fd(&fd);
+    return fd < 0 ? err_sys(e, "open a blob") : take_fd(&fd);
+}
+
+int blob_open(struct store *s, const char *hash, struct err *e)
+{
+    AUTO_CLOSE int fd = -1;
+
+    if (!blob_is_hash(hash))
+        return err_set(e, ERR_CALLER, "not the hash of a blob");
+    if (s->remote)
+        return cache_blob_open(s, hash, e);
+    fd = blob_open_file(s, hash, e);
+    return fd < 0 || blob_check(s, hash, fd, e) < 0 ? -1 : take_fd(&fd);
 }
 
 int names_blob(struct db *db, const char *hash, struct err *e)
@@ -390,8 +405,10 @@ int names_blob(struct db *db, const char *hash, struct err *e)
 
     if (!*hash)
         return 0;
+    if (db->store && db->store->remote)
+        return db->store->remote->name(db, hash, e);
     db->names_blobs = true;
-    if (!db->checks_blobs || !is_hash(hash))
+    if (!db->checks_blobs || !blob_is_hash(hash))
         return 0;
     path_of(hash, path);
     if (faccessat(db->blobs, path, F_OK, 0) == 0)
@@ -399,6 +416,14 @@ int names_blob(struct db *db, const char *hash, struct err *e)
     return err_set(e, ERR_FULL,
                    "the disk of the server is nearly full, and bytes that nothing named "
                    "yet have been removed");
+}
+
+int db_blob_hold(struct db *db, const char *hash, struct err *e)
+{
+    if (names_blob(db, hash, e) < 0)
+        return -1;
+    snprintf(db->holds, sizeof(db->holds), "%s", hash);
+    return 0;
 }
 
 /* --- the sweep --- */
@@ -431,7 +456,7 @@ static int sweep_shard(struct store *s, struct db *db, const char *top, int dir,
         char hash[HASH_HEX + 1];
         snprintf(hash, sizeof(hash), "%s%.*s", top, HASH_HEX - 2, entry->d_name);
         seen++;
-        if (!is_hash(hash) || !is_old(s, dir, entry->d_name))
+        if (!blob_is_hash(hash) || !is_old(s, dir, entry->d_name))
             continue;
         named = db->ops->blob_named(db, hash, e);
         if (named == 0)
@@ -445,6 +470,10 @@ int blob_sweep(struct store *s, struct db *db, struct err *e)
 {
     size_t before = s->doomed_count;
 
+    if (s->remote) {
+        s->remote->sweep(s);
+        return 0;
+    }
     for (int i = 0, seen = 0; i < SHARDS && seen < SWEEP_MAX; i++) {
         char top[3];
         snprintf(top, sizeof(top), "%02x", s->shard % SHARDS);

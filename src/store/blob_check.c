@@ -88,6 +88,15 @@ void hash_show(const uint8_t hash[32], char ret[HASH_HEX])
     ret[HASH_HEX - 1] = '\0';
 }
 
+void hash_of(struct str bytes, char ret[HASH_HEX])
+{
+    uint8_t hash[32];
+    int rc = gnutls_hash_fast(GNUTLS_DIG_SHA256, bytes.n ? bytes.p : "", bytes.n, hash);
+
+    assert(rc == 0);
+    hash_show(hash, ret);
+}
+
 /* Of all of fd. -1: it cannot be read. */
 static int hash_file(int fd, char ret[HASH_HEX], struct err *e)
 {
@@ -122,7 +131,7 @@ static int damaged(const char *hash, struct err *e)
                    hash, hash + 2);
 }
 
-int blob_check(struct store *s, const char *hash, int fd, struct err *e)
+int blob_is_good(struct store *s, const char *hash, int fd, struct err *e)
 {
     char found[HASH_HEX];
     struct stat st;
@@ -130,11 +139,18 @@ int blob_check(struct store *s, const char *hash, int fd, struct err *e)
     if (fstat(fd, &st) < 0)
         return err_sys(e, "look at a blob");
     if (st.st_size > (off_t)SMALL_SIZE && is_known(s, hash, &st))
-        return 0;
+        return 1;
     if (hash_file(fd, found, e) < 0)
-        return e->sys == EIO ? damaged(hash, e) : -1;
+        return e->sys == EIO ? 0 : -1;
     if (memcmp(found, hash, HASH_HEX) != 0)
-        return damaged(hash, e);
+        return 0;
     blob_note_good(s, hash, fd);
-    return 0;
+    return 1;
+}
+
+int blob_check(struct store *s, const char *hash, int fd, struct err *e)
+{
+    int good = blob_is_good(s, hash, fd, e);
+
+    return good == 0 ? damaged(hash, e) : good < 0 ? -1 : 0;
 }

@@ -95,7 +95,7 @@ bool store_is_low(struct store *s)
     return disk_room_for_blobs(s, &ignored) < 0;
 }
 
-bool store_is_full(struct store *s, struct err *e)
+static bool is_full(struct store *s, struct err *e)
 {
     struct statvfs disk;
     bool full;
@@ -114,6 +114,11 @@ bool store_is_full(struct store *s, struct err *e)
     return left_of(&disk) < part_of(&disk, SPARE_SIZE, SPARE_SHARE) || !has_inodes(&disk)
                ? set_full(e, ENOSPC) < 0
                : false;
+}
+
+bool store_is_full(struct store *s, struct err *e)
+{
+    return is_full(s, e) || (s->remote && s->remote->is_away(s, e));
 }
 
 void disk_failed(struct store *s, const struct err *e)
@@ -158,7 +163,7 @@ void disk_look(struct store *s)
     struct err why;
 
     s->db->checks_blobs = disk_room_for_blobs(s, &why) < 0;
-    if (!s->has_spare || !store_is_full(s, &why))
+    if (!s->has_spare || !is_full(s, &why))
         return;
     (void)!unlinkat(s->dir, SPARE_NAME, 0);
     set_spare(s, false);

@@ -118,3 +118,8 @@ void key_make(struct key_row *ret, char ret_secret[KEY_SECRET_MAX], const char *
              ret_secret);
     key_hash(str_of(ret_secret), ret->hash);
 }
+
+bool blob_is_hash(const char *hash)
+{
+    return strspn(hash, "0123456789abcdef") == HASH_HEX - 1 && hash[HASH_HEX - 1] == '\0';
+}

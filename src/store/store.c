@@ -73,6 +73,7 @@ static int run_alone(struct store *s, struct job *j, struct err *e)
 static int run_jobs(struct store *s, struct job *batch, struct err *e)
 {
     s->db->names_blobs = false;
+    s->db->holds[0] = '\0';
     if (s->db->ops->begin(s->db, e) < 0)
         return -1;
     if (!batch->next)
@@ -341,8 +342,9 @@ static void begin_clock(const struct store *s)
     time_sure_begin(last_s * 1000);
 }
 
-static int open_parts(struct store *s, const char *dir, struct err *e)
+static int open_parts(struct store *s, const struct store_config *config, struct err *e)
 {
+    const char *dir = config->dir;
     char path[4096];
 
     if ((size_t)snprintf(path, sizeof(path), "%s/retort.db", dir) >= sizeof(path))
@@ -355,25 +357,44 @@ static int open_parts(struct store *s, const char *dir, struct err *e)
     if (s->loop && lock_alone(s, e) < 0)
         return -1;
     begin_clock(s);
+    if (config->s3 && s3_blobs_open(s, config->s3, e) < 0)
+        return -1;
     if (blobs_open(s, s->loop != NULL, e) < 0)
         return -1;
     s->db = sqlite_open(path, e);
     if (!s->db || flush_start(s, e) < 0)
         return -1;
     s->db->blobs = s->blobs;
+    s->db->store = s;
     if (s->loop)
         disk_try_again(s);
     /* That the files are there at all must be on the disk before anything in them counts. */
     if (fsync(s->dir) < 0)
         return err_sys(e, "sync");
-    return s->loop ? thread_start(&s->thread, "store", run_thread, s, e) : 0;
+    if (!s->loop)
+        return 0;
+    if (thread_start(&s->thread, "store", run_thread, s, e) < 0)
+        return -1;
+    s->running = true;
+    return s->remote ? s->remote->start(s, e) : 0;
 }
 
 static void close_parts(struct store *s)
 {
+    if (s->remote)
+        s->remote->stop(s);
+    if (s->running) {
+        pthread_mutex_lock(&s->mutex);
+        s->closing = true;
+        pthread_cond_signal(&s->more);
+        pthread_mutex_unlock(&s->mutex);
+        pthread_join(s->thread, NULL);
+    }
     flush_stop(s);
     if (s->db)
         s->db->ops->close(s->db);
+    if (s->remote)
+        s->remote->close(s);
     blobs_close(s);
     fd_closep(&s->lock);
     fd_closep(&s->dir);
@@ -404,7 +425,7 @@ struct store *store_open(struct loop *l, const struct store_config *config, stru
     pthread_cond_init(&s->more, &clock);
     pthread_condattr_destroy(&clock);
     pthread_cond_init(&s->answered, NULL);
-    if (open_parts(s, config->dir, e) == 0)
+    if (open_parts(s, config, e) == 0)
         return s;
     err_wrap(e, "store in '%s'", config->dir);
     close_parts(s);
@@ -413,14 +434,6 @@ struct store *store_open(struct loop *l, const struct store_config *config, stru
 
 void store_close(struct store *s)
 {
-    if (!s)
-        return;
-    if (s->loop) {
-        pthread_mutex_lock(&s->mutex);
-        s->closing = true;
-        pthread_cond_signal(&s->more);
-        pthread_mutex_unlock(&s->mutex);
-        pthread_join(s->thread, NULL);
-    }
-    close_parts(s);
+    if (s)
+        close_parts(s);
 }

@@ -1,8 +1,8 @@
 /*
  * store: what must outlive the process. Rows in a database, bytes in blobs.
  *
- * Touches: one database, one directory of blobs, a thread of its own. Never
- * touches: the engine, clients, sandboxes, policy.
+ * Touches: one database, one directory of blobs or a bucket of S3, threads of its
+ * own. Never touches: the engine, clients, sandboxes, policy.
  *
  * store_open(), then store_run(fn, done): fn runs on the store's thread inside a
  * transaction, against the blocking calls of struct db; done comes from the loop
@@ -27,8 +27,25 @@ struct db;
  * POWER: it outlives a power cut, too. */
 enum durability { DURABLE_PROCESS, DURABLE_POWER };
 
+/* Blobs in S3, or in a server that speaks its protocol. All strings are borrowed. */
+#define S3_SAFE "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_./"
+struct s3_config {
+    const char *bucket;
+    const char *prefix;   /* of letters that are S3_SAFE, without a slash at either end; or "" */
+    const char *endpoint; /* "https://host", "http://host:port" */
+    const char *region;
+    bool virtual_host; /* the bucket is part of the host's name, not of the path */
+    const char *key_id, *secret;
+    const char *token;    /* or NULL */
+    const char *ca_file;  /* or NULL: the system's */
+    uint64_t cache_bytes; /* of the disk, for copies of blobs */
+};
+/* Whether these could be right, in their form; ERR_CALLER. */
+int s3_config_check(const struct s3_config *c, struct err *e) MUST_CHECK;
+
 struct store_config {
-    const char *dir;  /* holds retort.db and blobs/; made when missing, mode 0700 */
+    const char *dir;            /* holds retort.db and blobs/; made when missing, mode 0700 */
+    const struct s3_config *s3; /* or NULL: blobs on the disk. Then dir has a cache of them */
     uint64_t reserve; /* bytes of the disk that blobs leave to the database and to others; 0: 512
                          MiB, or a twentieth of a small disk */
     enum durability durability;
@@ -52,8 +69,10 @@ int store_call(struct store *s, store_fn *fn, void *arg, struct err *e) MUST_CHE
 /* From a store_fn: what this job writes is on the disk before done comes. */
 void db_must_sync(struct db *db);
 
-/* Whether the disk takes nothing more: *e says why, ERR_FULL. What could not be kept should not be
- * begun. It gets over that by itself. From any thread; costs one system call. */
+/* Whether nothing more is taken: *e says why, ERR_FULL for the disk, ERR_AWAY for S3. What could
+ * not be kept should not be begun. It gets over that by itself. From any thread; costs one system
+ * call.
+ */
 bool store_is_full(struct store *s, struct err *e);
 /* Whether it takes no more blobs; for some time before it is full. */
 bool store_is_low(struct store *s);
@@ -472,13 +491,16 @@ int blob_write_fd(struct blob *b, int fd, struct err *e) MUST_CHECK;
 /* Its first bytes, as far as they are there; how many, or -1. */
 ssize_t blob_peek(const struct blob *b, char *ret, size_t size);
 /* Names it and frees b in any case. It is on the disk before a row that names it is. durable: its
- * bytes are before this returns, so that no other job waits for them. */
+ * bytes are before this returns, so that no other job waits for them. With S3 it is there when this
+ * returns, and ERR_AWAY when it is not. */
 int blob_keep(struct blob *b, bool durable, char ret_hash[HASH_HEX], uint64_t *ret_size,
               struct err *e) MUST_CHECK;
 void blob_free(struct blob *b);
 /* An owned fd for reading, or -1. ERR_MISSING when it is not there; ERR_DAMAGED when its bytes are
- * not those that were put. Reads all of it, unless that was done a while ago. */
+ * not those that were put; ERR_AWAY. Reads all of it, unless that was done a while ago. */
 int blob_open(struct store *s, const char *hash, struct err *e) MUST_CHECK;
+/* From a store_fn that is about to take a blob's name away and to name it again. */
+int db_blob_hold(struct db *db, const char *hash, struct err *e) MUST_CHECK;
 /* Removes blobs that no row names and that nobody has put or opened for an hour, or for some
  * seconds while the disk is nearly full, when the job that calls it is committed. Returns how many.
  * Of a large store it looks at a part, and goes on from there the next time. */

@@ -3,6 +3,7 @@
 
 #include "store/store.h"
 
+#include <gnutls/crypto.h>
 #include <pthread.h>
 
 /* --- what a database does --- */
@@ -25,14 +26,20 @@ struct db_ops {
 
     /* Whether any row names this blob: 1, 0, -1. */
     int (*blob_named)(struct db *db, const char *hash, struct err *e);
+    /* Until the end of the transaction: those that name blobs (shared) and those that announce the
+     * removal of blobs (not shared) keep out of each other's way, over all nodes. NULL:
+     * transactions run one after the other anyway. */
+    int (*lock_removals)(struct db *db, bool shared, struct err *e);
 };
 
 struct db {
     const struct db_ops *ops;
-    bool must_sync;    /* the job that runs wants to be on the disk before it is answered */
-    bool names_blobs;  /* something in this transaction does */
-    int blobs;         /* borrowed: the directory that they are in */
-    bool checks_blobs; /* the disk is low: one that is named may have been removed meanwhile */
+    bool must_sync;       /* the job that runs wants to be on the disk before it is answered */
+    bool names_blobs;     /* something in this transaction does */
+    struct store *store;  /* borrowed: whose it is */
+    char holds[HASH_HEX]; /* a blob that this transaction may name: it had a name when it began */
+    int blobs;            /* borrowed: the directory that they are in */
+    bool checks_blobs;    /* the disk is low: one that is named may have been removed meanwhile */
 };
 
 /* The database in the file of this name, at this version's schema. */
@@ -85,6 +92,38 @@ int thread_start(pthread_t *ret, const char *name, void *(*run)(void *), void *a
 
 struct flush;
 
+/* --- blobs --- */
+
+/* Where blobs are kept if not on the disk; blob_s3.c, and tests put their own here. These block,
+ * but for name(), which is part of a transaction. */
+struct blob_ops {
+    int (*start)(struct store *s, struct err *e); /* a server's store is open */
+    void (*stop)(struct store *s);                /* it will be closed; what waits is given up */
+    /* All bytes of fd, by their hash. When it returns, they are kept. */
+    int (*put)(struct store *s, int fd, const char *hash, uint64_t size, struct err *e);
+    /* They are written into b, which is new. ERR_MISSING, ERR_AWAY. */
+    int (*get)(struct store *s, const char *hash, struct blob *b, struct err *e);
+    /* What get() brought was something else: who puts the blob again must reach S3. */
+    void (*is_damaged)(struct store *s, const char *hash);
+    /* A row is about to name this one. ERR_AWAY: it may be gone; whoever has the bytes puts them
+     * again. */
+    int (*name)(struct db *db, const char *hash, struct err *e);
+    /* Removes what nobody needs, on a thread of its own, soon. */
+    void (*sweep)(struct store *s);
+    bool (*is_away)(struct store *s, struct err *e);
+    void (*close)(struct store *s);
+};
+
+struct blob {
+    struct store *store;   /* borrowed */
+    int fd;                /* owned */
+    char temp[ID_MAX];     /* its name in tmp/, or "" */
+    int temp_dir;          /* owned, or -1: a blob given up may outlive its store */
+    gnutls_hash_hd_t hash; /* owned */
+    uint64_t size, max;
+    bool broken; /* what is in the file is not what was hashed */
+};
+
 struct store {
     struct loop *loop;   /* borrowed, or NULL: no thread either */
     struct db *db;       /* owned: the thread's, where there is one */
@@ -96,6 +135,7 @@ struct store {
     struct err disk_failed; /* ERR_NONE: it takes what is written */
 
     pthread_t thread;
+    bool running;          /* the thread */
     pthread_mutex_t mutex; /* for what is below */
     pthread_cond_t more, answered;
     struct job *first, **end; /* not begun yet, in the order given */
@@ -109,22 +149,51 @@ struct store {
     unsigned shard;           /* where the next sweep begins */
     char (*doomed)[HASH_HEX]; /* owned: what the sweep found in this transaction */
     size_t doomed_count;
+
+    const struct blob_ops *remote; /* NULL: blobs are on the disk, and the directory is no cache */
+    struct s3_blobs *s3;           /* owned by remote, or NULL */
+    uint64_t cache_bytes;          /* the most that the cache may have */
+    uint64_t cached_bytes;         /* what it has; with `naming` held */
 };
 
 /* Makes or opens blobs/ below s->dir. alone: nobody else has it open, what is half-written is of
  * the dead. */
 int blobs_open(struct store *s, bool alone, struct err *e) MUST_CHECK;
 void blobs_close(struct store *s);
+bool blob_is_hash(const char *hash);
+void hash_of(struct str bytes, char ret[HASH_HEX]); /* SHA-256 */
+/* The hash of what was written, once; and the name of that in the directory. */
+void blob_finish_hash(struct blob *b, char ret[HASH_HEX]);
+int blob_give_name(struct blob *b, const char *hash, struct err *e) MUST_CHECK;
+/* The file of this name in the directory, touched; -1 and ERR_MISSING. */
+int blob_open_file(struct store *s, const char *hash, struct err *e) MUST_CHECK;
 /* The transaction with the sweep in it is committed, or it is not. */
 void blobs_swept(struct store *s, bool committed);
 
 /* --- blob_check.c --- */
 
-/* Whether fd has the bytes of this name; ERR_DAMAGED. */
+/* Whether fd has the bytes of this name: 1, 0, -1. */
+int blob_is_good(struct store *s, const char *hash, int fd, struct err *e) MUST_CHECK;
+/* The same, with ERR_DAMAGED. */
 int blob_check(struct store *s, const char *hash, int fd, struct err *e) MUST_CHECK;
 /* It has: they were hashed on their way in. */
 void blob_note_good(struct store *s, const char *hash, int fd);
 void hash_show(const uint8_t hash[32], char ret[HASH_HEX]);
+
+/* --- blob_cache.c: the directory as a cache of blobs that are kept elsewhere --- */
+
+/* Counts what is there. */
+int cache_open(struct store *s, struct err *e) MUST_CHECK;
+/* b is kept elsewhere: the cache takes it, if it is not too large. */
+void cache_keep(struct blob *b, const char *hash);
+/* From the cache, or from where it is kept. */
+int cache_blob_open(struct store *s, const char *hash, struct err *e) MUST_CHECK;
+/* What was not used for the longest time gives way, where there is too much. */
+void cache_trim(struct store *s);
+
+/* --- blob_s3.c --- */
+
+int s3_blobs_open(struct store *s, const struct s3_config *c, struct err *e) MUST_CHECK;
 
 /* --- flush.c: what was written reaches the disk --- */
 

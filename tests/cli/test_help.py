@@ -14,8 +14,8 @@ LIMITS = ["timeout", "cpu-time", "cpus", "memory", "pids", "disk", "tmp", "open-
 SERVE = ["listen", "socket-mode", "config", "check-config", "state", "user", "sandbox-users", "isolation-floor",
          "drain", "log-level", "log-format", "tls-cert", "tls-key",
          "tls-client-ca", "plain-http", "hosts", "origins", "public-url", "oauth-servers",
-         "max-connections", "max-per-address", "header-timeout", "durability", "tenant-sessions",
-         "output-memory", "retention",
+         "max-connections", "max-per-address", "header-timeout", "durability", "blobs", "s3-endpoint",
+         "s3-region", "s3-style", "s3-key-file", "s3-ca", "blob-cache", "tenant-sessions", "output-memory", "retention",
          "records", "home-size", "file-size", "tenant-files", "fetch-size", "fetch-timeout", "fetch-private",
          "fetch-allow", "mcp-answer", "description", "ready", "max-sessions", "idle-timeout",
          "lifetime", "recycle", "egress", "egress-hosts", "approval", "approval-by",
@@ -57,7 +57,7 @@ def test_of_the_program():
 def test_of_run(args):
     text = shown(*args)
     assert text.startswith("usage: retort run")
-    assert re.findall(r"^  .{4}--([a-z-]+)", text, re.M) == RUN
+    assert re.findall(r"^  .{4}--([a-z0-9-]+)", text, re.M) == RUN
     for status in ("0", "1", "2", "3", "124", "130", "137"):
         assert re.search(rf"\b{status}\b", text)
 
@@ -66,13 +66,13 @@ def test_of_serve_and_keys():
     for command, options in (("serve", SERVE), ("keys", KEYS), ("repl", REPL)):
         text = shown(command, "--help")
         assert text.startswith(f"usage: retort {command}")
-        assert re.findall(r"^  .{4}--([a-z-]+)", text, re.M) == options
+        assert re.findall(r"^  .{4}--([a-z0-9-]+)", text, re.M) == options
 
 
 def test_of_mcp():
     text = shown("mcp", "--help")
     assert text.startswith("usage: retort mcp")
-    found = re.findall(r"^  .{4}--([a-z-]+)", text, re.M)
+    found = re.findall(r"^  .{4}--([a-z0-9-]+)", text, re.M)
     assert {*LIMITS, "state", "config", "pool", "python", "preload", "egress", "folder", "roots", "verbose",
             "help"} <= set(found)
     assert not {"listen", "tls-cert", "json", "log-level"} & set(found)
@@ -82,7 +82,7 @@ def test_of_mcp():
 def test_of_environment():
     text = shown("environment", "--help")
     assert text.startswith("usage: retort environment (create NAME --packages FILE | list | delete NAME)")
-    assert re.findall(r"^  .{4}--([a-z-]+)", text, re.M) == ENVIRONMENT
+    assert re.findall(r"^  .{4}--([a-z0-9-]+)", text, re.M) == ENVIRONMENT
 
 
 def test_of_doctor():
@@ -94,7 +94,7 @@ def test_of_doctor():
 def test_every_option_of_the_source_is_shown():
     source = (retort.REPO / "src/cli/options.c").read_text()
     table = source[source.index("options[] = {"):source.index("options_count")]
-    assert set(re.findall(r'^    \{"([a-z-]+)"', table, re.M)) == {
+    assert set(re.findall(r'^    \{"([a-z0-9-]+)"', table, re.M)) == {
         *RUN, *SERVE, *KEYS, *ENVIRONMENT, "pool", "tools", "images-dir", "roots", "model-key"}
 
 
@@ -115,7 +115,7 @@ def rows():
     sets = dict(re.findall(r"^#define ([A-Z_]+) +\(?(IN\(COMMAND_.*)$", source, re.M))
     table = source[source.index("options[] = {"):source.index("options_count")]
     for row in re.split(r'^    (?=\{")', table, flags=re.M)[1:]:
-        name, wanted = re.match(r'\{"([a-z-]+)",\s*[^,]+,\s*OPTION_\w+,\s*GROUP_\w+,\s*([A-Z_| ]+),', row).groups()
+        name, wanted = re.match(r'\{"([a-z0-9-]+)",\s*[^,]+,\s*OPTION_\w+,\s*GROUP_\w+,\s*([A-Z_| ]+),', row).groups()
         words = " ".join(sets[word] for word in wanted.split(" | "))
         yield name, re.findall(r"COMMAND_([A-Z]+)", words), row
 

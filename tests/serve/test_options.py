@@ -66,6 +66,10 @@ SHOWN = {
     "max-connections": "serve/test_bad_input.py::FLAGS",
     "header-timeout": "serve/test_bad_input.py::FLAGS",
     "durability": "disk/test_power.py::test_what_was_acknowledged_outlives_a_power_cut",
+    **dict.fromkeys(["blobs", "s3-endpoint", "blob-cache"], "support/s3.py::flags"),
+    **dict.fromkeys(["s3-key-file", "s3-region"], "s3/test_blobs.py::test_key_file_and_region"),
+    "s3-style": "s3/test_blobs.py::test_the_bucket_in_the_host",
+    "s3-ca": "s3/test_blobs.py::test_tls",
     "tenant-sessions": "serve/test_life.py::CONFIG",
     "output-memory": "serve/test_fair.py::test_output_waits_for_room",
     "retention": "serve/test_life.py::test_retention",
@@ -155,7 +159,7 @@ def settings():
     names = {"model-key"}
     for command in ("run", "serve", "mcp", "keys", "environment", "doctor"):
         _, out, _ = retort.call(command, "--help")
-        names |= set(re.findall(r"^  (?:-\w, |    )--([a-z-]+)", out.decode(), re.M))
+        names |= set(re.findall(r"^  (?:-\w, |    )--([a-z0-9-]+)", out.decode(), re.M))
     return names
 
 
