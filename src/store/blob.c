@@ -56,11 +56,47 @@ static void remove_all(int dir)
     closedir(d);
 }
 
+/* Whether the directory has the bytes of any blob. */
+static bool has_any(int above, const char *name)
+{
+    AUTO_CLOSE int dir = openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    bool any = false;
+
+    for (unsigned i = 0; dir >= 0 && i < SHARDS && !any; i++) {
+        char top[3];
+        snprintf(top, sizeof(top), "%02x", i);
+        int shard = openat(dir, top, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        DIR *d = shard < 0 ? NULL : fdopendir(shard);
+        for (struct dirent *entry; d && !any && (entry = readdir(d));)
+            any = entry->d_name[0] != '.';
+        if (d)
+            closedir(d);
+    }
+    return any;
+}
+
+/* A server that looks for blobs where they are not would find all files lost. */
+static int check_place(const struct store *s, struct err *e)
+{
+    if (s->remote && has_any(s->dir, "blobs"))
+        return err_set(e, ERR_CALLER,
+                       "its files are on the disk, in blobs/. To keep them in S3 from now on, copy "
+                       "what is in blobs/ to the prefix, and rename blobs/");
+    if (!s->remote && faccessat(s->dir, "cache", F_OK, 0) == 0)
+        return err_set(
+            e, ERR_CALLER,
+            "its files are in S3: say where with blobs = s3://BUCKET/PREFIX. To keep them "
+            "on the disk from now on, copy what is there to blobs/, and remove cache/");
+    return 0;
+}
+
 int blobs_open(struct store *s, bool alone, struct err *e)
 {
     AUTO_CLOSE int temp = -1;
     AUTO_CLOSE int probe = -1;
 
+    if (alone && check_place(s, e) < 0)
+        return -1;
     /* Not the same directory: what is on the disk alone must never be taken for a copy. */
     s->blobs = make_dir(s->dir, s->remote ? "cache" : "blobs", e);
     if (s->blobs < 0)

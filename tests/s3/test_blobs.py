@@ -399,3 +399,56 @@ def test_the_bucket_in_the_host(store, between):
     start_fails(server)
     asked = between.seen[0]
     assert asked.path == "/p/retort.probe" and dict(asked.headers)["Host"] == f"{s3.BUCKET}.localhost:{port}"
+
+
+# --- from the disk to S3, and back ---
+
+
+def fails(server):
+    server.launch()
+    assert server.process.wait(retort.SECONDS) != 0
+    server.process = None
+    return server.log()
+
+
+def test_from_the_disk_and_back(store):
+    """A server that looks in the wrong place says so. The layout is the same, so any tool can copy."""
+    with Server(env=s3.ENV) as server:
+        with server.client() as c:
+            made = upload(c, b"on the disk")
+        server.stop()
+        plain, server.flags = server.flags, [*server.flags, *s3.flags(store, "moved")]
+        assert "its files are on the disk" in fails(server)
+        shutil.copytree(server.state / "blobs", store.bucket / "moved", ignore=shutil.ignore_patterns("tmp"))
+        (server.state / "blobs").rename(server.state / "blobs.before")
+        server.start()
+        with server.client() as c:
+            assert content(c, made).expect(200).body == b"on the disk"
+            later = upload(c, b"in S3")
+        server.stop()
+        server.flags = plain
+        assert "its files are in S3" in fails(server)
+        shutil.rmtree(server.state / "cache")
+        for file in (store.bucket / "moved").glob("??/*"):
+            to = server.state / "blobs" / file.parent.name
+            to.mkdir(parents=True, exist_ok=True)
+            shutil.copy(file, to)
+        shutil.chown(server.state / "blobs", *owner(server.state))
+        for path in (server.state / "blobs").rglob("*"):
+            shutil.chown(path, *owner(server.state))
+        server.start()
+        with server.client() as c:
+            assert content(c, made).expect(200).body == b"on the disk"
+            assert content(c, later).expect(200).body == b"in S3"
+
+
+def owner(path):
+    return path.stat().st_uid, path.stat().st_gid
+
+
+def test_a_session_token_is_signed(store, between):
+    """The server of the tests knows no such tokens, and says so of this one: it has seen it."""
+    start_fails(Server(*s3.flags(between), env={**s3.ENV, "AWS_SESSION_TOKEN": "a-token"}))
+    head = {k.lower(): v for k, v in between.seen[0].headers}
+    assert head["x-amz-security-token"] == "a-token"
+    assert "x-amz-security-token" in head["authorization"].split("SignedHeaders=")[1].split(",")[0]
