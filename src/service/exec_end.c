@@ -93,11 +93,12 @@ static int keep_blob(struct execution *j, const char *text, struct err *e)
     return blob_keep(b, false, j->row.events_hash, &size, e);
 }
 
+static const char nothing_kept[] =
+    "[{\"type\":\"status\",\"text\":\"what it has said could not be kept\"}]";
+
 /* That there is no room for what it has said is no reason not to record that it has ended. */
 static int pack(struct task *t, struct err *e)
 {
-    static const char lost[] =
-        "[{\"type\":\"status\",\"text\":\"what it has said could not be kept\"}]";
     struct execution *j = OWNER(t, struct execution, ended);
     AUTO_FREE char *text = j->row.events ? take_ptr(&j->row.events) : dump(j->transcript.events);
     struct err why = {0};
@@ -109,7 +110,7 @@ static int pack(struct task *t, struct err *e)
         log_error("execution %s: what it has said is not on record: %s", j->row.id,
                   text ? why.text : "it is too long");
         j->row.events_hash[0] = '\0';
-        j->row.events = mem_strdup(lost);
+        j->row.events = mem_strdup(nothing_kept);
     }
     return 0;
 }
@@ -137,15 +138,38 @@ static int save_files(struct task *t, struct err *e)
     return 0;
 }
 
+/* Bytes that are being removed where they are kept cannot be named now (ERR_AWAY): then the files
+ * are saved the next time, and what the code has said is lost; but that it has run is on record. */
+static int write_files(struct execution *j, struct task *t, struct db *db, struct err *e)
+{
+    if (j->orphan || j->unsaved.kind || changes_write(&j->changes, t, db, j->row.session, e) == 0)
+        return 0;
+    if (e->kind != ERR_AWAY)
+        return -1;
+    j->unsaved = *e;
+    return 0;
+}
+
+static int write_record(struct execution *j, struct db *db, struct err *e)
+{
+    int rc = db_exec_put(db, &j->row, e);
+
+    if (rc == 0 || e->kind != ERR_AWAY)
+        return rc;
+    j->row.events_hash[0] = '\0';
+    j->row.events = mem_strdup(nothing_kept);
+    return db_exec_put(db, &j->row, e);
+}
+
 static int write_end(struct task *t, struct db *db, struct err *e)
 {
     struct execution *j = OWNER(t, struct execution, ended);
 
-    if (!j->orphan && !j->unsaved.kind &&
-        (changes_write(&j->changes, t, db, j->row.session, e) < 0 || t->again))
-        return t->again ? 0 : -1;
-    if (db_exec_put(db, &j->row, e) < 0 ||
-        (j->journal.on && db_exec_output_drop(db, j->row.id, e) < 0))
+    if (write_files(j, t, db, e) < 0)
+        return -1;
+    if (t->again)
+        return 0;
+    if (write_record(j, db, e) < 0 || (j->journal.on && db_exec_output_drop(db, j->row.id, e) < 0))
         return -1;
     return j->orphan ? 0 : db_session_put(db, &j->session, e);
 }

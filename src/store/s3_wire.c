@@ -22,8 +22,9 @@
 
 #define TRIES        5
 #define PAUSE_MS     200 /* before the second try; doubled for each further one */
+#define DEADLINE_US  (INT64_C(15) * 1000000) /* no new try after that */
 #define CONNECT_MS   5000
-#define STALL_S      20 /* with less than STALL_BYTES a second: given up */
+#define STALL_S      15 /* with less than STALL_BYTES a second: given up */
 #define STALL_BYTES  1024
 #define ANSWER_MS    60000 /* of a request, and: */
 #define BYTES_MS     256   /* this many bytes a millisecond at least */
@@ -466,6 +467,9 @@ static void code_of(const struct s3_answer *a, char *ret, size_t size)
 static enum s3_verdict judge(CURLcode code, const struct s3_attempt *a, const char *s3_code)
 {
     static const int passing[] = {408, 409, 425, 429, 500, 502, 503, 504};
+    /* With 400: the body was not what it should be when it came there. */
+    static const char *const broken[] = {"RequestTimeout", "IncompleteBody", "BadDigest",
+                                         "XAmzContentSHA256Mismatch"};
     int status = a->answer->status;
 
     if (code != CURLE_OK)
@@ -477,7 +481,10 @@ static enum s3_verdict judge(CURLcode code, const struct s3_attempt *a, const ch
     for (size_t i = 0; i < COUNT(passing); i++)
         if (status == passing[i])
             return AGAIN;
-    return strcmp(s3_code, "RequestTimeout") == 0 ? AGAIN : REFUSED;
+    for (size_t i = 0; i < COUNT(broken); i++)
+        if (strcmp(s3_code, broken[i]) == 0)
+            return AGAIN;
+    return REFUSED;
 }
 
 static int say_why(const struct s3 *s, CURLcode code, const struct s3_attempt *a,
@@ -556,13 +563,14 @@ static int try_once(struct s3 *s, const struct s3_request *q, bool last, struct 
 int s3_call(struct s3 *s, const struct s3_request *q, struct s3_answer *ret, struct err *e)
 {
     int tries = q->once ? 1 : TRIES, rc = 1;
+    int64_t began_us = time_mono_us();
     struct err why = {0}; /* of a try: where a later one succeeds, nothing has happened */
 
     *ret = (struct s3_answer){.text = BUF(TEXT_MAX)};
     for (int i = 0; rc > 0; i++) {
         if (!q->probe && s3_is_away(s, &why))
             break;
-        rc = try_once(s, q, i + 1 >= tries, ret, &why);
+        rc = try_once(s, q, i + 1 >= tries || time_mono_us() - began_us > DEADLINE_US, ret, &why);
         if (rc > 0 && !pause_for(s, PAUSE_MS << i))
             break;
     }

@@ -2,6 +2,7 @@
 
 import collections
 import hashlib
+import json
 import os
 import shutil
 import threading
@@ -262,6 +263,23 @@ def test_a_server_that_is_killed_during_an_upload(store):
         wait_ready(server)
         assert content(client, made).expect(200).body == b"acknowledged"
         assert content(client, upload(client, data)).expect(200).body == data
+
+
+def test_code_that_runs_while_s3_goes_away(server, client, between):
+    """Its answer says that the files are not saved. They are with the next execution."""
+    with client.session() as session:
+        between.fault(lambda request: 500)
+        done = session.run("open('a.txt', 'w').write('kept'); 1 + 1")
+        assert done["result"] == "2" and "could not be saved yet" in json.dumps(done["events"]), done
+        between.fault()
+        wait_ready(server)
+        session.run("2")
+        made = session.id
+        server.kill()
+        server.start()
+        with server.client() as c:
+            again = c.post(f"/v1/sessions/{made}/execute", {"code": "print(open('a.txt').read())"}).expect(200)
+            assert "kept" in again.json["stdout"]
 
 
 def test_it_starts_while_s3_is_down():

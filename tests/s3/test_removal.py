@@ -153,6 +153,26 @@ def test_an_upload_that_was_put_before_the_removal(server, client, store, betwee
     assert read(client, made) == data
 
 
+def test_code_that_writes_what_is_being_removed(store, between):
+    """The record of the execution is kept, and its file with the next one."""
+    data = b"written while it is removed"
+    with Server("--retention", "29", *s3.flags(between, cache="0"), env=s3.ENV) as server, server.client() as client:
+        doomed(client, store, data)
+        with client.session() as session:
+            session.run("1")
+            waits, go_on = hold_delete(between, data)
+            store.age(LONG_AGO)
+            assert waits.wait(retort.SECONDS)
+            done = session.run(f"open('a', 'wb').write({data!r}); 6 * 7")
+            assert done["result"] == "42" and done["status"] == "ok"
+            assert client.get(f"/v1/executions/{done['id']}").expect(200).json["status"] == "ok"
+            go_on.set()
+            retort.wait_until(lambda: not store.objects(), "the removal")
+            session.run("2")
+            assert hashlib.sha256(data).hexdigest() in store.objects()
+            assert session.read("a") == data
+
+
 def test_a_delete_without_an_answer_is_not_repeated(client, store, between):
     """It may still be under way, and nobody may put these bytes before S3 refuses it for its age."""
     data = b"lost answer"
