@@ -71,6 +71,8 @@ static bool has_any(int above, const char *name)
             any = entry->d_name[0] != '.';
         if (d)
             closedir(d);
+        else
+            fd_closep(&shard);
     }
     return any;
 }

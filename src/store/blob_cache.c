@@ -7,8 +7,7 @@
  * nobody reads a byte before all of them are known to be good. So a range of a blob costs the whole
  * of it the first time.
  *
- * The time of last access says which copies can go. It is set here, as file systems do not keep it
- * well; the time of last change stays.
+ * To open a copy touches it, as on the disk, so the oldest of them are those that can go.
  */
 #include "store/store_int.h"
 
@@ -24,7 +23,6 @@
 #define SHARDS     256
 #define SHARE_MAX  4  /* one blob takes so much of the cache at most */
 #define TRIM_SHARE 10 /* so much of it is made free beyond what must be */
-#define TOUCH_S    900
 
 /* --- what is there --- */
 
@@ -48,7 +46,7 @@ static void add(struct cache_copies *c, const char *top, const char *name, const
     }
     struct cache_copy *one = &c->at[c->count++];
     snprintf(one->path, sizeof(one->path), "%s/%s", top, name);
-    one->used_s = st->st_atim.tv_sec;
+    one->used_s = st->st_mtim.tv_sec;
     one->size = (uint64_t)st->st_size;
     c->bytes += one->size;
 }
@@ -133,30 +131,17 @@ void cache_keep(struct blob *b, const char *hash)
 {
     struct store *s = b->store;
     struct err ignored;
-    bool over;
 
     if (b->size > s->cache_bytes / SHARE_MAX)
         return;
     if (blob_give_name(b, hash, &ignored) < 0)
         return;
     pthread_mutex_lock(&s->naming);
-    s->cached_bytes += b->size;
-    over = s->cached_bytes > s->cache_bytes;
+    s->cached_bytes += b->size; /* cache_trim() looks once a second */
     pthread_mutex_unlock(&s->naming);
-    if (over)
-        s->remote->sweep(s);
 }
 
 /* --- out of it --- */
-
-static void touch(int fd)
-{
-    const struct timespec times[] = {{.tv_nsec = UTIME_NOW}, {.tv_nsec = UTIME_OMIT}};
-    struct stat st;
-
-    if (fstat(fd, &st) == 0 && st.st_atim.tv_sec < time_now_ms() / 1000 - TOUCH_S)
-        (void)!futimens(fd, times);
-}
 
 /* -1 and ERR_MISSING: there is no copy, or it was no good. */
 static int open_copy(struct store *s, const char *hash, struct err *e)
@@ -167,7 +152,6 @@ static int open_copy(struct store *s, const char *hash, struct err *e)
 
     if (fd < 0)
         return -1;
-    touch(fd);
     good = blob_is_good(s, hash, fd, e);
     if (good > 0)
         return take_fd(&fd);

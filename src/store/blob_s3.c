@@ -15,7 +15,8 @@
  *   1. lists objects that nobody has put for SPARE_S, by the clock of S3;
  *   2. in one transaction: announces those that no row names;
  *   3. deletes each of them, with one request that it does not repeat;
- *   4. in one transaction: turns what is surely deleted and still has its ticket to done.
+ *   4. in one transaction: turns what still has its ticket to done, unless a DELETE of it may still
+ *      be under way.
  * Who puts a blob
  *   a. reads the ticket of a removal that is done, if any; waits while one is announced;
  *   b. puts the object, and notes the hash with this ticket and the time when it began;
@@ -152,7 +153,7 @@ struct removal {
     char ticket[ID_MAX];
     bool done;
     int64_t at_ms;
-    bool deleted; /* the thread's: S3 has said so */
+    bool unsure; /* the thread's: S3 was asked to delete it, and has not said that it did */
 };
 
 static void removal_from(const struct item_row *row, struct removal *ret)
@@ -318,6 +319,8 @@ static int announce(struct db *db, void *arg, struct err *e)
     int64_t now = time_sure_ms();
     size_t kept = 0;
 
+    /* The rows that named these must not come back after a power cut: the objects would not. */
+    db_must_sync(db);
     if (lock(db, false, e) < 0)
         return -1;
     for (size_t i = 0; i < w->count; i++) {
@@ -338,14 +341,15 @@ static int announce(struct db *db, void *arg, struct err *e)
     return 0;
 }
 
-/* Step 4. */
+/* Step 4. What was announced and then not even tried is as good as done: the object is there, for
+ * the next sweep, and who puts it meanwhile finds a new ticket. */
 static int conclude(struct db *db, void *arg, struct err *e)
 {
     struct removal_batch *w = arg;
 
     for (size_t i = 0; i < w->count; i++) {
         struct removal now = {0};
-        int known = w->at[i].deleted ? removal_get(db, w->at[i].hash, &now, e) : 0;
+        int known = w->at[i].unsure ? 0 : removal_get(db, w->at[i].hash, &now, e);
         if (known < 0)
             return -1;
         if (!known || strcmp(now.ticket, w->at[i].ticket) != 0)
@@ -367,7 +371,7 @@ static int remove_batch(struct store *s, struct removal_batch *w, const char *da
     if (store_call(s, announce, w, e) < 0)
         return -1;
     for (size_t i = 0; i < w->count && !failed.kind; i++)
-        w->at[i].deleted = s3_delete(s->s3->s3, w->at[i].hash, date, &failed) == 0;
+        w->at[i].unsure = s3_delete(s->s3->s3, w->at[i].hash, date, &failed) < 0;
     if (store_call(s, conclude, w, e) < 0)
         return -1;
     if (failed.kind)
