@@ -496,7 +496,7 @@ static int sweep_shard(struct store *s, struct db *db, const char *top, int dir,
         seen++;
         if (!blob_is_hash(hash) || !is_old(s, dir, entry->d_name))
             continue;
-        named = db->ops->blob_named(db, hash, e);
+        named = db_blob_named(db, hash, e);
         if (named == 0)
             doom(s, hash);
     }

@@ -13,7 +13,6 @@
 #include "store/sqlite_int.h"
 
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -62,7 +61,7 @@ static int set_up(sqlite3 *conn, struct err *e)
         return err_set(e, ERR_HOST, "this file system cannot hold a database in WAL mode");
     if (sqlite3_exec(conn, settings, NULL, NULL, NULL) != SQLITE_OK)
         return sqlite_fail(conn, e);
-    return sqlite_to_this_version(conn, e);
+    return schema_to_this_version(&sqlite_schema, conn, e);
 }
 
 /* --- transactions --- */
@@ -90,16 +89,12 @@ static int commit(struct db *db, struct err *e)
 /* The version that it has: as good as any, and a page of the log all the same. */
 static int try_write(struct db *db, struct err *e)
 {
-    struct sqlite *q = sqlite_of(db);
+    sqlite3 *conn = sqlite_of(db)->conn;
     int64_t version = 0;
-    char text[64];
 
-    if (sqlite_version(q->conn, &version, e) < 0)
-        return -1;
-    snprintf(text, sizeof(text), "PRAGMA user_version = %" PRId64, version);
-    if (sqlite3_exec(q->conn, text, NULL, NULL, NULL) == SQLITE_OK)
-        return 0;
-    return sqlite_fail(q->conn, e);
+    return sqlite_schema.version(conn, &version, e) < 0
+               ? -1
+               : sqlite_schema.set_version(conn, version, e);
 }
 
 static int sync_log(struct db *db, struct err *e)
@@ -165,22 +160,6 @@ static void tidy(struct db *db)
         q->log_pages = 0;
 }
 
-/* --- blobs --- */
-
-static int blob_named(struct db *db, const char *hash, struct err *e)
-{
-    static const struct row_type nothing = {0};
-
-    return sql_one(db,
-                   "SELECT 1 FROM space WHERE hash = ?1"
-                   " UNION ALL SELECT 1 FROM files WHERE hash = ?1"
-                   " UNION ALL SELECT 1 FROM sessions WHERE home = ?1 AND home <> ''"
-                   " UNION ALL SELECT 1 FROM items WHERE hash = ?1 AND hash <> ''"
-                   " UNION ALL SELECT 1 FROM execs WHERE events_hash = ?1 AND events_hash <> ''"
-                   " LIMIT 1",
-                   ARGS(TEXT(hash)), &nothing, NULL, e);
-}
-
 /* --- the table --- */
 
 static const struct db_ops frame = {
@@ -194,7 +173,6 @@ static const struct db_ops frame = {
     .is_untidy = is_untidy,
     .tidy = tidy,
     .close = close_sqlite,
-    .blob_named = blob_named,
 };
 
 /* SQLite would make it readable for all; its log gets the mode of the file itself. Closed before
@@ -244,6 +222,7 @@ struct db *sqlite_open(const char *path, struct err *e)
     struct sqlite *q = mem_zalloc(sizeof(*q));
 
     q->db.ops = &frame;
+    q->db.sql = &sqlite_sql;
     q->log = -1;
     if (open_file(q, path, e) == 0)
         return &q->db;

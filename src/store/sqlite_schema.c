@@ -1,167 +1,14 @@
-/*
- * The schema, as the steps that made it. PRAGMA user_version counts how many a
- * database has taken. A step that has landed is never changed, and none is put
- * before it: tests/serve/stores has a store of every schema that ever was.
- */
+/* Steps of the schema in SQLite. PRAGMA user_version has how many a database has taken. */
 #include "store/sqlite_int.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Each index serves a lookup; the sweep of blobs has those on hashes. The two partial ones are
- * small: few executions run at a time, and few have their events in a blob. */
-static const char first[] =
-    "CREATE TABLE keys ("
-    "  id TEXT PRIMARY KEY, tenant TEXT NOT NULL, name TEXT NOT NULL, hint TEXT NOT NULL,"
-    "  hash BLOB NOT NULL UNIQUE, admin INTEGER NOT NULL, created_ms INTEGER NOT NULL,"
-    "  used_ms INTEGER NOT NULL, revoked_ms INTEGER NOT NULL"
-    ") STRICT;"
-    "CREATE INDEX keys_by_age ON keys (created_ms, id);"
-
-    "CREATE TABLE sessions ("
-    "  id TEXT PRIMARY KEY, tenant TEXT NOT NULL, pool TEXT NOT NULL, name TEXT, metadata TEXT,"
-    "  env TEXT, state INTEGER NOT NULL, created_ms INTEGER NOT NULL, used_ms INTEGER NOT NULL,"
-    "  idle_ms INTEGER NOT NULL, lifetime_ms INTEGER NOT NULL, expires_ms INTEGER NOT NULL,"
-    "  executions INTEGER NOT NULL, lost INTEGER NOT NULL"
-    ") STRICT;"
-    "CREATE UNIQUE INDEX sessions_named ON sessions (tenant, pool, name) WHERE name IS NOT NULL;"
-    "CREATE INDEX sessions_by_age ON sessions (tenant, created_ms, id);"
-    "CREATE INDEX sessions_by_end ON sessions (expires_ms);"
-
-    "CREATE TABLE space ("
-    "  session TEXT NOT NULL REFERENCES sessions (id) ON DELETE CASCADE, path BLOB NOT NULL,"
-    "  hash TEXT NOT NULL, size INTEGER NOT NULL, mode INTEGER NOT NULL,"
-    "  mtime_ms INTEGER NOT NULL, PRIMARY KEY (session, path)"
-    ") STRICT, WITHOUT ROWID;"
-    "CREATE INDEX space_by_hash ON space (hash);"
-
-    "CREATE TABLE execs ("
-    "  id TEXT PRIMARY KEY, tenant TEXT NOT NULL, session TEXT NOT NULL, pool TEXT NOT NULL,"
-    "  key TEXT, request TEXT NOT NULL, door TEXT NOT NULL, kind TEXT NOT NULL,"
-    "  status TEXT NOT NULL, created_ms INTEGER NOT NULL, started_ms INTEGER NOT NULL,"
-    "  ended_ms INTEGER NOT NULL, events_hash TEXT NOT NULL, outcome TEXT, code TEXT NOT NULL,"
-    "  events TEXT"
-    ") STRICT;"
-    "CREATE INDEX execs_by_age ON execs (created_ms, id);"
-    "CREATE INDEX execs_by_tenant ON execs (tenant, created_ms, id);"
-    "CREATE INDEX execs_by_session ON execs (session, created_ms, id);"
-    "CREATE INDEX execs_open ON execs (id) WHERE status IN ('queued', 'running');"
-    "CREATE INDEX execs_by_hash ON execs (events_hash) WHERE events_hash <> '';"
-
-    "CREATE TABLE files ("
-    "  id TEXT PRIMARY KEY, tenant TEXT NOT NULL, name TEXT NOT NULL, mime TEXT NOT NULL,"
-    "  hash TEXT NOT NULL, size INTEGER NOT NULL, created_ms INTEGER NOT NULL,"
-    "  expires_ms INTEGER NOT NULL, downloadable INTEGER NOT NULL"
-    ") STRICT;"
-    "CREATE INDEX files_by_age ON files (tenant, created_ms, id);"
-    "CREATE INDEX files_by_end ON files (expires_ms) WHERE expires_ms > 0;"
-    "CREATE INDEX files_by_hash ON files (hash);";
-
-/* Approvals. The partial indices hold what is open, or lasts: few of all. */
-static const char second[] =
-    "ALTER TABLE keys ADD COLUMN approver INTEGER NOT NULL DEFAULT 0;"
-    "ALTER TABLE execs ADD COLUMN approval TEXT;"
-
-    "CREATE TABLE approvals ("
-    "  id TEXT PRIMARY KEY, tenant TEXT NOT NULL, key TEXT NOT NULL, pool TEXT NOT NULL,"
-    "  session TEXT NOT NULL, conversation TEXT NOT NULL, tool TEXT NOT NULL, door TEXT NOT NULL,"
-    "  request TEXT NOT NULL, digest BLOB NOT NULL, lasting INTEGER NOT NULL,"
-    "  state INTEGER NOT NULL, decided_by TEXT, decided_how TEXT, reason TEXT, execution TEXT,"
-    "  created_ms INTEGER NOT NULL, expires_ms INTEGER NOT NULL, decided_ms INTEGER NOT NULL,"
-    "  taken_ms INTEGER NOT NULL, text_chars INTEGER NOT NULL, text TEXT NOT NULL"
-    ") STRICT;"
-    "CREATE INDEX approvals_by_age ON approvals (created_ms, id);"
-    "CREATE INDEX approvals_by_tenant ON approvals (tenant, created_ms, id);"
-    "CREATE INDEX approvals_by_state ON approvals (tenant, state, created_ms, id);"
-    "CREATE INDEX approvals_open ON approvals (digest, created_ms) WHERE taken_ms = 0;"
-    "CREATE INDEX approvals_by_end ON approvals (expires_ms) WHERE state < 2 AND taken_ms = 0;"
-    "CREATE INDEX approvals_pending ON approvals (tenant, expires_ms) WHERE state = 0;"
-    "CREATE INDEX approvals_of_session ON approvals (session) WHERE state = 1 AND lasting;"
-    "CREATE INDEX approvals_of_talk ON approvals (conversation) WHERE state = 1 AND lasting;";
-
-/* Pools made while a server ran. */
-static const char third[] =
-    "CREATE TABLE pools ("
-    "  name TEXT PRIMARY KEY, settings TEXT NOT NULL, document TEXT, created_ms INTEGER NOT NULL,"
-    "  updated_ms INTEGER NOT NULL"
-    ") STRICT;"
-    "CREATE TABLE pool_keys ("
-    "  pool TEXT NOT NULL, tenant TEXT NOT NULL, key TEXT NOT NULL, secret TEXT NOT NULL,"
-    "  PRIMARY KEY (pool, tenant)"
-    ") STRICT, WITHOUT ROWID;";
-
-/* What agents do about requests in plain words. */
-static const char fourth[] =
-    "CREATE TABLE loops ("
-    "  id TEXT PRIMARY KEY, tenant TEXT NOT NULL, owner TEXT NOT NULL, status TEXT NOT NULL,"
-    "  created_ms INTEGER NOT NULL, ended_ms INTEGER NOT NULL, record TEXT NOT NULL,"
-    "  events TEXT NOT NULL"
-    ") STRICT;"
-    "CREATE INDEX loops_by_tenant ON loops (tenant, created_ms, id);"
-    "CREATE INDEX loops_by_owner ON loops (tenant, owner, created_ms, id);"
-    "CREATE INDEX loops_by_end ON loops (ended_ms);";
-
-/* What doors keep of their own. */
-static const char items[] =
-    "CREATE TABLE items ("
-    "  id TEXT NOT NULL, tenant TEXT NOT NULL, kind TEXT NOT NULL, owner TEXT NOT NULL,"
-    "  parent TEXT NOT NULL, hash TEXT NOT NULL, size INTEGER NOT NULL,"
-    "  created_ms INTEGER NOT NULL, updated_ms INTEGER NOT NULL, expires_ms INTEGER NOT NULL,"
-    "  body TEXT NOT NULL, PRIMARY KEY (tenant, kind, id)"
-    ") STRICT;"
-    "CREATE INDEX items_by_age ON items (tenant, kind, created_ms, id);"
-    "CREATE INDEX items_by_end ON items (expires_ms) WHERE expires_ms > 0;"
-    "CREATE INDEX items_by_hash ON items (hash) WHERE hash <> '';";
-
-/* What keys are limited to. The keys that were handed out with a pool open its MCP server alone. */
-static const char scopes[] = "ALTER TABLE keys ADD COLUMN pools TEXT;"
-                             "ALTER TABLE keys ADD COLUMN doors TEXT;"
-                             "ALTER TABLE keys ADD COLUMN read_only INTEGER NOT NULL DEFAULT 0;"
-                             "ALTER TABLE keys ADD COLUMN expires_ms INTEGER NOT NULL DEFAULT 0;"
-                             "UPDATE keys SET doors = 'azure/mcp',"
-                             "  pools = (SELECT pool FROM pool_keys WHERE pool_keys.key = keys.id)"
-                             "  WHERE id IN (SELECT key FROM pool_keys);"
-                             "ALTER TABLE files ADD COLUMN pools TEXT;"
-                             "ALTER TABLE items ADD COLUMN pools TEXT;"
-                             "ALTER TABLE loops ADD COLUMN pool TEXT;";
-
-/* What a session keeps while it sleeps besides the files of its workspace. */
-static const char homes[] = "ALTER TABLE sessions ADD COLUMN home TEXT NOT NULL DEFAULT '';"
-                            "CREATE INDEX sessions_by_home ON sessions (home) WHERE home <> '';";
-
-/* What executions have said that still run. */
-static const char output[] = "CREATE TABLE exec_output ("
-                             "  exec TEXT NOT NULL, number INTEGER NOT NULL, events TEXT NOT NULL,"
-                             "  PRIMARY KEY (exec, number)"
-                             ") STRICT, WITHOUT ROWID;";
-
-/* What the items of a tenant hold, so that nobody has to add it up. */
-static const char held[] =
-    "CREATE TABLE item_bytes (tenant TEXT PRIMARY KEY, bytes INTEGER NOT NULL)"
-    " STRICT, WITHOUT ROWID;"
-    "INSERT INTO item_bytes SELECT tenant, SUM(size) FROM items GROUP BY tenant;"
-    "CREATE TRIGGER items_come AFTER INSERT ON items BEGIN"
-    " INSERT INTO item_bytes VALUES (new.tenant, new.size)"
-    "  ON CONFLICT (tenant) DO UPDATE SET bytes = bytes + excluded.bytes; END;"
-    "CREATE TRIGGER items_change AFTER UPDATE OF size ON items BEGIN"
-    " UPDATE item_bytes SET bytes = bytes + new.size - old.size WHERE tenant = new.tenant; END;"
-    "CREATE TRIGGER items_go AFTER DELETE ON items BEGIN"
-    " UPDATE item_bytes SET bytes = bytes - old.size WHERE tenant = old.tenant; END;";
-
-/* For a while two kinds of version 4 were made: one with the loops, one with the items. A database
- * that has the items already takes the loops as its fifth step. */
-static const struct schema_step steps[] = {
-    {first,  NULL,    NULL  },
-    {second, NULL,    NULL  },
-    {third,  NULL,    NULL  },
-    {fourth, NULL,    NULL  },
-    {items,  "items", fourth},
-    {scopes, NULL,    NULL  },
-    {homes,  NULL,    NULL  },
-    {output, NULL,    NULL  },
-    {held,   NULL,    NULL  },
-};
+static int exec(void *conn, const char *text, struct err *e)
+{
+    return sqlite3_exec(conn, text, NULL, NULL, NULL) == SQLITE_OK ? 0 : sqlite_fail(conn, e);
+}
 
 static int on_number(void *arg, int count, char **values, char **names)
 {
@@ -174,74 +21,60 @@ static int on_number(void *arg, int count, char **values, char **names)
     return 0;
 }
 
-int sqlite_version(sqlite3 *conn, int64_t *ret, struct err *e)
+static int get_number(void *conn, const char *text, int64_t *ret, struct err *e)
 {
-    if (sqlite3_exec(conn, "PRAGMA user_version", on_number, ret, NULL) != SQLITE_OK)
-        return sqlite_fail(conn, e);
-    return 0;
+    return sqlite3_exec(conn, text, on_number, ret, NULL) == SQLITE_OK ? 0 : sqlite_fail(conn, e);
 }
 
-/* What the step is for this database; NULL: it cannot be told. */
-static const char *text_of(sqlite3 *conn, const struct schema_step *step, struct err *e)
+static int begin(void *conn, struct err *e)
+{
+    return exec(conn, "BEGIN IMMEDIATE", e);
+}
+
+static int commit(void *conn, struct err *e)
+{
+    return exec(conn, "COMMIT", e);
+}
+
+static void rollback(void *conn)
+{
+    (void)sqlite3_exec(conn, "ROLLBACK", NULL, NULL, NULL);
+}
+
+static int version(void *conn, int64_t *ret, struct err *e)
+{
+    return get_number(conn, "PRAGMA user_version", ret, e);
+}
+
+static int set_version(void *conn, int64_t to, struct err *e)
+{
+    char text[64];
+
+    snprintf(text, sizeof(text), "PRAGMA user_version = %" PRId64, to);
+    return exec(conn, text, e);
+}
+
+static int has_table(void *conn, const char *name, struct err *e)
 {
     char ask[128];
     int64_t there = 0;
 
-    if (!step->table)
-        return step->text;
-    snprintf(ask, sizeof(ask), "SELECT count(*) FROM sqlite_schema WHERE name = '%s'", step->table);
-    if (sqlite3_exec(conn, ask, on_number, &there, NULL) != SQLITE_OK) {
-        sqlite_fail(conn, e);
-        return NULL;
-    }
-    return there ? step->instead : step->text;
+    snprintf(ask, sizeof(ask), "SELECT count(*) FROM sqlite_schema WHERE name = '%s'", name);
+    return get_number(conn, ask, &there, e) < 0 ? -1 : there > 0;
 }
 
-/* Inside a transaction, so that of two processes that open an old database one takes the step. */
-static int take_step(sqlite3 *conn, const struct schema_step *all, size_t count, struct err *e)
+static int step(void *conn, const struct schema_step *s, const char *text, struct err *e)
 {
-    const char *text;
-    char mark[64];
-    int64_t now = 0;
-
-    if (sqlite_version(conn, &now, e) < 0)
-        return -1;
-    if (now < 0 || (size_t)now > count)
-        return err_set(e, ERR_HOST,
-                       "the database is of a newer version of retort (schema %" PRId64
-                       "; this one knows up to %zu)",
-                       now, count);
-    if ((size_t)now == count)
-        return 0;
-    text = text_of(conn, &all[now], e);
-    if (!text)
-        return -1;
-    snprintf(mark, sizeof(mark), "PRAGMA user_version = %" PRId64, now + 1);
-    if (sqlite3_exec(conn, text, NULL, NULL, NULL) != SQLITE_OK ||
-        sqlite3_exec(conn, mark, NULL, NULL, NULL) != SQLITE_OK) {
-        sqlite_fail(conn, e);
-        return err_wrap(e, "bring the schema from version %" PRId64 " to %" PRId64, now, now + 1);
-    }
-    return 1;
+    (void)s;
+    return exec(conn, text, e);
 }
 
-int sqlite_migrate(sqlite3 *conn, const struct schema_step *all, size_t count, struct err *e)
-{
-    int rc = 1;
-
-    while (rc == 1) {
-        if (sqlite3_exec(conn, "BEGIN IMMEDIATE", NULL, NULL, NULL) != SQLITE_OK)
-            return sqlite_fail(conn, e);
-        rc = take_step(conn, all, count, e);
-        if (rc >= 0 && sqlite3_exec(conn, "COMMIT", NULL, NULL, NULL) != SQLITE_OK)
-            rc = sqlite_fail(conn, e);
-        if (rc < 0)
-            (void)sqlite3_exec(conn, "ROLLBACK", NULL, NULL, NULL);
-    }
-    return rc;
-}
-
-int sqlite_to_this_version(sqlite3 *conn, struct err *e)
-{
-    return sqlite_migrate(conn, steps, COUNT(steps), e);
-}
+const struct schema_ops sqlite_schema = {
+    .begin = begin,
+    .commit = commit,
+    .rollback = rollback,
+    .version = version,
+    .set_version = set_version,
+    .has_table = has_table,
+    .step = step,
+};

@@ -8,7 +8,7 @@
 
 /* --- what a database does --- */
 
-/* The frame of transactions; the db_* of store.h stand in sqlite_*.c. Tests put their own here. */
+/* The frame of transactions; the db_* of store.h stand in sql_*.c. Tests put their own here. */
 struct db_ops {
     int (*begin)(struct db *db, struct err *e);
     int (*commit)(struct db *db, struct err *e);    /* 1: something was written */
@@ -23,17 +23,17 @@ struct db_ops {
     /* The log is long; much longer: it grows because it is written to while it is moved. */
     bool (*is_untidy)(struct db *db, bool very);
     void (*close)(struct db *db);
-
-    /* Whether any row names this blob: 1, 0, -1. */
-    int (*blob_named)(struct db *db, const char *hash, struct err *e);
     /* Until the end of the transaction: those that name blobs (shared) and those that announce the
      * removal of blobs (not shared) keep out of each other's way, over all nodes. NULL:
      * transactions run one after the other anyway. */
     int (*lock_removals)(struct db *db, bool shared, struct err *e);
 };
 
+struct sql_ops;
+
 struct db {
     const struct db_ops *ops;
+    const struct sql_ops *sql;
     bool must_sync;       /* the job that runs wants to be on the disk before it is answered */
     bool names_blobs;     /* something in this transaction does */
     struct store *store;  /* borrowed: whose it is */
@@ -41,6 +41,9 @@ struct db {
     int blobs;            /* borrowed: the directory that they are in */
     bool checks_blobs;    /* the disk is low: one that is named may have been removed meanwhile */
 };
+
+/* Whether any row names this blob: 1, 0, -1. */
+int db_blob_named(struct db *db, const char *hash, struct err *e) MUST_CHECK;
 
 /* The database in the file of this name, at this version's schema. */
 struct db *sqlite_open(const char *path, struct err *e);

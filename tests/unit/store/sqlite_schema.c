@@ -54,14 +54,14 @@ static void test_step_by_step(void **state)
     sqlite3 *conn = *state;
     struct err e = {0};
 
-    assert_int_equal(sqlite_migrate(conn, story, 1, &e), 0);
+    assert_int_equal(schema_migrate(&sqlite_schema, conn, story, 1, &e), 0);
     assert_int_equal(number(conn, "PRAGMA user_version"), 1);
     exec_sql(conn, "INSERT INTO t VALUES (10)");
-    assert_int_equal(sqlite_migrate(conn, story, 3, &e), 0);
+    assert_int_equal(schema_migrate(&sqlite_schema, conn, story, 3, &e), 0);
     assert_int_equal(number(conn, "PRAGMA user_version"), 3);
     assert_int_equal(number(conn, "SELECT count(*) FROM t"), 3);
     assert_int_equal(number(conn, "SELECT a FROM t WHERE b = 'two' ORDER BY a DESC"), 10);
-    assert_int_equal(sqlite_migrate(conn, story, 3, &e), 0);
+    assert_int_equal(schema_migrate(&sqlite_schema, conn, story, 3, &e), 0);
     assert_int_equal(number(conn, "SELECT count(*) FROM t"), 3);
 }
 
@@ -74,7 +74,7 @@ static void test_a_step_that_fails_undoes_itself(void **state)
     sqlite3 *conn = *state;
     struct err e = {0};
 
-    assert_int_equal(sqlite_migrate(conn, broken, 2, &e), -1);
+    assert_int_equal(schema_migrate(&sqlite_schema, conn, broken, 2, &e), -1);
     assert_int_equal(e.kind, ERR_HOST);
     assert_has(e.text, "from version 1 to 2");
     assert_int_equal(number(conn, "PRAGMA user_version"), 1);
@@ -217,7 +217,7 @@ static void ask_everything(struct shop *s)
     rows_free(&space_type, spaces, n);
     assert_ok(s, db_exec_output_drop(db, "x", e));
     assert_ok(s, db_item_expire(db, 1, 1, e));
-    assert_ok(s, db->ops->blob_named(db, HASH_A, e));
+    assert_ok(s, db_blob_named(db, HASH_A, e));
     assert_ok(s, db_approval_get(db, "x", "x", &approval, e));
     assert_ok(s, db_approval_open(db, "x", "x", digest, 1, &approval, e));
     assert_ok(s, db_approval_lasting(db, "x", "x", "x", "p", "x", "x", &approval, e));

@@ -1,5 +1,5 @@
 /* Sessions, and the files of their workspaces as saved. */
-#include "store/sqlite_int.h"
+#include "store/sql_int.h"
 
 #define COLUMNS                                                                                    \
     "id, tenant, pool, name, metadata, env, state, created_ms, used_ms, idle_ms, lifetime_ms, "    \
@@ -12,20 +12,16 @@ int db_session_put(struct db *db, const struct session_row *r, struct err *e)
 {
     if (names_blob(db, r->home, e) < 0)
         return -1;
-    int rc = sql_put(db,
-                     "INSERT INTO sessions (" COLUMNS ")"
-                     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-                     " ON CONFLICT (id) DO UPDATE SET name = excluded.name,"
-                     " metadata = excluded.metadata, env = excluded.env, state = excluded.state,"
-                     " used_ms = excluded.used_ms, idle_ms = excluded.idle_ms,"
-                     " lifetime_ms = excluded.lifetime_ms, expires_ms = excluded.expires_ms,"
-                     " executions = excluded.executions, lost = excluded.lost, home = excluded.home"
-                     " WHERE tenant = excluded.tenant",
-                     &session_type, r, NULL, 0, e);
-
-    if (rc == 0)
-        return err_set(e, ERR_CONFLICT, "a session of another tenant has this id");
-    return rc < 0 ? -1 : 0;
+    return sql_put(db,
+                   "INSERT INTO sessions (" COLUMNS ")"
+                   " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+                   " ON CONFLICT (id) DO UPDATE SET name = excluded.name,"
+                   " metadata = excluded.metadata, env = excluded.env, state = excluded.state,"
+                   " used_ms = excluded.used_ms, idle_ms = excluded.idle_ms,"
+                   " lifetime_ms = excluded.lifetime_ms, expires_ms = excluded.expires_ms,"
+                   " executions = excluded.executions, lost = excluded.lost, home = excluded.home"
+                   " WHERE sessions.tenant = excluded.tenant",
+                   &session_type, r, NULL, 0, "a session of another tenant has this id", e);
 }
 
 int db_session_get(struct db *db, const char *tenant, const char *id, struct session_row *ret,
@@ -43,8 +39,8 @@ int db_session_named(struct db *db, const char *tenant, const char *pool, const 
 }
 
 #define WANTED                                                                                     \
-    "(?6 IS NULL OR pool = ?6) AND (?7 IS NULL OR substr(name, 1, length(?7)) = ?7) "              \
-    "AND " OF_POOLS("?8")
+    "(?7 IS NULL OR pool = ?7) AND (?8 IS NULL OR substr(name, 1, length(?8)) = ?8) "              \
+    "AND " OF_POOLS("?9")
 
 int db_session_list(struct db *db, const char *tenant, struct page page, struct session_row **ret,
                     size_t *ret_count, struct err *e)
@@ -53,14 +49,14 @@ int db_session_list(struct db *db, const char *tenant, struct page page, struct 
     void *rows = page.progress ? *ret : NULL;
 
     *ret = NULL;
-    if (span_go_on(db, &s, MADE_WHEN("sessions"), tenant, page, false, e) < 0)
+    if (span_go_on(db, &s, MADE_WHEN("sessions"), tenant, page, e) < 0)
         return -1;
-    int rc = sql_page(
-        db,
-        "SELECT " COLUMNS LOOK_AT(WANTED) " FROM sessions WHERE " IN_SPAN
-                                          " AND tenant = ?5" NEWEST_FIRST,
-        ARGS(SPAN_ARGS(s), TEXT(tenant), TEXT(page.pool), TEXT(page.name_prefix), TEXT(page.pools)),
-        &session_type, page, false, &rows, ret_count, e);
+    int rc =
+        sql_page(db,
+                 "SELECT " COLUMNS LOOK_AT(WANTED) " FROM sessions WHERE " IN_SPAN
+                                                   " AND tenant = ?6" NEWEST_FIRST,
+                 s, ARGS(TEXT(tenant), TEXT(page.pool), TEXT(page.name_prefix), TEXT(page.pools)),
+                 &session_type, page, false, &rows, ret_count, e);
     *ret = rows;
     return rc;
 }
@@ -118,13 +114,11 @@ int db_space_put(struct db *db, const char *session, const struct space_row *r, 
 {
     if (names_blob(db, r->hash, e) < 0)
         return -1;
-    int rc = sql_put(db,
-                     "INSERT INTO space (" SPACE_COLUMNS ", session) VALUES (?, ?, ?, ?, ?, ?)"
-                     " ON CONFLICT (session, path) DO UPDATE SET hash = excluded.hash,"
-                     " size = excluded.size, mode = excluded.mode, mtime_ms = excluded.mtime_ms",
-                     &space_type, r, ARGS(TEXT(session)), e);
-
-    return rc < 0 ? -1 : 0;
+    return sql_put(db,
+                   "INSERT INTO space (" SPACE_COLUMNS ", session) VALUES (?, ?, ?, ?, ?, ?)"
+                   " ON CONFLICT (session, path) DO UPDATE SET hash = excluded.hash,"
+                   " size = excluded.size, mode = excluded.mode, mtime_ms = excluded.mtime_ms",
+                   &space_type, r, ARGS(TEXT(session)), NULL, e);
 }
 
 int db_space_drop(struct db *db, const char *session, struct str path, struct err *e)

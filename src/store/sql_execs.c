@@ -1,5 +1,5 @@
 /* Executions: the audit log. */
-#include "store/sqlite_int.h"
+#include "store/sql_int.h"
 
 #include <stdio.h>
 
@@ -14,19 +14,15 @@ int db_exec_put(struct db *db, const struct exec_row *r, struct err *e)
 {
     if (names_blob(db, r->events_hash, e) < 0)
         return -1;
-    int rc = sql_put(db,
-                     "INSERT INTO execs (" COLUMNS ")"
-                     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-                     " ON CONFLICT (id) DO UPDATE SET status = excluded.status,"
-                     " started_ms = excluded.started_ms, ended_ms = excluded.ended_ms,"
-                     " events_hash = excluded.events_hash, outcome = excluded.outcome,"
-                     " events = excluded.events"
-                     " WHERE tenant = excluded.tenant",
-                     &exec_type, r, NULL, 0, e);
-
-    if (rc == 0)
-        return err_set(e, ERR_CONFLICT, "an execution of another tenant has this id");
-    return rc < 0 ? -1 : 0;
+    return sql_put(db,
+                   "INSERT INTO execs (" COLUMNS ")"
+                   " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+                   " ON CONFLICT (id) DO UPDATE SET status = excluded.status,"
+                   " started_ms = excluded.started_ms, ended_ms = excluded.ended_ms,"
+                   " events_hash = excluded.events_hash, outcome = excluded.outcome,"
+                   " events = excluded.events"
+                   " WHERE execs.tenant = excluded.tenant",
+                   &exec_type, r, NULL, 0, "an execution of another tenant has this id", e);
 }
 
 int db_exec_get(struct db *db, const char *tenant, const char *id, struct exec_row *ret,
@@ -37,21 +33,18 @@ int db_exec_get(struct db *db, const char *tenant, const char *id, struct exec_r
 }
 
 /* One statement for each way to ask, as each has its index. With a session that one's is the
- * narrowest, and the unary plus keeps SQLite from taking the tenant's. */
-#define WANTED OF_POOLS("?7") " AND (?8 IS NULL OR status = ?8) AND (?9 IS NULL OR key = ?9)"
+ * narrowest, and an expression keeps an engine from taking the tenant's. */
+#define WANTED OF_POOLS("?8") " AND (?9 IS NULL OR status = ?9) AND (?10 IS NULL OR key = ?10)"
 
 static void write_ask(char *ret, size_t size, const struct exec_filter *f, bool whole)
 {
     static const char *const which[2][2] = {
-        {"",                 " AND session = ?6"                 },
-        {" AND tenant = ?5", " AND session = ?6 AND +tenant = ?5"},
+        {"",                 " AND session = ?7"                      },
+        {" AND tenant = ?6", " AND session = ?7 AND tenant || '' = ?6"},
     };
-    const char *order = f->oldest_first ? "ASC" : "DESC";
-    int n = snprintf(ret, size,
-                     "SELECT %s" LOOK_AT(WANTED) " FROM execs WHERE " IN_SPAN "%s"
-                                                 " ORDER BY created_ms %s, id %s",
+    int n = snprintf(ret, size, "SELECT %s" LOOK_AT(WANTED) " FROM execs WHERE " IN_SPAN "%s%s",
                      whole ? COLUMNS : SHORT_COLUMNS, which[f->tenant != NULL][f->session != NULL],
-                     order, order);
+                     f->oldest_first ? OLDEST_FIRST : NEWEST_FIRST);
 
     assert(n > 0 && (size_t)n < size);
 }
@@ -64,17 +57,18 @@ int db_exec_list(struct db *db, const struct exec_filter *f, struct page page, b
     char text[768];
 
     *ret = NULL;
+    s.oldest_first = f->oldest_first;
     if (f->since_ms)
         s.above_ms = f->since_ms;
     if (f->until_ms)
         s.below_ms = f->until_ms;
-    if (span_go_on(db, &s, MADE_WHEN("execs"), f->tenant, page, f->oldest_first, e) < 0)
+    if (span_go_on(db, &s, MADE_WHEN("execs"), f->tenant, page, e) < 0)
         return -1;
     write_ask(text, sizeof(text), f, whole);
-    int rc = sql_page(db, text,
-                      ARGS(SPAN_ARGS(s), TEXT(f->tenant), TEXT(f->session), TEXT(page.pools),
-                           TEXT(f->status), TEXT(f->key)),
-                      &exec_type, page, false, &rows, ret_count, e);
+    int rc = sql_page(
+        db, text, s,
+        ARGS(TEXT(f->tenant), TEXT(f->session), TEXT(page.pools), TEXT(f->status), TEXT(f->key)),
+        &exec_type, page, false, &rows, ret_count, e);
     *ret = rows;
     return rc;
 }
@@ -93,13 +87,15 @@ int db_exec_output_drop(struct db *db, const char *exec, struct err *e)
 
 int db_exec_all_lost(struct db *db, int64_t now_ms, const char *outcome, struct err *e)
 {
-    int lost = sql_run(db,
-                       "UPDATE execs SET status = 'session_lost', ended_ms = ?1, outcome = ?2,"
-                       " events = (SELECT '[' || group_concat(events) || ']' FROM exec_output"
-                       "  WHERE exec = execs.id)" /* in the order of its primary key */
-                       " WHERE status IN ('queued', 'running')",
-                       ARGS(NUMBER(now_ms), TEXT(outcome)), e);
+    char text[512];
+    int lost;
 
+    snprintf(text, sizeof(text),
+             "UPDATE execs SET status = 'session_lost', ended_ms = ?1, outcome = ?2,"
+             " events = (SELECT '[' || %s || ']' FROM exec_output WHERE exec = execs.id)"
+             " WHERE status IN ('queued', 'running')",
+             db->sql->events_joined);
+    lost = sql_run(db, text, ARGS(NUMBER(now_ms), TEXT(outcome)), e);
     if (lost < 0 || sql_run(db, "DELETE FROM exec_output", NULL, 0, e) < 0)
         return -1;
     return lost;

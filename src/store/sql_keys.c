@@ -1,5 +1,5 @@
 /* Keys. They are few, and every change of a key is on the disk before it counts. */
-#include "store/sqlite_int.h"
+#include "store/sql_int.h"
 
 #define COLUMNS                                                                                    \
     "id, tenant, name, hint, hash, admin, approver, created_ms, used_ms, revoked_ms, pools, "      \
@@ -7,12 +7,10 @@
 
 int db_key_put(struct db *db, const struct key_row *r, struct err *e)
 {
-    int rc = sql_put(
-        db, "INSERT INTO keys (" COLUMNS ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        &key_type, r, NULL, 0, e);
-
     db_must_sync(db);
-    return rc < 0 ? -1 : 0;
+    return sql_put(
+        db, "INSERT INTO keys (" COLUMNS ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        &key_type, r, NULL, 0, NULL, e);
 }
 
 int db_key_list(struct db *db, struct key_row **ret, size_t *ret_count, struct err *e)
@@ -26,8 +24,11 @@ int db_key_list(struct db *db, struct key_row **ret, size_t *ret_count, struct e
 int db_key_revoke(struct db *db, const char *id, int64_t now_ms, struct err *e)
 {
     db_must_sync(db);
-    return sql_run(db, "UPDATE keys SET revoked_ms = iif(revoked_ms, revoked_ms, ?2) WHERE id = ?1",
-                   ARGS(TEXT(id), NUMBER(now_ms)), e);
+    return sql_run(
+        db,
+        "UPDATE keys SET revoked_ms = CASE WHEN revoked_ms = 0 THEN ?2 ELSE revoked_ms END"
+        " WHERE id = ?1",
+        ARGS(TEXT(id), NUMBER(now_ms)), e);
 }
 
 int db_key_used(struct db *db, const char *id, int64_t now_ms, struct err *e)

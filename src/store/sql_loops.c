@@ -1,19 +1,17 @@
 /* Runs of the agent: each is one document, written whole at every step. */
-#include "store/sqlite_int.h"
+#include "store/sql_int.h"
 
 #define LISTED  "id, tenant, owner, status, created_ms, ended_ms, pool, record"
 #define COLUMNS LISTED ", events"
 
 int db_loop_put(struct db *db, const struct loop_row *r, struct err *e)
 {
-    int rc = sql_put(db,
-                     "INSERT INTO loops (" COLUMNS ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
-                     " ON CONFLICT (id) DO UPDATE SET status = excluded.status,"
-                     " ended_ms = excluded.ended_ms, record = excluded.record,"
-                     " events = excluded.events, pool = excluded.pool",
-                     &loop_type, r, NULL, 0, e);
-
-    return rc < 0 ? -1 : 0;
+    return sql_put(db,
+                   "INSERT INTO loops (" COLUMNS ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+                   " ON CONFLICT (id) DO UPDATE SET status = excluded.status,"
+                   " ended_ms = excluded.ended_ms, record = excluded.record,"
+                   " events = excluded.events, pool = excluded.pool",
+                   &loop_type, r, NULL, 0, NULL, e);
 }
 
 int db_loop_get(struct db *db, const char *tenant, const char *id, struct loop_row *ret,
@@ -24,7 +22,7 @@ int db_loop_get(struct db *db, const char *tenant, const char *id, struct loop_r
 }
 
 #define SELECT_PAGE                                                                                \
-    "SELECT " LISTED LOOK_AT(OF_POOLS("?6")) " FROM loops WHERE " IN_SPAN " AND tenant = ?5"
+    "SELECT " LISTED LOOK_AT(OF_POOLS("?7")) " FROM loops WHERE " IN_SPAN " AND tenant = ?6"
 
 int db_loop_list(struct db *db, const char *tenant, const char *owner, struct page page,
                  struct loop_row **ret, size_t *ret_count, struct err *e)
@@ -33,13 +31,13 @@ int db_loop_list(struct db *db, const char *tenant, const char *owner, struct pa
     void *rows = page.progress ? *ret : NULL;
 
     *ret = NULL;
-    if (span_go_on(db, &s, MADE_WHEN("loops"), tenant, page, false, e) < 0)
+    if (span_go_on(db, &s, MADE_WHEN("loops"), tenant, page, e) < 0)
         return -1;
     /* The owner is the last argument, and none where anybody's are wanted. */
     int rc =
-        sql_page(db, owner ? SELECT_PAGE " AND owner = ?7" NEWEST_FIRST : SELECT_PAGE NEWEST_FIRST,
-                 ARGS(SPAN_ARGS(s), TEXT(tenant), TEXT(page.pools), TEXT(owner)) - !owner,
-                 &loop_type, page, false, &rows, ret_count, e);
+        sql_page(db, owner ? SELECT_PAGE " AND owner = ?8" NEWEST_FIRST : SELECT_PAGE NEWEST_FIRST,
+                 s, ARGS(TEXT(tenant), TEXT(page.pools), TEXT(owner)) - !owner, &loop_type, page,
+                 false, &rows, ret_count, e);
     *ret = rows;
     return rc;
 }

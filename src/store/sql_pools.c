@@ -1,20 +1,18 @@
 /* Pools made while a server ran, and their keys. They are few, and on the disk before they count.
  */
-#include "store/sqlite_int.h"
+#include "store/sql_int.h"
 
 #define COLUMNS     "name, settings, document, created_ms, updated_ms"
 #define KEY_COLUMNS "pool, tenant, key, secret"
 
 int db_pool_put(struct db *db, const struct pool_row *r, struct err *e)
 {
-    int rc = sql_put(db,
-                     "INSERT INTO pools (" COLUMNS ") VALUES (?, ?, ?, ?, ?)"
-                     " ON CONFLICT (name) DO UPDATE SET settings = excluded.settings,"
-                     " document = excluded.document, updated_ms = excluded.updated_ms",
-                     &pool_type, r, NULL, 0, e);
-
     db_must_sync(db);
-    return rc < 0 ? -1 : 0;
+    return sql_put(db,
+                   "INSERT INTO pools (" COLUMNS ") VALUES (?, ?, ?, ?, ?)"
+                   " ON CONFLICT (name) DO UPDATE SET settings = excluded.settings,"
+                   " document = excluded.document, updated_ms = excluded.updated_ms",
+                   &pool_type, r, NULL, 0, NULL, e);
 }
 
 int db_pool_list(struct db *db, struct pool_row **ret, size_t *ret_count, struct err *e)
@@ -34,14 +32,12 @@ int db_pool_delete(struct db *db, const char *name, struct err *e)
 
 int db_pool_key_put(struct db *db, const struct pool_key_row *r, struct err *e)
 {
-    int rc = sql_put(db,
-                     "INSERT INTO pool_keys (" KEY_COLUMNS ") VALUES (?, ?, ?, ?)"
-                     " ON CONFLICT (pool, tenant) DO UPDATE SET key = excluded.key,"
-                     " secret = excluded.secret",
-                     &pool_key_type, r, NULL, 0, e);
-
     db_must_sync(db);
-    return rc < 0 ? -1 : 0;
+    return sql_put(db,
+                   "INSERT INTO pool_keys (" KEY_COLUMNS ") VALUES (?, ?, ?, ?)"
+                   " ON CONFLICT (pool, tenant) DO UPDATE SET key = excluded.key,"
+                   " secret = excluded.secret",
+                   &pool_key_type, r, NULL, 0, NULL, e);
 }
 
 int db_pool_key_get(struct db *db, const char *pool, const char *tenant, struct pool_key_row *ret,

@@ -1,5 +1,5 @@
 /* Approvals. A decision is on the disk before it counts, and so is its use by the caller. */
-#include "store/sqlite_int.h"
+#include "store/sql_int.h"
 
 #define COLUMNS                                                                                    \
     "id, tenant, key, pool, session, conversation, tool, door, request, digest, lasting, state, "  \
@@ -14,22 +14,18 @@ static_assert(APPROVAL_PENDING == 0 && APPROVAL_APPROVED == 1 && APPROVAL_DECLIN
 
 int db_approval_put(struct db *db, const struct approval_row *r, struct err *e)
 {
-    int rc = sql_put(db,
-                     "INSERT INTO approvals (" COLUMNS ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
-                     " ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-                     " ON CONFLICT (id) DO UPDATE SET session = excluded.session,"
-                     " conversation = excluded.conversation, lasting = excluded.lasting,"
-                     " state = excluded.state, decided_by = excluded.decided_by,"
-                     " decided_how = excluded.decided_how, reason = excluded.reason,"
-                     " execution = excluded.execution, expires_ms = excluded.expires_ms,"
-                     " decided_ms = excluded.decided_ms, taken_ms = excluded.taken_ms"
-                     " WHERE tenant = excluded.tenant",
-                     &approval_type, r, NULL, 0, e);
-
     db_must_sync(db);
-    if (rc == 0)
-        return err_set(e, ERR_CONFLICT, "an approval of another tenant has this id");
-    return rc < 0 ? -1 : 0;
+    return sql_put(db,
+                   "INSERT INTO approvals (" COLUMNS ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
+                   " ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+                   " ON CONFLICT (id) DO UPDATE SET session = excluded.session,"
+                   " conversation = excluded.conversation, lasting = excluded.lasting,"
+                   " state = excluded.state, decided_by = excluded.decided_by,"
+                   " decided_how = excluded.decided_how, reason = excluded.reason,"
+                   " execution = excluded.execution, expires_ms = excluded.expires_ms,"
+                   " decided_ms = excluded.decided_ms, taken_ms = excluded.taken_ms"
+                   " WHERE approvals.tenant = excluded.tenant",
+                   &approval_type, r, NULL, 0, "an approval of another tenant has this id", e);
 }
 
 int db_approval_get(struct db *db, const char *tenant, const char *id, struct approval_row *ret,
@@ -39,14 +35,14 @@ int db_approval_get(struct db *db, const char *tenant, const char *id, struct ap
                    &approval_type, ret, e);
 }
 
-/* The digest's index is the narrowest; the unary plus keeps SQLite from taking another. */
+/* The digest's index is the narrowest; expressions keep an engine from taking another. */
 int db_approval_open(struct db *db, const char *tenant, const char *key, const uint8_t digest[32],
                      int64_t now_ms, struct approval_row *ret, struct err *e)
 {
     struct str bytes = {(const char *)digest, 32};
 
     return sql_one(db,
-                   SELECT "digest = ?3 AND taken_ms = 0 AND +tenant = ?1 AND key = ?2"
+                   SELECT "digest = ?3 AND taken_ms = 0 AND tenant || '' = ?1 AND key = ?2"
                           " AND +state < 3 AND +expires_ms > ?4 ORDER BY created_ms DESC LIMIT 1",
                    ARGS(TEXT(tenant), TEXT(key), BYTES(bytes), NUMBER(now_ms)), &approval_type, ret,
                    e);
@@ -87,7 +83,7 @@ int db_approval_count(struct db *db, const char *tenant, int64_t now_ms, uint64_
 }
 
 #define SELECT_PAGE                                                                                \
-    "SELECT " COLUMNS LOOK_AT(OF_POOLS("?6")) " FROM approvals WHERE " IN_SPAN " AND tenant = ?5"
+    "SELECT " COLUMNS LOOK_AT(OF_POOLS("?7")) " FROM approvals WHERE " IN_SPAN " AND tenant = ?6"
 
 int db_approval_list(struct db *db, const char *tenant, int state, struct page page,
                      struct approval_row **ret, size_t *ret_count, struct err *e)
@@ -96,13 +92,13 @@ int db_approval_list(struct db *db, const char *tenant, int state, struct page p
     void *rows = page.progress ? *ret : NULL;
 
     *ret = NULL;
-    if (span_go_on(db, &s, MADE_WHEN("approvals"), tenant, page, false, e) < 0)
+    if (span_go_on(db, &s, MADE_WHEN("approvals"), tenant, page, e) < 0)
         return -1;
     /* The state is the last argument, and none where any will do. */
     int rc = sql_page(
-        db, state < 0 ? SELECT_PAGE NEWEST_FIRST : SELECT_PAGE " AND state = ?7" NEWEST_FIRST,
-        ARGS(SPAN_ARGS(s), TEXT(tenant), TEXT(page.pools), NUMBER(state)) - (state < 0),
-        &approval_type, page, false, &rows, ret_count, e);
+        db, state < 0 ? SELECT_PAGE NEWEST_FIRST : SELECT_PAGE " AND state = ?8" NEWEST_FIRST, s,
+        ARGS(TEXT(tenant), TEXT(page.pools), NUMBER(state)) - (state < 0), &approval_type, page,
+        false, &rows, ret_count, e);
     *ret = rows;
     return rc;
 }

@@ -1,5 +1,5 @@
 /* Files: uploaded once, used in many sessions. */
-#include "store/sqlite_int.h"
+#include "store/sql_int.h"
 
 #define COLUMNS "id, tenant, name, mime, hash, size, created_ms, expires_ms, downloadable, pools"
 #define SELECT  "SELECT " COLUMNS " FROM files WHERE "
@@ -10,10 +10,8 @@ int db_file_put(struct db *db, const struct file_row *r, struct err *e)
     db_must_sync(db);
     if (names_blob(db, r->hash, e) < 0)
         return -1;
-    int rc = sql_put(db, "INSERT INTO files (" COLUMNS ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                     &file_type, r, NULL, 0, e);
-
-    return rc < 0 ? -1 : 0;
+    return sql_put(db, "INSERT INTO files (" COLUMNS ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                   &file_type, r, NULL, 0, NULL, e);
 }
 
 int db_file_get(struct db *db, const char *tenant, const char *id, struct file_row *ret,
@@ -24,9 +22,8 @@ int db_file_get(struct db *db, const char *tenant, const char *id, struct file_r
 }
 
 #define SELECT_PAGE                                                                                \
-    "SELECT " COLUMNS LOOK_AT("(expires_ms = 0 OR expires_ms > ?6) AND (?7 IS NULL OR pools = "    \
-                              "?7)") " FROM files WHERE " IN_SPAN " AND tenant = ?5"
-#define OLDEST_FIRST " ORDER BY created_ms, id"
+    "SELECT " COLUMNS LOOK_AT("(expires_ms = 0 OR expires_ms > ?7) AND (?8 IS NULL OR pools = "    \
+                              "?8)") " FROM files WHERE " IN_SPAN " AND tenant = ?6"
 
 static void turn_round(struct file_row *rows, size_t count)
 {
@@ -44,11 +41,12 @@ int db_file_list(struct db *db, const char *tenant, int64_t now_ms, struct page 
     void *rows = page.progress ? *ret : NULL;
 
     *ret = NULL;
-    if (span_go_on(db, &s, MADE_WHEN("files"), tenant, page, page.newer, e) < 0)
+    s.oldest_first = page.newer;
+    if (span_go_on(db, &s, MADE_WHEN("files"), tenant, page, e) < 0)
         return -1;
-    int rc = sql_page(db, page.newer ? SELECT_PAGE OLDEST_FIRST : SELECT_PAGE NEWEST_FIRST,
-                      ARGS(SPAN_ARGS(s), TEXT(tenant), NUMBER(now_ms), TEXT(page.pools)),
-                      &file_type, page, false, &rows, ret_count, e);
+    int rc = sql_page(db, page.newer ? SELECT_PAGE OLDEST_FIRST : SELECT_PAGE NEWEST_FIRST, s,
+                      ARGS(TEXT(tenant), NUMBER(now_ms), TEXT(page.pools)), &file_type, page, false,
+                      &rows, ret_count, e);
     *ret = rows;
     if (rc == 0 && page.newer)
         turn_round(*ret, *ret_count);
@@ -59,7 +57,7 @@ int db_file_bytes(struct db *db, const char *tenant, int64_t now_ms, uint64_t *r
 {
     int64_t sum = 0;
     int rc = sql_one(db,
-                     "SELECT COALESCE(SUM(size), 0) FROM files WHERE tenant = ?1"
+                     "SELECT CAST(COALESCE(SUM(size), 0) AS BIGINT) FROM files WHERE tenant = ?1"
                      " AND (expires_ms = 0 OR expires_ms > ?2)",
                      ARGS(TEXT(tenant), NUMBER(now_ms)), &number_type, &sum, e);
 

@@ -1,13 +1,13 @@
 /* Items: what a door keeps of its own, as JSON, some of them with bytes. */
-#include "store/sqlite_int.h"
+#include "store/sql_int.h"
 
 #define COLUMNS                                                                                    \
     "id, tenant, kind, owner, parent, hash, size, created_ms, updated_ms, expires_ms, body, pools"
 #define SELECT "SELECT " COLUMNS " FROM items WHERE "
-/* How wide an owner's view is stands in ?7: 0 anybody's, 1 their own, 2 nobody's, too. */
+/* How wide an owner's view is stands in ?8: 0 anybody's, 1 their own, 2 nobody's, too. */
 #define WANTED                                                                                     \
-    "(?7 = 0 OR owner = ?8 OR (?7 = 2 AND owner = ''))"                                            \
-    " AND (?9 IS NULL OR parent = ?9) AND (?10 IS NULL OR pools = ?10)"
+    "(?8 = 0 OR owner = ?9 OR (?8 = 2 AND owner = ''))"                                            \
+    " AND (?10 IS NULL OR parent = ?10) AND (?11 IS NULL OR pools = ?11)"
 
 int db_item_put(struct db *db, const struct item_row *item, struct err *e)
 {
@@ -19,15 +19,13 @@ int db_item_put(struct db *db, const struct item_row *item, struct err *e)
     db->must_sync |= *r->hash != '\0'; /* an upload */
     if (names_blob(db, r->hash, e) < 0)
         return -1;
-    int rc = sql_put(db,
-                     "INSERT INTO items (" COLUMNS ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-                     " ON CONFLICT (tenant, kind, id) DO UPDATE SET parent = excluded.parent,"
-                     " hash = excluded.hash, size = excluded.size,"
-                     " updated_ms = excluded.updated_ms, expires_ms = excluded.expires_ms,"
-                     " body = excluded.body",
-                     &item_type, r, NULL, 0, e);
-
-    return rc < 0 ? -1 : 0;
+    return sql_put(db,
+                   "INSERT INTO items (" COLUMNS ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+                   " ON CONFLICT (tenant, kind, id) DO UPDATE SET parent = excluded.parent,"
+                   " hash = excluded.hash, size = excluded.size,"
+                   " updated_ms = excluded.updated_ms, expires_ms = excluded.expires_ms,"
+                   " body = excluded.body",
+                   &item_type, r, NULL, 0, NULL, e);
 }
 
 int db_item_get(struct db *db, const char *tenant, const char *kind, const char *id,
@@ -45,13 +43,14 @@ int db_item_list(struct db *db, const struct item_filter *f, struct item_row **r
 
     *ret = NULL;
     assert(!f->page.after || f->page.after_ms);
-    if (span_go_on(db, &s, NULL, f->tenant, f->page, false, e) < 0)
+    if (span_go_on(db, &s, NULL, f->tenant, f->page, e) < 0)
         return -1;
     int rc =
         sql_page(db,
                  "SELECT " COLUMNS LOOK_AT(WANTED) " FROM items WHERE " IN_SPAN
-                                                   " AND tenant = ?5 AND kind = ?6" NEWEST_FIRST,
-                 ARGS(SPAN_ARGS(s), TEXT(f->tenant), TEXT(f->kind), NUMBER(f->view), TEXT(f->owner),
+                                                   " AND tenant = ?6 AND kind = ?7" NEWEST_FIRST,
+                 s,
+                 ARGS(TEXT(f->tenant), TEXT(f->kind), NUMBER(f->view), TEXT(f->owner),
                       TEXT(f->parent), TEXT(f->page.pools)),
                  &item_type, f->page, f->count, &rows, ret_count, e);
     *ret = rows;
@@ -92,8 +91,9 @@ int db_item_delete(struct db *db, const char *tenant, const char *kind, const ch
 
 int db_item_expire(struct db *db, int64_t now_ms, size_t limit, struct err *e)
 {
-    return sql_run(db,
-                   "DELETE FROM items WHERE rowid IN (SELECT rowid FROM items"
-                   " WHERE expires_ms > 0 AND expires_ms < ?1 ORDER BY expires_ms LIMIT ?2)",
-                   ARGS(NUMBER(now_ms), NUMBER(limit)), e);
+    return sql_run(
+        db,
+        "DELETE FROM items WHERE (tenant, kind, id) IN (SELECT tenant, kind, id FROM items"
+        " WHERE expires_ms > 0 AND expires_ms < ?1 ORDER BY expires_ms LIMIT ?2)",
+        ARGS(NUMBER(now_ms), NUMBER(limit)), e);
 }

@@ -139,11 +139,11 @@ static void test_its_bytes_are_kept_until_it_ends(void **state)
     uint64_t total;
 
     put(s, "acme", "c", "", 3, 5);
-    assert_int_equal(s->db->ops->blob_named(s->db, HASH_A, &s->e), 1);
+    assert_int_equal(db_blob_named(s->db, HASH_A, &s->e), 1);
     assert_int_equal(db_item_expire(s->db, 5, 10, &s->e), 0);
     assert_int_equal(db_item_expire(s->db, 6, 10, &s->e), 1);
     assert_string_equal(seen(s, ITEMS_ALL, "", 0, 10, &total), "");
-    assert_int_equal(s->db->ops->blob_named(s->db, HASH_A, &s->e), 0);
+    assert_int_equal(db_blob_named(s->db, HASH_A, &s->e), 0);
 }
 
 static uint64_t held(struct shop *s, const char *tenant)
