@@ -155,10 +155,11 @@ struct settings {
     size_t environment_count;
     char *config; /* owned; NULL: CONFIG_DEFAULT where there is one */
     char *state;  /* owned; once settings_load() has run, never NULL but of mcp and environment */
-    char *environments_dir; /* owned; NULL: found by environments_find() */
-    char *pool_name;        /* owned: of mcp, the one pool to use; or NULL */
-    char *images_dir;       /* owned: of mcp, where images are written; NULL: IMAGES_DIR */
-    char *out;              /* owned; NULL: artifacts are named, not kept */
+    char *store, *store_password_file; /* owned, or NULL: rows are in the state directory */
+    char *environments_dir;            /* owned; NULL: found by environments_find() */
+    char *pool_name;                   /* owned: of mcp, the one pool to use; or NULL */
+    char *images_dir; /* owned: of mcp, where images are written; NULL: IMAGES_DIR */
+    char *out;        /* owned; NULL: artifacts are named, not kept */
     struct list files;
     struct list folders;
     char *session; /* owned: of a server, by its name; or NULL */

@@ -478,6 +478,10 @@ static int check_serve(const struct settings *s, struct err *e)
     if (!s->serve.tls_cert != !s->serve.tls_key)
         return err_set(e, ERR_CALLER, "tls-cert and tls-key belong together; %s is missing",
                        s->serve.tls_cert ? "tls-key" : "tls-cert");
+    if (s->store && store_url_check(s->store, e) < 0)
+        return err_wrap(e, "store");
+    if (s->store_password_file && !s->store)
+        return err_set(e, ERR_CALLER, "store-password-file needs store");
     if (s->serve.tls_client_ca && !s->serve.tls_cert)
         return err_set(e, ERR_CALLER, "tls-client-ca needs tls-cert and tls-key");
     if (check_oauth(&s->serve, e) < 0)

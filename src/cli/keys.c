@@ -44,9 +44,11 @@ static int step_down(const char *path, const struct settings *s, struct err *e)
 static int open_store(struct desk *d, struct err *e)
 {
     const char *path = d->s->state;
-    const struct store_config config = {.dir = path};
+    AUTO_FREE char *password = NULL;
+    struct store_config config;
 
-    if (step_down(path, d->s, e) < 0 || state_reach(path, e) < 0)
+    if (state_store(d->s, &config, &password, e) < 0 || step_down(path, d->s, e) < 0 ||
+        state_reach(path, e) < 0)
         return -1;
     d->store = store_open(NULL, &config, e);
     return d->store ? 0 : -1;
@@ -214,7 +216,7 @@ static int check_state(const struct desk *d, struct err *e)
 {
     char shown[NAME_SHOWN];
 
-    if (access(d->s->state, F_OK) == 0 || errno != ENOENT)
+    if (d->s->store || access(d->s->state, F_OK) == 0 || errno != ENOENT)
         return 0;
     return err_set(e, ERR_CALLER,
                    "there is no state directory %s, so there are no keys; name the server's with "

@@ -74,11 +74,11 @@ static int any_key(struct db *db, void *arg, struct err *e)
     return rc;
 }
 
-int keys_check(const char *state, const struct listeners *ls, bool *ret_any, struct err *e)
+int keys_check(const struct store_config *config, const struct listeners *ls, bool *ret_any,
+               struct err *e)
 {
-    const struct store_config config = {.dir = state};
     const struct listener *l = first_open(ls);
-    struct store *st = store_open(NULL, &config, e);
+    struct store *st = store_open(NULL, config, e);
     char shown[ADDRESS_SHOWN];
     int rc;
 
@@ -92,8 +92,9 @@ int keys_check(const char *state, const struct listeners *ls, bool *ret_any, str
     listener_show(l, false, shown);
     return err_set(e, ERR_CALLER,
                    "other machines can reach %s, and there is no key yet; first run: retort keys "
-                   "create --tenant NAME --state %s",
-                   shown, state);
+                   "create --tenant NAME %s %s",
+                   shown, config->url ? "--store" : "--state",
+                   config->url ? config->url : config->dir);
 }
 
 /* --- the way out of a sandbox --- */

@@ -41,6 +41,8 @@ struct server {
     struct listeners listeners;
     struct model_set model_set;
     struct blob_set blob_set;
+    struct store_config store_config; /* borrows the password, and from the settings */
+    char *store_password;             /* owned, or NULL */
     struct {
         int fd; /* owned, or -1 */
         char path[KEPT_PATH_MAX];
@@ -78,6 +80,7 @@ static int prepare(struct server *sv, struct err *e)
     sv->lock = state_lock(sv->s->state, e);
     if (sv->lock < 0 || listeners_open(&sv->listeners, sv->s, e) < 0 ||
         access_check(sv->s, &sv->listeners, e) < 0 ||
+        state_store(sv->s, &sv->store_config, &sv->store_password, e) < 0 ||
         model_set_open(&sv->model_set, sv->s, e) < 0 || blob_set_open(&sv->blob_set, sv->s, e) < 0)
         return -1;
     if (s->tls_cert) {
@@ -113,11 +116,8 @@ static int settle(struct server *sv, struct err *e)
 
 static int build_service(struct server *sv, struct err *e)
 {
-    const struct store_config store = {.dir = sv->s->state,
-                                       .s3 = sv->blob_set.in_s3 ? &sv->blob_set.s3 : NULL,
-                                       .durability = (enum durability)sv->s->serve.durability};
-
-    sv->store = store_open(sv->loop, &store, e);
+    sv->store_config.s3 = sv->blob_set.in_s3 ? &sv->blob_set.s3 : NULL;
+    sv->store = store_open(sv->loop, &sv->store_config, e);
     if (!sv->store)
         return -1;
     sv->models = model_set_start(&sv->model_set, sv->loop, e);
@@ -194,7 +194,7 @@ static int build_doors(struct server *sv, struct err *e)
 
 static int build(struct server *sv, struct err *e)
 {
-    if (keys_check(sv->s->state, &sv->listeners, &sv->keys, e) < 0 || build_service(sv, e) < 0)
+    if (keys_check(&sv->store_config, &sv->listeners, &sv->keys, e) < 0 || build_service(sv, e) < 0)
         return -1;
     return build_doors(sv, e);
 }
@@ -370,6 +370,7 @@ static void take_down(struct server *sv)
     models_free(sv->models);
     model_set_done(&sv->model_set);
     blob_set_done(&sv->blob_set);
+    free(sv->store_password);
     engine_free(sv->engine);
     if (sv->loop)
         loop_free(sv->loop);

@@ -13,8 +13,8 @@
 int floor_check(const struct settings *s, struct err *e) MUST_CHECK;
 /* Refuses an address that other machines reach, unless the choice of TLS was made. */
 int access_check(const struct settings *s, const struct listeners *ls, struct err *e) MUST_CHECK;
-/* The same for keys, which are in the state directory. */
-int keys_check(const char *state, const struct listeners *ls, bool *ret_any,
+/* The same for keys, which are in the store. */
+int keys_check(const struct store_config *config, const struct listeners *ls, bool *ret_any,
                struct err *e) MUST_CHECK;
 /* Refuses an allow-list that cannot be read. */
 int egress_check(const struct settings *s, struct err *e) MUST_CHECK;

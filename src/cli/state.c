@@ -173,3 +173,43 @@ int state_secret(const char *path, uint8_t *ret, size_t n, struct err *e)
     random_bytes(ret, n);
     return make_secret(dir, ret, n, e);
 }
+
+/* --- the store --- */
+
+#define PASSWORD_MAX 1024
+
+/* Blanks at its end are a text editor's. */
+static char *read_password(const char *path, struct err *e)
+{
+    AUTO_FREE char *text = mem_zalloc(PASSWORD_MAX);
+    ssize_t n = fd_read_file_at(AT_FDCWD, path, text, PASSWORD_MAX);
+
+    if (n < 0) {
+        err_sys(e, "cannot read store-password-file %s", path);
+        e->kind = ERR_CALLER;
+        return NULL;
+    }
+    while (n > 0 && strchr(" \t\r\n", text[n - 1]))
+        text[--n] = '\0';
+    if (n == 0) {
+        err_set(e, ERR_CALLER, "store-password-file %s is empty", path);
+        return NULL;
+    }
+    return take_ptr(&text);
+}
+
+int state_store(const struct settings *s, struct store_config *ret, char **ret_password,
+                struct err *e)
+{
+    *ret_password = NULL;
+    if (s->store_password_file) {
+        *ret_password = read_password(s->store_password_file, e);
+        if (!*ret_password)
+            return -1;
+    }
+    *ret = (struct store_config){.dir = s->state,
+                                 .durability = (enum durability)s->serve.durability,
+                                 .url = s->store,
+                                 .password = *ret_password};
+    return 0;
+}

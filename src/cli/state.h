@@ -18,5 +18,9 @@ int state_lock(const char *path, struct err *e) MUST_CHECK;
 /* Random bytes that stay the same for as long as the directory is there, and that nobody else
  * reads: what we sign today we still know after a restart. Made when missing. */
 int state_secret(const char *path, uint8_t *ret, size_t n, struct err *e) MUST_CHECK;
+/* Where the rows of the store are, for store_open(). The password is read as whoever we are now;
+ * *ret_password is owned, or NULL. */
+int state_store(const struct settings *s, struct store_config *ret, char **ret_password,
+                struct err *e) MUST_CHECK;
 /* Checks that the user we have become can use the state directory. */
 int state_reach(const char *path, struct err *e) MUST_CHECK;

@@ -271,10 +271,10 @@ static void on_recorded(struct task *t, const struct err *failed)
 {
     struct execution *j = OWNER(t, struct execution, ended);
 
+    j->late = failed && (failed->kind == ERR_FULL || failed->kind == ERR_AWAY);
     if (failed)
-        log_error("execution %s is not on record%s: %s", j->row.id,
-                  failed->kind == ERR_FULL ? " yet" : "", failed->text);
-    j->late = failed && failed->kind == ERR_FULL;
+        log_error("execution %s is not on record%s: %s", j->row.id, j->late ? " yet" : "",
+                  failed->text);
     if (failed && j->failed.kind == ERR_NONE) {
         j->failed = *failed;
         if (j->ran) /* or somebody would run it once more */

@@ -1,5 +1,6 @@
 /*
- * Ends of executions that could not be put on record, because the disk failed just then.
+ * Ends of executions that could not be put on record, because the disk failed just then, or the
+ * database could not be reached.
  *
  * They wait in memory until the store accepts something again, and are then written in the order in
  * which the executions ended. A server that is killed meanwhile finds these executions without an
@@ -45,7 +46,7 @@ static void drop_oldest(struct late_records *all)
 
 static void lose_oldest(struct late_records *all)
 {
-    log_error("execution %s: its end is not on record: the disk did not accept it in time",
+    log_error("execution %s: its end is not on record: the store did not accept it in time",
               all->list->row.id);
     drop_oldest(all);
 }

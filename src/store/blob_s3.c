@@ -280,7 +280,7 @@ static int name(struct db *db, const char *hash, struct err *e)
         return -1;
     if (note_get(b, hash, NOTE_US, &n) && (!removed || (r.done && strcmp(r.ticket, n.ticket) == 0)))
         return 0;
-    named = db->ops->blob_named(db, hash, e);
+    named = db_blob_named(db, hash, e);
     if (named != 0)
         return named < 0 ? -1 : 0;
     note_drop(b, hash);
@@ -325,7 +325,7 @@ static int announce(struct db *db, void *arg, struct err *e)
         return -1;
     for (size_t i = 0; i < w->count; i++) {
         struct removal r = w->at[i], before = {0};
-        int named = db->ops->blob_named(db, r.hash, e),
+        int named = db_blob_named(db, r.hash, e),
             known = named < 0 ? -1 : removal_get(db, r.hash, &before, e);
         if (known < 0)
             return -1;

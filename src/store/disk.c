@@ -123,7 +123,7 @@ bool store_is_full(struct store *s, struct err *e)
 
 void disk_failed(struct store *s, const struct err *e)
 {
-    if (e->kind != ERR_FULL)
+    if (e->kind != ERR_FULL && e->kind != ERR_AWAY)
         return;
     pthread_mutex_lock(&s->disk_mutex);
     s->disk_failed = *e;

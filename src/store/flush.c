@@ -140,6 +140,22 @@ void flush_gate(struct store *s)
     pthread_mutex_unlock(&f->mutex);
 }
 
+int flush_named(struct store *s, struct err *e)
+{
+    struct flush *f = s->flush;
+    int rc;
+
+    pthread_mutex_lock(&f->mutex);
+    while (f->syncing) /* it may have them in its hands */
+        pthread_cond_wait(&f->log_done, &f->mutex);
+    f->syncing = true;
+    rc = sync_blobs(s, e);
+    f->syncing = false;
+    pthread_cond_broadcast(&f->log_done);
+    pthread_mutex_unlock(&f->mutex);
+    return rc < 0 ? disk_blame(e) : 0;
+}
+
 void flush_rows(struct store *s, struct job *waiting)
 {
     struct flush *f = s->flush;

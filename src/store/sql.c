@@ -87,26 +87,35 @@ static void *room_for_one(void *rows, size_t count, size_t size)
 
 /* --- one statement --- */
 
+/* Whatever the job makes of it: an engine that answers later could not have told it in time. */
+static int note_failure(struct db *db, int rc, const struct err *e)
+{
+    if (rc < 0 && db->write_failed.kind == ERR_NONE)
+        db->write_failed = *e;
+    return rc;
+}
+
 int sql_run(struct db *db, const char *text, const struct arg *args, size_t count, struct err *e)
 {
-    return db->sql->run(db, text, args, count, e);
+    return note_failure(db, db->sql->run(db, text, args, count, e), e);
+}
+
+int sql_post(struct db *db, const char *text, const struct arg *args, size_t count, struct err *e)
+{
+    return note_failure(db, db->sql->post(db, text, args, count, e), e);
 }
 
 int sql_put(struct db *db, const char *text, const struct row_type *t, const void *row,
-            const struct arg *args, size_t count, const char *none, struct err *e)
+            const struct arg *args, size_t count, struct err *e)
 {
     struct arg all[ARGS_MAX];
-    int changed;
 
     assert(t->count + count <= ARGS_MAX);
     for (size_t i = 0; i < t->count; i++)
         all[i] = arg_of(&t->columns[i], (const char *)row + t->columns[i].at);
     for (size_t i = 0; i < count; i++)
         all[t->count + i] = args[i];
-    changed = db->sql->run(db, text, all, t->count + count, e);
-    if (changed == 0 && none)
-        return err_set(e, ERR_CONFLICT, "%s", none);
-    return changed < 0 ? -1 : 0;
+    return note_failure(db, db->sql->post(db, text, all, t->count + count, e), e);
 }
 
 int sql_one(struct db *db, const char *text, const struct arg *args, size_t count,
@@ -157,7 +166,7 @@ void progress_done(struct progress *p)
 }
 
 /* One list on its way. */
-struct look {
+struct page_read {
     struct db *db;
     const char *text;
     const struct row_type *type;
@@ -170,13 +179,13 @@ struct look {
     struct progress place; /* the last row of that statement */
 };
 
-static bool wants_more(const struct look *l)
+static bool wants_more(const struct page_read *l)
 {
     return l->to_end || *l->count < l->page.limit;
 }
 
 /* As many as can be wanted; then more and more, as few of those that are there seem to be. */
-static size_t to_ask(const struct look *l)
+static size_t to_ask(const struct page_read *l)
 {
     size_t n = l->page.limit - *l->count, left = LOOK_MAX - l->looked;
 
@@ -189,7 +198,7 @@ static size_t to_ask(const struct look *l)
     return l->page.progress && n > left ? left : n;
 }
 
-static void note_place(struct look *l, struct answer *a, size_t own)
+static void note_place(struct page_read *l, struct answer *a, size_t own)
 {
     l->place.ms = l->db->sql->number(a, own);
     l->place.id = mem_strndup(l->db->sql->bytes(a, own + 1));
@@ -197,7 +206,7 @@ static void note_place(struct look *l, struct answer *a, size_t own)
 
 /* The next statement, or the next call, goes on after this row. Not while a statement runs: the
  * place that it began at is one of its arguments. */
-static void move_place(struct look *l)
+static void move_place(struct page_read *l)
 {
     if (!l->place.id)
         return;
@@ -206,7 +215,7 @@ static void move_place(struct look *l)
     l->progress->id = take_ptr(&l->place.id);
 }
 
-static void take_row(struct look *l, struct answer *a, size_t own)
+static void take_row(struct page_read *l, struct answer *a, size_t own)
 {
     const struct row_type *t = l->type;
 
@@ -218,7 +227,7 @@ static void take_row(struct look *l, struct answer *a, size_t own)
 }
 
 /* How many rows there were, or -1. */
-static ssize_t look_once(struct look *l, const struct arg *args, size_t count, struct err *e)
+static ssize_t look_once(struct page_read *l, const struct arg *args, size_t count, struct err *e)
 {
     struct answer *a = l->db->sql->ask(l->db, l->text, args, count, e);
     size_t own = a ? l->db->sql->columns(a) - look_columns : 0;
@@ -249,7 +258,8 @@ static void span_move(struct span *s, int64_t ms, const char *id)
 }
 
 /* 1: there may be more rows than one call looks at. */
-static int look_on(struct look *l, struct span span, struct arg *all, size_t count, struct err *e)
+static int look_on(struct page_read *l, struct span span, struct arg *all, size_t count,
+                   struct err *e)
 {
     ssize_t n = 0;
 
@@ -279,14 +289,14 @@ int sql_page(struct db *db, const char *text, struct span span, const struct arg
     static const size_t first = 5; /* IN_SPAN, and LIMIT */
     AUTO(progress_done) struct progress whole = {0};
     struct arg all[ARGS_MAX];
-    struct look l = {.db = db,
-                     .text = text,
-                     .type = t,
-                     .page = page,
-                     .progress = page.progress ? page.progress : &whole,
-                     .to_end = to_end,
-                     .rows = rows,
-                     .count = row_count};
+    struct page_read l = {.db = db,
+                          .text = text,
+                          .type = t,
+                          .page = page,
+                          .progress = page.progress ? page.progress : &whole,
+                          .to_end = to_end,
+                          .rows = rows,
+                          .count = row_count};
     int rc;
 
     assert(first + count <= ARGS_MAX);

@@ -6,6 +6,7 @@
     "decided_by, decided_how, reason, execution, created_ms, expires_ms, decided_ms, taken_ms, "   \
     "text_chars, text"
 #define SELECT "SELECT " COLUMNS " FROM approvals WHERE "
+#define OWN    UNLESS_ANOTHERS("approvals", "state")
 
 /* Of the enum: pending and approved come first. */
 static_assert(APPROVAL_PENDING == 0 && APPROVAL_APPROVED == 1 && APPROVAL_DECLINED == 2 &&
@@ -20,12 +21,11 @@ int db_approval_put(struct db *db, const struct approval_row *r, struct err *e)
                    " ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
                    " ON CONFLICT (id) DO UPDATE SET session = excluded.session,"
                    " conversation = excluded.conversation, lasting = excluded.lasting,"
-                   " state = excluded.state, decided_by = excluded.decided_by,"
+                   " " OWN ", decided_by = excluded.decided_by,"
                    " decided_how = excluded.decided_how, reason = excluded.reason,"
                    " execution = excluded.execution, expires_ms = excluded.expires_ms,"
-                   " decided_ms = excluded.decided_ms, taken_ms = excluded.taken_ms"
-                   " WHERE approvals.tenant = excluded.tenant",
-                   &approval_type, r, NULL, 0, "an approval of another tenant has this id", e);
+                   " decided_ms = excluded.decided_ms, taken_ms = excluded.taken_ms",
+                   &approval_type, r, NULL, 0, e);
 }
 
 int db_approval_get(struct db *db, const char *tenant, const char *id, struct approval_row *ret,
@@ -56,13 +56,13 @@ int db_approval_lasting(struct db *db, const char *tenant, const char *key, cons
 
     if (*session)
         rc = sql_one(db,
-                     SELECT "session = ?4 AND state = 1 AND lasting AND taken_ms > 0"
+                     SELECT "session = ?4 AND state = 1 AND lasting = 1 AND taken_ms > 0"
                             " AND tenant = ?1 AND key = ?2 AND tool = ?3 AND pool = ?5 LIMIT 1",
                      ARGS(TEXT(tenant), TEXT(key), TEXT(tool), TEXT(session), TEXT(pool)),
                      &approval_type, ret, e);
     if (rc == 0 && *conversation)
         rc = sql_one(db,
-                     SELECT "conversation = ?4 AND state = 1 AND lasting AND taken_ms > 0"
+                     SELECT "conversation = ?4 AND state = 1 AND lasting = 1 AND taken_ms > 0"
                             " AND tenant = ?1 AND key = ?2 AND tool = ?3 AND pool = ?5 LIMIT 1",
                      ARGS(TEXT(tenant), TEXT(key), TEXT(tool), TEXT(conversation), TEXT(pool)),
                      &approval_type, ret, e);

@@ -7,6 +7,7 @@
     "id, tenant, session, pool, key, request, door, kind, approval, status, created_ms, "          \
     "started_ms, ended_ms, events_hash, outcome"
 #define COLUMNS SHORT_COLUMNS ", code, events"
+#define OWN     UNLESS_ANOTHERS("execs", "status")
 
 /* Who asked for what, and when, is written once. Only what came of it is set anew, so the indices
  * on the rest are left alone. */
@@ -17,12 +18,11 @@ int db_exec_put(struct db *db, const struct exec_row *r, struct err *e)
     return sql_put(db,
                    "INSERT INTO execs (" COLUMNS ")"
                    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-                   " ON CONFLICT (id) DO UPDATE SET status = excluded.status,"
+                   " ON CONFLICT (id) DO UPDATE SET " OWN ","
                    " started_ms = excluded.started_ms, ended_ms = excluded.ended_ms,"
                    " events_hash = excluded.events_hash, outcome = excluded.outcome,"
-                   " events = excluded.events"
-                   " WHERE execs.tenant = excluded.tenant",
-                   &exec_type, r, NULL, 0, "an execution of another tenant has this id", e);
+                   " events = excluded.events",
+                   &exec_type, r, NULL, 0, e);
 }
 
 int db_exec_get(struct db *db, const char *tenant, const char *id, struct exec_row *ret,
@@ -76,13 +76,13 @@ int db_exec_list(struct db *db, const struct exec_filter *f, struct page page, b
 int db_exec_output_put(struct db *db, const char *exec, int64_t group, const char *events,
                        struct err *e)
 {
-    return sql_run(db, "INSERT INTO exec_output (exec, number, events) VALUES (?1, ?2, ?3)",
-                   ARGS(TEXT(exec), NUMBER(group), TEXT(events)), e);
+    return sql_post(db, "INSERT INTO exec_output (exec, number, events) VALUES (?1, ?2, ?3)",
+                    ARGS(TEXT(exec), NUMBER(group), TEXT(events)), e);
 }
 
 int db_exec_output_drop(struct db *db, const char *exec, struct err *e)
 {
-    return sql_run(db, "DELETE FROM exec_output WHERE exec = ?1", ARGS(TEXT(exec)), e);
+    return sql_post(db, "DELETE FROM exec_output WHERE exec = ?1", ARGS(TEXT(exec)), e);
 }
 
 int db_exec_all_lost(struct db *db, int64_t now_ms, const char *outcome, struct err *e)

@@ -11,7 +11,7 @@ int db_file_put(struct db *db, const struct file_row *r, struct err *e)
     if (names_blob(db, r->hash, e) < 0)
         return -1;
     return sql_put(db, "INSERT INTO files (" COLUMNS ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                   &file_type, r, NULL, 0, NULL, e);
+                   &file_type, r, NULL, 0, e);
 }
 
 int db_file_get(struct db *db, const char *tenant, const char *id, struct file_row *ret,

@@ -46,6 +46,10 @@ struct sql_ops {
     /* How many rows it changed. */
     int (*run)(struct db *db, const char *text, const struct arg *args, size_t count,
                struct err *e);
+    /* The same for whoever does not need the count. It may return before the database has answered:
+     * a failure then is that of the job. 0 or -1. */
+    int (*post)(struct db *db, const char *text, const struct arg *args, size_t count,
+                struct err *e);
     /* Owned by the caller, who gives it to close(); NULL: failed. One at a time. */
     struct answer *(*ask)(struct db *db, const char *text, const struct arg *args, size_t count,
                           struct err *e);
@@ -61,10 +65,19 @@ struct sql_ops {
 /* How many rows it changed. */
 int sql_run(struct db *db, const char *text, const struct arg *args, size_t count,
             struct err *e) MUST_CHECK;
-/* The same for a statement with the columns of the row before the args. none: an ERR_CONFLICT with
- * this text when no row was changed; or NULL. 0 or -1. */
+/* The same without a count, 0 or -1: the database may answer later, and a failure is then that of
+ * the job. */
+int sql_post(struct db *db, const char *text, const struct arg *args, size_t count,
+             struct err *e) MUST_CHECK;
+/* The same, with the columns of the row before the args. */
 int sql_put(struct db *db, const char *text, const struct row_type *t, const void *row,
-            const struct arg *args, size_t count, const char *none, struct err *e) MUST_CHECK;
+            const struct arg *args, size_t count, struct err *e) MUST_CHECK;
+/* Of an ON CONFLICT (id) DO UPDATE SET: this column, which is never NULL, is taken from the row
+ * that is put unless the one that is there is another tenant's. Then it fails, with ERR_CONFLICT: a
+ * count of no rows would be known only when the statements behind it are on their way. */
+#define UNLESS_ANOTHERS(table, column)                                                             \
+    column " = CASE WHEN " table ".tenant = excluded.tenant THEN excluded." column " END"
+
 /* 1 and the first row, or 0. */
 int sql_one(struct db *db, const char *text, const struct arg *args, size_t count,
             const struct row_type *t, void *ret, struct err *e) MUST_CHECK;
@@ -113,7 +126,8 @@ int sql_page(struct db *db, const char *text, struct span span, const struct arg
 /* One step of the schema. */
 struct schema_step {
     const char *text;
-    const char *table, *instead; /* or NULL: where this table is there already, another text */
+    const char *sqlite, *postgres; /* or NULL: what comes behind it in one engine alone */
+    const char *table, *instead;   /* or NULL: where this table is there already, another text */
 };
 
 /* How an engine takes a step; conn is its connection. -1 is a failure. */
@@ -124,6 +138,7 @@ struct schema_ops {
     int (*version)(void *conn, int64_t *ret, struct err *e);
     int (*set_version)(void *conn, int64_t version, struct err *e);
     int (*has_table)(void *conn, const char *name, struct err *e); /* 1, 0 */
+    /* text: that of the step, or the one that stands for it here. */
     int (*step)(void *conn, const struct schema_step *step, const char *text, struct err *e);
 };
 

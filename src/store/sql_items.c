@@ -25,7 +25,7 @@ int db_item_put(struct db *db, const struct item_row *item, struct err *e)
                    " hash = excluded.hash, size = excluded.size,"
                    " updated_ms = excluded.updated_ms, expires_ms = excluded.expires_ms,"
                    " body = excluded.body",
-                   &item_type, r, NULL, 0, NULL, e);
+                   &item_type, r, NULL, 0, e);
 }
 
 int db_item_get(struct db *db, const char *tenant, const char *kind, const char *id,

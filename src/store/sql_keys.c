@@ -10,7 +10,7 @@ int db_key_put(struct db *db, const struct key_row *r, struct err *e)
     db_must_sync(db);
     return sql_put(
         db, "INSERT INTO keys (" COLUMNS ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        &key_type, r, NULL, 0, NULL, e);
+        &key_type, r, NULL, 0, e);
 }
 
 int db_key_list(struct db *db, struct key_row **ret, size_t *ret_count, struct err *e)

@@ -11,7 +11,7 @@ int db_loop_put(struct db *db, const struct loop_row *r, struct err *e)
                    " ON CONFLICT (id) DO UPDATE SET status = excluded.status,"
                    " ended_ms = excluded.ended_ms, record = excluded.record,"
                    " events = excluded.events, pool = excluded.pool",
-                   &loop_type, r, NULL, 0, NULL, e);
+                   &loop_type, r, NULL, 0, e);
 }
 
 int db_loop_get(struct db *db, const char *tenant, const char *id, struct loop_row *ret,

@@ -12,7 +12,7 @@ int db_pool_put(struct db *db, const struct pool_row *r, struct err *e)
                    "INSERT INTO pools (" COLUMNS ") VALUES (?, ?, ?, ?, ?)"
                    " ON CONFLICT (name) DO UPDATE SET settings = excluded.settings,"
                    " document = excluded.document, updated_ms = excluded.updated_ms",
-                   &pool_type, r, NULL, 0, NULL, e);
+                   &pool_type, r, NULL, 0, e);
 }
 
 int db_pool_list(struct db *db, struct pool_row **ret, size_t *ret_count, struct err *e)
@@ -37,7 +37,7 @@ int db_pool_key_put(struct db *db, const struct pool_key_row *r, struct err *e)
                    "INSERT INTO pool_keys (" KEY_COLUMNS ") VALUES (?, ?, ?, ?)"
                    " ON CONFLICT (pool, tenant) DO UPDATE SET key = excluded.key,"
                    " secret = excluded.secret",
-                   &pool_key_type, r, NULL, 0, NULL, e);
+                   &pool_key_type, r, NULL, 0, e);
 }
 
 int db_pool_key_get(struct db *db, const char *pool, const char *tenant, struct pool_key_row *ret,

@@ -57,7 +57,7 @@ static const char first[] =
     "CREATE INDEX files_by_hash ON files (hash);";
 
 /* Approvals. The partial indices hold what is open, or lasts: few of all. */
-static const char second[] =
+static const char second_common[] =
     "ALTER TABLE keys ADD COLUMN approver INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE execs ADD COLUMN approval TEXT;"
 
@@ -74,7 +74,8 @@ static const char second[] =
     "CREATE INDEX approvals_by_state ON approvals (tenant, state, created_ms, id);"
     "CREATE INDEX approvals_open ON approvals (digest, created_ms) WHERE taken_ms = 0;"
     "CREATE INDEX approvals_by_end ON approvals (expires_ms) WHERE state < 2 AND taken_ms = 0;"
-    "CREATE INDEX approvals_pending ON approvals (tenant, expires_ms) WHERE state = 0;"
+    "CREATE INDEX approvals_pending ON approvals (tenant, expires_ms) WHERE state = 0;";
+static const char second[] =
     "CREATE INDEX approvals_of_session ON approvals (session) WHERE state = 1 AND lasting;"
     "CREATE INDEX approvals_of_talk ON approvals (conversation) WHERE state = 1 AND lasting;";
 
@@ -135,10 +136,11 @@ static const char output[] = "CREATE TABLE exec_output ("
                              ") STRICT, WITHOUT ROWID;";
 
 /* What the items of a tenant hold, so that nobody has to add it up. */
-static const char held[] =
+static const char held_common[] =
     "CREATE TABLE item_bytes (tenant TEXT PRIMARY KEY, bytes INTEGER NOT NULL)"
     " STRICT, WITHOUT ROWID;"
-    "INSERT INTO item_bytes SELECT tenant, SUM(size) FROM items GROUP BY tenant;"
+    "INSERT INTO item_bytes SELECT tenant, SUM(size) FROM items GROUP BY tenant;";
+static const char held[] =
     "CREATE TRIGGER items_come AFTER INSERT ON items BEGIN"
     " INSERT INTO item_bytes VALUES (new.tenant, new.size)"
     "  ON CONFLICT (tenant) DO UPDATE SET bytes = bytes + excluded.bytes; END;"
@@ -147,18 +149,41 @@ static const char held[] =
     "CREATE TRIGGER items_go AFTER DELETE ON items BEGIN"
     " UPDATE item_bytes SET bytes = bytes - old.size WHERE tenant = old.tenant; END;";
 
+static const char held_postgres[] =
+    "CREATE FUNCTION items_count() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+    "  IF TG_OP = 'INSERT' THEN"
+    "   INSERT INTO item_bytes AS b VALUES (new.tenant, new.size)"
+    "    ON CONFLICT (tenant) DO UPDATE SET bytes = b.bytes + excluded.bytes;"
+    "  ELSIF TG_OP = 'UPDATE' THEN"
+    "   UPDATE item_bytes SET bytes = bytes + new.size - old.size WHERE tenant = new.tenant;"
+    "  ELSE"
+    "   UPDATE item_bytes SET bytes = bytes - old.size WHERE tenant = old.tenant;"
+    "  END IF; RETURN NULL; END $$;"
+    "CREATE TRIGGER items_come AFTER INSERT ON items FOR EACH ROW EXECUTE FUNCTION items_count();"
+    "CREATE TRIGGER items_change AFTER UPDATE OF size ON items FOR EACH ROW"
+    " EXECUTE FUNCTION items_count();"
+    "CREATE TRIGGER items_go AFTER DELETE ON items FOR EACH ROW EXECUTE FUNCTION items_count();";
+
+/* A number is no truth value for every engine, and an index serves a lookup in its own words. */
+static const char lasting[] =
+    "DROP INDEX IF EXISTS approvals_of_session;"
+    "DROP INDEX IF EXISTS approvals_of_talk;"
+    "CREATE INDEX approvals_of_session ON approvals (session) WHERE state = 1 AND lasting = 1;"
+    "CREATE INDEX approvals_of_talk ON approvals (conversation) WHERE state = 1 AND lasting = 1;";
+
 /* For a while two kinds of version 4 were made: one with the loops, one with the items. A database
  * that has the items already takes the loops as its fifth step. */
 static const struct schema_step steps[] = {
-    {first,  NULL,    NULL  },
-    {second, NULL,    NULL  },
-    {third,  NULL,    NULL  },
-    {fourth, NULL,    NULL  },
-    {items,  "items", fourth},
-    {scopes, NULL,    NULL  },
-    {homes,  NULL,    NULL  },
-    {output, NULL,    NULL  },
-    {held,   NULL,    NULL  },
+    {first            },
+    {second_common,     .sqlite = second},
+    {third                },
+    {fourth},
+    {items,                 .table = "items", .instead = fourth},
+    {scopes},
+    {homes                },
+    {output                                },
+    {held_common, .sqlite = held, .postgres = held_postgres},
+    {lasting},
 };
 
 /* Inside a transaction, so that of two processes that open an old database one takes the step. */

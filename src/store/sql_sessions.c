@@ -5,6 +5,7 @@
     "id, tenant, pool, name, metadata, env, state, created_ms, used_ms, idle_ms, lifetime_ms, "    \
     "expires_ms, executions, lost, home"
 #define SELECT "SELECT " COLUMNS " FROM sessions WHERE "
+#define OWN    UNLESS_ANOTHERS("sessions", "state")
 
 /* Not REPLACE, which would delete the old row and with it the files. What a session is stays; what
  * is not set anew leaves its indices alone. */
@@ -16,12 +17,11 @@ int db_session_put(struct db *db, const struct session_row *r, struct err *e)
                    "INSERT INTO sessions (" COLUMNS ")"
                    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
                    " ON CONFLICT (id) DO UPDATE SET name = excluded.name,"
-                   " metadata = excluded.metadata, env = excluded.env, state = excluded.state,"
+                   " metadata = excluded.metadata, env = excluded.env, " OWN ","
                    " used_ms = excluded.used_ms, idle_ms = excluded.idle_ms,"
                    " lifetime_ms = excluded.lifetime_ms, expires_ms = excluded.expires_ms,"
-                   " executions = excluded.executions, lost = excluded.lost, home = excluded.home"
-                   " WHERE sessions.tenant = excluded.tenant",
-                   &session_type, r, NULL, 0, "a session of another tenant has this id", e);
+                   " executions = excluded.executions, lost = excluded.lost, home = excluded.home",
+                   &session_type, r, NULL, 0, e);
 }
 
 int db_session_get(struct db *db, const char *tenant, const char *id, struct session_row *ret,
@@ -118,7 +118,7 @@ int db_space_put(struct db *db, const char *session, const struct space_row *r, 
                    "INSERT INTO space (" SPACE_COLUMNS ", session) VALUES (?, ?, ?, ?, ?, ?)"
                    " ON CONFLICT (session, path) DO UPDATE SET hash = excluded.hash,"
                    " size = excluded.size, mode = excluded.mode, mtime_ms = excluded.mtime_ms",
-                   &space_type, r, ARGS(TEXT(session)), NULL, e);
+                   &space_type, r, ARGS(TEXT(session)), e);
 }
 
 int db_space_drop(struct db *db, const char *session, struct str path, struct err *e)

@@ -124,8 +124,9 @@ static int savepoint(struct db *db, struct err *e)
     return simple(db, "SAVEPOINT job", e);
 }
 
-static int release(struct db *db, bool keep, struct err *e)
+static int release(struct db *db, bool keep, struct err *failed, struct err *e)
 {
+    (void)failed;
     if (is_lost(db))
         return err_set(e, ERR_HOST, "database: the transaction was rolled back");
     if (!keep && simple(db, "ROLLBACK TO job", e) < 0)

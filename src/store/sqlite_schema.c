@@ -65,8 +65,9 @@ static int has_table(void *conn, const char *name, struct err *e)
 
 static int step(void *conn, const struct schema_step *s, const char *text, struct err *e)
 {
-    (void)s;
-    return exec(conn, text, e);
+    if (exec(conn, text, e) < 0)
+        return -1;
+    return s->sqlite ? exec(conn, s->sqlite, e) : 0;
 }
 
 const struct schema_ops sqlite_schema = {

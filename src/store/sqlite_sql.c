@@ -10,11 +10,12 @@ int sqlite_fail(sqlite3 *conn, struct err *e)
         enum err_kind kind;
         const char *text;
     } known[] = {
-        {SQLITE_CONSTRAINT_UNIQUE,     ERR_CONFLICT, "it is there already"                   },
-        {SQLITE_CONSTRAINT_PRIMARYKEY, ERR_CONFLICT, "it is there already"                   },
-        {SQLITE_CONSTRAINT_FOREIGNKEY, ERR_MISSING,  "what it belongs to is not there"       },
-        {SQLITE_TOOBIG,                ERR_LIMIT,    "it is larger than a row can be"        },
-        {SQLITE_BUSY,                  ERR_BUSY,     "another process writes to the database"},
+        {SQLITE_CONSTRAINT_UNIQUE,     ERR_CONFLICT, "it is there already"                    },
+        {SQLITE_CONSTRAINT_PRIMARYKEY, ERR_CONFLICT, "it is there already"                    },
+        {SQLITE_CONSTRAINT_NOTNULL,    ERR_CONFLICT, "something of another tenant has this id"},
+        {SQLITE_CONSTRAINT_FOREIGNKEY, ERR_MISSING,  "what it belongs to is not there"        },
+        {SQLITE_TOOBIG,                ERR_LIMIT,    "it is larger than a row can be"         },
+        {SQLITE_BUSY,                  ERR_BUSY,     "another process writes to the database" },
     };
     int code = sqlite3_extended_errcode(conn);
 
@@ -105,6 +106,12 @@ static int run(struct db *db, const char *text, const struct arg *args, size_t c
     return sqlite3_changes(sqlite_of(db)->conn);
 }
 
+static int post(struct db *db, const char *text, const struct arg *args, size_t count,
+                struct err *e)
+{
+    return run(db, text, args, count, e) < 0 ? -1 : 0;
+}
+
 static sqlite3_stmt *stmt_of(const struct answer *a)
 {
     return (sqlite3_stmt *)a;
@@ -157,6 +164,7 @@ static void close_answer(struct answer *a)
 
 const struct sql_ops sqlite_sql = {
     .run = run,
+    .post = post,
     .ask = ask,
     .next = next,
     .columns = columns,

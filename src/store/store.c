@@ -20,6 +20,7 @@
 
 #define BATCH_MAX     256 /* bounds how long the first job of a batch waits for the last */
 #define DISK_AGAIN_MS 500
+#define LOOK_MS       250 /* how soon the end of an idle connection is noticed */
 
 /* --- one batch --- */
 
@@ -29,29 +30,48 @@ static void fail_all(struct job *batch, const struct err *e)
         j->failed = *e;
 }
 
+/* A write that failed is the failure of its job, whatever the job has made of it. */
+static int run_fn(struct db *db, struct job *j)
+{
+    db->must_sync = false;
+    db->write_failed = (struct err){0};
+    if (j->fn(db, j->arg, &j->failed) < 0) {
+        assert(j->failed.kind != ERR_NONE);
+        return -1;
+    }
+    j->failed = db->write_failed; /* of what it has read it may have met one and known what to do */
+    j->must_sync = db->must_sync;
+    return j->failed.kind ? -1 : 0;
+}
+
 /* -1: the transaction is lost, and with it every job in it. */
 static int run_job(struct store *s, struct job *j, struct err *e)
 {
     struct db *db = s->db;
     size_t doomed = s->doomed_count;
+    int rc;
 
     if (db->ops->savepoint(db, e) < 0)
         return -1;
-    db->must_sync = false;
-    if (j->fn(db, j->arg, &j->failed) >= 0) {
-        j->failed = (struct err){0}; /* it may have met one and known what to do */
-        j->must_sync = db->must_sync;
-        return db->ops->release(db, true, e);
+    if (run_fn(db, j) == 0) {
+        db->syncs |= j->must_sync;
+        rc = db->ops->release(db, true, &j->failed, e);
+        if (rc <= 0)
+            return rc;
+    } else if (db->ops->release(db, false, NULL, e) < 0) {
+        return -1;
     }
     assert(j->failed.kind != ERR_NONE);
     s->doomed_count = doomed; /* the rows it had taken away are there again */
-    return db->ops->release(db, false, e);
+    return 0;
 }
 
 /* 1: something was written. */
 static int commit(struct store *s, struct err *e)
 {
-    if (s->db->names_blobs)
+    if (s->db->names_blobs && s->db->ops->commits_to_disk && flush_named(s, e) < 0)
+        return -1;
+    if (s->db->names_blobs && !s->db->ops->commits_to_disk)
         flush_gate(s);
     return s->db->ops->commit(s->db, e);
 }
@@ -59,20 +79,17 @@ static int commit(struct store *s, struct err *e)
 /* With nobody beside it there is nothing to save: its failure is that of the transaction. */
 static int run_alone(struct store *s, struct job *j, struct err *e)
 {
-    s->db->must_sync = false;
-    if (j->fn(s->db, j->arg, &j->failed) < 0) {
-        assert(j->failed.kind != ERR_NONE);
+    if (run_fn(s->db, j) < 0) {
         *e = j->failed;
         return -1;
     }
-    j->failed = (struct err){0};
-    j->must_sync = s->db->must_sync;
+    s->db->syncs = j->must_sync;
     return commit(s, e);
 }
 
 static int run_jobs(struct store *s, struct job *batch, struct err *e)
 {
-    s->db->names_blobs = false;
+    s->db->names_blobs = s->db->syncs = false;
     s->db->holds[0] = '\0';
     if (s->db->ops->begin(s->db, e) < 0)
         return -1;
@@ -106,21 +123,33 @@ static bool run_batch(struct store *s, struct job *batch)
 
 /* --- the thread --- */
 
+static void look(struct store *s)
+{
+    struct err e = {0};
+
+    if (s->db->ops->look(s->db, &e) < 0)
+        disk_failed(s, &e);
+}
+
 /* With the mutex held. While the disk is not well, it is tried again. Returns whether it was. */
 static bool wait_for_more(struct store *s)
 {
+    bool well = disk_is_well(s);
     struct timespec until;
 
-    if (disk_is_well(s))
+    if (well && !s->db->ops->look)
         return pthread_cond_wait(&s->more, &s->mutex) != 0;
     clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += DISK_AGAIN_MS * 1000000L;
+    until.tv_nsec += (well ? LOOK_MS : DISK_AGAIN_MS) * 1000000L;
     until.tv_sec += until.tv_nsec / 1000000000;
     until.tv_nsec %= 1000000000;
     if (pthread_cond_timedwait(&s->more, &s->mutex, &until) != ETIMEDOUT)
         return false;
     pthread_mutex_unlock(&s->mutex);
-    disk_try_again(s);
+    if (well)
+        look(s);
+    else
+        disk_try_again(s);
     pthread_mutex_lock(&s->mutex);
     return false;
 }
@@ -208,7 +237,7 @@ static void *run_thread(void *arg)
     int64_t tried_us = 0;
 
     for (struct job *batch; (batch = take_batch(s));) {
-        if (run_batch(s, batch))
+        if (run_batch(s, batch) && !s->db->ops->commits_to_disk)
             flush_rows(s, answer_most(s, batch));
         else
             jobs_answer(s, batch, NULL);
@@ -342,13 +371,22 @@ static void begin_clock(const struct store *s)
     time_sure_begin(last_s * 1000);
 }
 
+static struct db *open_db(struct store *s, const struct store_config *config, struct err *e)
+{
+    char path[4096];
+
+    if (config->url)
+        return postgres_open(config->url, config->password, s->loop != NULL, s->power, e);
+    if ((size_t)snprintf(path, sizeof(path), "%s/retort.db", config->dir) < sizeof(path))
+        return sqlite_open(path, e);
+    err_set(e, ERR_CALLER, "the path is too long");
+    return NULL;
+}
+
 static int open_parts(struct store *s, const struct store_config *config, struct err *e)
 {
     const char *dir = config->dir;
-    char path[4096];
 
-    if ((size_t)snprintf(path, sizeof(path), "%s/retort.db", dir) >= sizeof(path))
-        return err_set(e, ERR_CALLER, "the path is too long");
     if (make_dirs(dir, e) < 0)
         return -1;
     s->dir = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -361,7 +399,7 @@ static int open_parts(struct store *s, const struct store_config *config, struct
         return -1;
     if (blobs_open(s, s->loop != NULL, e) < 0)
         return -1;
-    s->db = sqlite_open(path, e);
+    s->db = open_db(s, config, e);
     if (!s->db || flush_start(s, e) < 0)
         return -1;
     s->db->blobs = s->blobs;

@@ -24,7 +24,8 @@ struct db;
 
 /* When what a job has written is kept. PROCESS: from then on it outlives this process; a power cut
  * may take what was written in the last 200 ms, but never keys, approvals, pools and uploads.
- * POWER: it outlives a power cut, too. */
+ * POWER: it outlives a power cut, too. In PostgreSQL both do; POWER waits for its synchronous
+ * standbys as well, and PROCESS for those only with keys, approvals, pools and uploads. */
 enum durability { DURABLE_PROCESS, DURABLE_POWER };
 
 /* Blobs in S3, or in a server that speaks its protocol. All strings are borrowed. */
@@ -49,7 +50,13 @@ struct store_config {
     uint64_t reserve; /* bytes of the disk that blobs leave to the database and to others; 0: 512
                          MiB, or a twentieth of a small disk */
     enum durability durability;
+    const char *url;      /* postgresql://...: the rows are there, and not in dir; or NULL */
+    const char *password; /* for it; or NULL: libpq finds it where its programs do */
 };
+
+/* Whether such a URL can be used; ERR_CALLER says why not. Asks nobody. */
+int store_url_check(const char *url, struct err *e) MUST_CHECK;
+bool store_url_is(const char *url); /* it begins like one */
 
 /* Opens or makes the database and brings it to this version's schema. A database from a newer
  * version is refused, and so is, with a loop, a directory that another process serves from.
@@ -58,7 +65,8 @@ struct store *store_open(struct loop *l, const struct store_config *config, stru
 /* Runs what was asked for, then closes. The answers still come from the loop. */
 void store_close(struct store *s);
 
-/* -1 undoes what fn wrote, nothing else. err.kind tells whose fault it is. */
+/* -1 undoes what fn wrote, nothing else. err.kind tells whose fault it is. So does a write of fn's
+ * that fails, whatever fn returns: a database may tell it only when fn is through. */
 typedef int store_fn(struct db *db, void *arg, struct err *e);
 typedef void store_done_fn(void *arg, const struct err *failed); /* failed NULL: it is kept */
 void store_run(struct store *s, store_fn *fn, store_done_fn *done, void *arg);

@@ -17,7 +17,11 @@ struct db_ops {
     void (*rollback)(struct db *db); /* also when nothing was begun, or all is lost already */
     /* A job's own part of the transaction. -1 from either end: the whole transaction is lost. */
     int (*savepoint)(struct db *db, struct err *e);
-    int (*release)(struct db *db, bool keep, struct err *e);
+    /* 1: it cannot be kept after all, and is undone; *failed says why. */
+    int (*release)(struct db *db, bool keep, struct err *failed, struct err *e);
+    /* Or NULL. -1: it cannot be reached. While nothing is to be done, and without waiting. */
+    int (*look)(struct db *db, struct err *e);
+    bool commits_to_disk; /* what is committed is on the disk at once, so what it names must be */
     /* The log moves to the database, and is synced by that. Any thread, but one at a time. */
     void (*tidy)(struct db *db);
     /* The log is long; much longer: it grows because it is written to while it is moved. */
@@ -34,9 +38,11 @@ struct sql_ops;
 struct db {
     const struct db_ops *ops;
     const struct sql_ops *sql;
-    bool must_sync;       /* the job that runs wants to be on the disk before it is answered */
-    bool names_blobs;     /* something in this transaction does */
-    struct store *store;  /* borrowed: whose it is */
+    bool syncs;              /* some job of this transaction does, see below */
+    bool must_sync;          /* the job that runs wants to be on the disk before it is answered */
+    struct err write_failed; /* of the job that runs, the first; ERR_NONE: all went well */
+    bool names_blobs;        /* something in this transaction does */
+    struct store *store;     /* borrowed: whose it is */
     char holds[HASH_HEX]; /* a blob that this transaction may name: it had a name when it began */
     int blobs;            /* borrowed: the directory that they are in */
     bool checks_blobs;    /* the disk is low: one that is named may have been removed meanwhile */
@@ -47,6 +53,10 @@ int db_blob_named(struct db *db, const char *hash, struct err *e) MUST_CHECK;
 
 /* The database in the file of this name, at this version's schema. */
 struct db *sqlite_open(const char *path, struct err *e);
+/* That of a postgresql:// URL. serves: no other server may use it meanwhile. power: DURABLE_POWER.
+ */
+struct db *postgres_open(const char *url, const char *password, bool serves, bool power,
+                         struct err *e);
 
 /* --- what a row is made of --- */
 
@@ -206,6 +216,8 @@ void flush_stop(struct store *s); /* when all of it has */
 void flush_blob(struct store *s, int fd, unsigned shard);
 /* Before a commit of rows that name blobs. */
 void flush_gate(struct store *s);
+/* The same where the commit itself brings the rows to the disk: the blobs are there first. */
+int flush_named(struct store *s, struct err *e) MUST_CHECK;
 /* A transaction that wrote something is committed; these are answered when it is on the disk. */
 void flush_rows(struct store *s, struct job *waiting);
 /* Syncs the blobs that there are, on the caller's thread. */

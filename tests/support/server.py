@@ -79,6 +79,10 @@ def mounts():
             if "retort" in line and str(retort.REPO) not in line and not line.startswith("retort-chaos ")}
 
 
+# How a suite has its servers keep their rows: a function that returns the URL of a new database, or None.
+new_database = None
+
+
 class Server:
     """with Server(flag, ...) as server. Further runs on the same state: stop(), then start().
 
@@ -95,6 +99,7 @@ class Server:
         self.flags = [*(SMALL if small else ()), *map(str, flags)]
         self.env = {**os.environ, **(env or {})}
         self.tls = tls
+        self.store = ["--store", new_database()] if new_database else []
         self.process, self.family, self.instances, self.mounts = None, set(), set(), mounts()
         self.config = self.files / "retort.ini"
         self.config.write_text(config)
@@ -118,7 +123,7 @@ class Server:
 
     def command(self):
         return [self.program, "serve", "--listen", self.listen, "--state", str(self.state),
-                "--config", str(self.config), *self.flags]
+                "--config", str(self.config), *self.store, *self.flags]
 
     def launch(self):
         with open(self.files / "log", "ab") as log:
@@ -194,7 +199,7 @@ class Server:
 
     def keys(self, *words):
         """`retort keys ...` on the same state: what it prints."""
-        code, out, err = retort.call("keys", *words, "--state", self.state, "--config", self.config)
+        code, out, err = retort.call("keys", *words, "--state", self.state, "--config", self.config, *self.store)
         assert code == 0, err
         return out.decode()
 

@@ -281,7 +281,7 @@ static void test_a_crash_leaves_nothing(void **state)
 {
     struct shop *s = *state;
     bool named = s->store->temp_names;
-    struct store_config config = {.dir = s->dir.path};
+    struct store_config config = engine_config(s->dir.path);
     struct loop *l;
     struct store *server;
     int status;

@@ -5,6 +5,8 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#define CONFIG(dir) ((struct store_config[]){engine_config(dir)}[0])
+
 /* --- other processes --- */
 
 /* A child, forked while there is one thread and released by a byte, so that its locks and its
@@ -46,8 +48,7 @@ static int child_wait(const struct child *c)
 static int serve_too(const char *dir)
 {
     struct err e = {0};
-    struct store *second =
-        store_open(loop_new(&(struct err){0}), &(struct store_config){.dir = dir}, &e);
+    struct store *second = store_open(loop_new(&(struct err){0}), &CONFIG(dir), &e);
 
     return second ? 1 : strstr(e.text, "another retort serves") ? 0 : 2;
 }
@@ -55,7 +56,7 @@ static int serve_too(const char *dir)
 static int write_too(const char *dir)
 {
     struct err e = {0};
-    struct store *mine = store_open(NULL, &(struct store_config){.dir = dir}, &e);
+    struct store *mine = store_open(NULL, &CONFIG(dir), &e);
 
     if (!mine)
         return 1;
@@ -70,7 +71,7 @@ static int write_too(const char *dir)
 static int read_too(const char *dir)
 {
     struct err e = {0};
-    struct store *mine = store_open(NULL, &(struct store_config){.dir = dir}, &e);
+    struct store *mine = store_open(NULL, &CONFIG(dir), &e);
 
     return mine && numbered_is_there(mine->db, 0) && numbered_is_there(mine->db, 1099) &&
                    numbered_is_there(mine->db, 2000)
@@ -81,7 +82,7 @@ static int read_too(const char *dir)
 static void test_one_server_many_commands(void **state)
 {
     struct shop *s = *state;
-    struct store_config config = {.dir = s->dir.path};
+    struct store_config config = engine_config(s->dir.path);
     struct loop *l = loop_new(&(struct err){0});
     struct child server, command, reader;
 
@@ -114,7 +115,7 @@ static void test_one_server_many_commands(void **state)
 static _Noreturn void put_for_ever(struct shop *s, int out, int first)
 {
     struct loop *l = loop_new(&(struct err){0});
-    struct store *mine = store_open(l, &(struct store_config){.dir = s->dir.path}, &s->e);
+    struct store *mine = store_open(l, &CONFIG(s->dir.path), &s->e);
 
     for (int i = first; mine; i++) {
         if (store_call(mine, numbered_job, &i, &s->e) < 0)

@@ -2,6 +2,8 @@
 #pragma once
 
 #include "scratch.h"
+
+#include "engine.h"
 #include "store/store_int.h"
 
 struct shop {
@@ -13,7 +15,7 @@ struct shop {
 
 static inline void shop_reopen(struct shop *s)
 {
-    struct store_config config = {.dir = s->dir.path};
+    struct store_config config = engine_config(s->dir.path);
 
     store_close(s->store);
     s->store = store_open(NULL, &config, &s->e);
@@ -30,6 +32,7 @@ static inline int shop_open(void **state)
     *state = &s;
     if (scratch_open(&s.dir) < 0)
         return -1;
+    engine_reset();
     shop_reopen(&s);
     return 0;
 }
