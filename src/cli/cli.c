@@ -124,7 +124,7 @@ int stdout_put(struct str text)
 
 int status_of_err(const struct err *e)
 {
-    return e->kind == ERR_HOST ? EXIT_OURS : EXIT_USAGE;
+    return e->kind == ERR_HOST || e->kind == ERR_AWAY ? EXIT_OURS : EXIT_USAGE;
 }
 
 int command_failed(const struct err *e)

@@ -279,6 +279,8 @@ static void on_recorded(struct task *t, const struct err *failed)
         j->failed = *failed;
         if (j->ran) /* or somebody would run it once more */
             err_wrap(&j->failed, "the code has run, but what came of it could not be kept");
+        if (j->ran && failed->kind == ERR_AWAY)
+            j->failed.kind = ERR_FULL; /* which nobody is told to try again */
     }
     if (j->unsaved.kind)
         log_error("execution %s: its files are not saved: %s", j->row.id, j->unsaved.text);

@@ -465,7 +465,7 @@ struct store *store_open(struct loop *l, const struct store_config *config, stru
     pthread_cond_init(&s->answered, NULL);
     if (open_parts(s, config, e) == 0)
         return s;
-    err_wrap(e, "store in '%s'", config->dir);
+    err_wrap(e, "store in '%s'", config->url ? config->url : config->dir);
     close_parts(s);
     return NULL;
 }

@@ -8,7 +8,7 @@ import pytest
 
 from support import retort
 
-NOT_HERE = {"store/id", "store/sqlite_schema"}
+NOT_HERE = {"store/id", "store/postgres_url", "store/sqlite_schema"}
 
 
 def units():
