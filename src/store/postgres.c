@@ -14,12 +14,13 @@
  * the transaction may be kept, or not, or still be under way on the other side. To say
  * "failed" of one that is kept is a lie, and whoever tries again does it twice; to say
  * "kept" of one that is not loses it. So every transaction that writes also changes one
- * row: that of this writer in retort_writers goes from the number of its last
- * transaction to the next one. The new connection reads this row, which waits for a
- * transaction that is still under way, and takes the number further in the same step.
- * If the row has the new number, the transaction is kept, and is answered as such. If it
- * has the old one, it is not, and never will be: a COMMIT that has not arrived yet comes
- * behind a step from the old number, which is not there any more and divides by zero.
+ * row, that of this writer in retort_writers: `number` becomes that of the transaction.
+ * A new connection first takes `fence` of that row one further, which waits for a
+ * transaction that is still under way, and reads the number. If it is that of the
+ * transaction, this one is kept, and is answered as such. If not, it is not kept and
+ * never will be: a COMMIT that arrives later comes behind a change of the row that names
+ * the old fence and divides by zero. Only the transaction itself changes the number, so
+ * a connection that is lost while it looks changes nothing of what the next one finds.
  * Only when there is no new connection within UNKNOWN_MS are the jobs told that it is
  * not known. What they then do not know is whether a record was kept; code that was to
  * run after it has not run, and its caller decides whether to ask again.
@@ -33,9 +34,8 @@
 #include <unistd.h>
 
 #define CONNECT_MS   3000
-#define EXEC_MS      5000   /* for a statement while connecting */
-#define MIGRATE_MS   600000 /* an index of a large table takes its time */
-#define WAIT_MS      3000   /* what comes while it is away waits for this long */
+#define EXEC_MS      5000 /* for a statement while connecting */
+#define WAIT_MS      3000 /* what comes while it is away waits for this long */
 #define UNKNOWN_MS   10000
 #define PAUSE_MS     50 /* before the second try; twice as long before each further one */
 #define PAUSE_MAX_MS 2000
@@ -46,9 +46,10 @@
 #define LOCK_CLASS  "1919251567"
 #define LOCK_SERVER LOCK_CLASS ", 2"
 
-static const char mark[] = "INSERT INTO retort_writers (id, number, at) VALUES (?1, ?3, now())"
-                           " ON CONFLICT (id) DO UPDATE SET at = now(), number = excluded.number /"
-                           " CASE WHEN retort_writers.number = ?2 THEN 1 ELSE 0 END";
+static const char mark[] =
+    "INSERT INTO retort_writers (id, number, fence, at) VALUES (?1, ?2, ?3, now())"
+    " ON CONFLICT (id) DO UPDATE SET at = now(), number = excluded.number /"
+    " CASE WHEN retort_writers.fence = excluded.fence THEN 1 ELSE 0 END";
 
 /* --- connecting --- */
 
@@ -144,52 +145,61 @@ static int lock_alone(struct postgres *pg, struct err *e)
     return pg->serves ? err_set(e, ERR_AWAY, "another retort serves from this database") : 0;
 }
 
-static int read_number(struct postgres *pg, int64_t *ret, struct err *e)
+/* "Whether it was committed", above. Sets the number that the row has, and the new fence. */
+static int fence(struct postgres *pg, struct err *e)
 {
     const char *args[] = {pg->writer};
-    PGresult *r = postgres_exec(pg->conn, EXEC_MS,
-                                "SELECT number FROM retort_writers WHERE id = $1 FOR UPDATE", args,
-                                COUNT(args), e);
+    PGresult *r;
 
+    if (exec(pg,
+             "INSERT INTO retort_writers (id, number, fence, at) VALUES ($1, 0, 0, now())"
+             " ON CONFLICT (id) DO NOTHING",
+             args, COUNT(args), e) < 0)
+        return -1;
+    r = postgres_exec(pg->conn, EXEC_MS,
+                      "UPDATE retort_writers SET fence = fence + 1, at = now() WHERE id = $1"
+                      " RETURNING number, fence",
+                      args, COUNT(args), e);
     if (!r)
         return -1;
-    *ret = strtoll(PQgetvalue(r, 0, 0), NULL, 10);
+    pg->number = strtoll(PQgetvalue(r, 0, 0), NULL, 10);
+    pg->fence = strtoll(PQgetvalue(r, 0, 1), NULL, 10);
     PQclear(r);
     return 0;
 }
 
-/* The number that the row has, and a new one: what is under way from the old one comes to nothing.
- */
-static int fence(struct postgres *pg, int64_t *ret_found, struct err *e)
+/* Servers write now and then for as long as they run, so this is when the time was last known. */
+static int begin_clock(struct postgres *pg, struct err *e)
 {
-    char next[24];
-    const char *args[] = {pg->writer, next};
+    PGresult *r = postgres_exec(
+        pg->conn, EXEC_MS,
+        "SELECT (extract(epoch FROM max(at)) * 1000)::bigint FROM retort_writers", NULL, 0, e);
 
-    snprintf(next, sizeof(next), "%" PRId64, pg->number + 2);
-    if (exec(pg, "BEGIN", NULL, 0, e) < 0 ||
-        exec(pg,
-             "INSERT INTO retort_writers (id, number, at) VALUES ($1, 0, now())"
-             " ON CONFLICT (id) DO NOTHING",
-             args, 1, e) < 0 ||
-        read_number(pg, ret_found, e) < 0 ||
-        exec(pg, "UPDATE retort_writers SET number = $2, at = now() WHERE id = $1", args, 2, e) <
-            0 ||
-        exec(pg, "COMMIT", NULL, 0, e) < 0)
+    if (!r)
         return -1;
-    pg->number += 2;
+    time_sure_begin(strtoll(PQgetvalue(r, 0, 0), NULL, 10));
+    PQclear(r);
     return 0;
 }
 
-/* One try. *ret_found: the number that the row of this writer had. */
-static int connect_once(struct postgres *pg, bool migrate, int64_t *ret_found, struct err *e)
+/* At a start: the schema, the clock, and rows of writers that nobody needs any more. */
+static int prepare(struct postgres *pg, struct err *e)
+{
+    if (schema_to_this_version(&postgres_schema, pg->conn, e) < 0 || begin_clock(pg, e) < 0)
+        return -1;
+    return exec(pg, "DELETE FROM retort_writers WHERE at < now() - interval '30 days'", NULL, 0, e);
+}
+
+/* One try. */
+static int connect_once(struct postgres *pg, bool first, struct err *e)
 {
     hang_up(pg);
     if (dial(pg, e) < 0 || set_up(pg, e) < 0 || end_other(pg, e) < 0)
         return -1;
     pg->backend = PQbackendPID(pg->conn);
-    if (migrate && schema_to_this_version(&postgres_schema, pg->conn, e) < 0)
+    if (first && prepare(pg, e) < 0)
         return -1;
-    if (lock_alone(pg, e) < 0 || fence(pg, ret_found, e) < 0)
+    if (lock_alone(pg, e) < 0 || fence(pg, e) < 0)
         return -1;
     if (!PQenterPipelineMode(pg->conn))
         return postgres_away(e, PQerrorMessage(pg->conn));
@@ -206,6 +216,7 @@ static void note_away(struct postgres *pg, const struct err *e)
         pg->why.kind = ERR_AWAY;
     pg->why.retry_s = 1;
     if (!pg->away_us) {
+        log_warn("%s", e->text);
         pg->away_us = now_us;
         pg->pause_ms = 0;
     }
@@ -215,8 +226,8 @@ static void note_away(struct postgres *pg, const struct err *e)
         pg->pause_ms = PAUSE_MAX_MS;
 }
 
-/* Tries until then, at least once when it is time for a try. *ret_found as above. */
-static int reconnect(struct postgres *pg, int64_t until_us, int64_t *ret_found, struct err *e)
+/* Tries until then, at least once when it is time for a try. */
+static int reconnect(struct postgres *pg, int64_t until_us, struct err *e)
 {
     while (!pg->conn) {
         int64_t now_us = time_mono_us();
@@ -224,7 +235,7 @@ static int reconnect(struct postgres *pg, int64_t until_us, int64_t *ret_found, 
             return *e = pg->why, -1;
         if (pg->again_us > now_us)
             usleep((useconds_t)(pg->again_us - now_us));
-        if (connect_once(pg, false, ret_found, e) == 0)
+        if (connect_once(pg, false, e) == 0)
             break;
         note_away(pg, e);
     }
@@ -249,15 +260,13 @@ static bool is_there(struct postgres *pg)
 
 static int be_there(struct postgres *pg, struct err *e)
 {
-    int64_t found;
-
     if (is_there(pg))
         return 0;
     if (pg->conn) {
         postgres_away(e, PQerrorMessage(pg->conn));
         note_away(pg, e);
     }
-    return reconnect(pg, pg->away_us + WAIT_MS * INT64_C(1000), &found, e);
+    return reconnect(pg, pg->away_us + WAIT_MS * INT64_C(1000), e);
 }
 
 /* --- transactions --- */
@@ -314,12 +323,12 @@ static void rollback(struct db *db)
 /* "Whether it was committed", above. */
 static int find_out(struct postgres *pg, struct err *e)
 {
-    int64_t found = 0, meant = pg->number + 1;
+    int64_t meant = pg->number + 1;
 
     pg->in_transaction = false;
-    if (reconnect(pg, time_mono_us() + UNKNOWN_MS * INT64_C(1000), &found, e) < 0)
+    if (reconnect(pg, time_mono_us() + UNKNOWN_MS * INT64_C(1000), e) < 0)
         return err_wrap(e, "it is not known whether this was kept");
-    if (found == meant)
+    if (pg->number == meant)
         return 1;
     err_set(e, ERR_AWAY, "the connection to the database was lost, and nothing of this was kept");
     e->retry_s = 1;
@@ -332,7 +341,7 @@ static int send_end(struct postgres *pg, struct err *e)
         return send(pg, "COMMIT", e);
     if (pg->db.syncs && !pg->power && send(pg, "SET LOCAL synchronous_commit = on", e) < 0)
         return -1;
-    if (postgres_send(pg, mark, ARGS(TEXT(pg->writer), NUMBER(pg->number), NUMBER(pg->number + 1)),
+    if (postgres_send(pg, mark, ARGS(TEXT(pg->writer), NUMBER(pg->number + 1), NUMBER(pg->fence)),
                       e) < 0)
         return -1;
     return send(pg, "COMMIT", e);
@@ -386,13 +395,12 @@ static int release(struct db *db, bool keep, struct err *failed, struct err *e)
 static int try_write(struct db *db, struct err *e)
 {
     struct postgres *pg = postgres_of(db);
-    int64_t found;
 
     if (!is_there(pg) && pg->conn) {
         postgres_away(e, PQerrorMessage(pg->conn));
         note_away(pg, e);
     }
-    return reconnect(pg, 0, &found, e);
+    return reconnect(pg, 0, e);
 }
 
 /* For a while it may come back before anybody has noticed. */
@@ -424,13 +432,13 @@ static bool is_untidy(struct db *db, bool very)
     return false;
 }
 
-/* A row that stays behind would do no harm; after a month somebody removes it. */
+/* The row of a server stays for a month, for begin_clock(); that of a command goes with it. */
 static void close_postgres(struct db *db)
 {
     struct postgres *pg = postgres_of(db);
     struct err ignored;
 
-    if (pg->conn && PQpipelineStatus(pg->conn) != PQ_PIPELINE_OFF && is_there(pg) &&
+    if (!pg->serves && pg->conn && PQpipelineStatus(pg->conn) != PQ_PIPELINE_OFF && is_there(pg) &&
         postgres_send(pg, "DELETE FROM retort_writers WHERE id = ?1", ARGS(TEXT(pg->writer)),
                       &ignored) == 0)
         (void)!postgres_settle(pg, NULL, &ignored);
@@ -457,7 +465,7 @@ static const struct db_ops frame = {
     .commits_to_disk = true,
 };
 
-static int add_param(struct postgres *pg, const char *keyword, const char *value)
+static void add_param(struct postgres *pg, const char *keyword, const char *value)
 {
     size_t n = 0;
 
@@ -468,7 +476,6 @@ static int add_param(struct postgres *pg, const char *keyword, const char *value
     pg->keywords[n] = mem_strdup(keyword);
     pg->values[n] = mem_strdup(value);
     pg->keywords[n + 1] = pg->values[n + 1] = NULL;
-    return 0;
 }
 
 struct db *postgres_open(const char *url, const char *password, bool serves, bool power,
@@ -476,7 +483,6 @@ struct db *postgres_open(const char *url, const char *password, bool serves, boo
 {
     struct postgres *pg = mem_zalloc(sizeof(*pg));
     char name[64];
-    int64_t found;
 
     pg->db.ops = &frame;
     pg->db.sql = &postgres_sql;
@@ -484,9 +490,11 @@ struct db *postgres_open(const char *url, const char *password, bool serves, boo
     pg->power = power;
     id_make(pg->writer, "writer_");
     snprintf(name, sizeof(name), "retort %s", pg->writer);
-    if (postgres_params(url, password, &pg->keywords, &pg->values, e) == 0 &&
-        add_param(pg, "application_name", name) == 0 && connect_once(pg, true, &found, e) == 0)
-        return &pg->db;
+    if (postgres_params(url, password, &pg->keywords, &pg->values, e) == 0) {
+        add_param(pg, "application_name", name);
+        if (connect_once(pg, true, e) == 0)
+            return &pg->db;
+    }
     close_postgres(&pg->db);
     return NULL;
 }

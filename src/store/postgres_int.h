@@ -39,6 +39,7 @@ struct postgres {
     /* postgres.c, "whether it was committed" */
     char writer[ID_MAX];
     int64_t number; /* of the last transaction of ours that is known to be committed */
+    int64_t fence;  /* of this connection */
 
     /* While away. */
     int64_t away_us;  /* since then; 0: it is not */

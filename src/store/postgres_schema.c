@@ -67,7 +67,7 @@ static const char own_tables[] =
     "CREATE TABLE retort_schema (version BIGINT NOT NULL);"
     "INSERT INTO retort_schema VALUES (0);"
     "CREATE TABLE retort_writers (id TEXT COLLATE \"C\" PRIMARY KEY, number BIGINT NOT NULL,"
-    " at TIMESTAMPTZ NOT NULL) WITH (fillfactor = 50)";
+    " fence BIGINT NOT NULL, at TIMESTAMPTZ NOT NULL) WITH (fillfactor = 50)";
 
 static int version(void *conn, int64_t *ret, struct err *e)
 {

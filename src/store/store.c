@@ -394,7 +394,8 @@ static int open_parts(struct store *s, const struct store_config *config, struct
         return err_sys(e, "open");
     if (s->loop && lock_alone(s, e) < 0)
         return -1;
-    begin_clock(s);
+    if (!config->url) /* else the database tells */
+        begin_clock(s);
     if (config->s3 && s3_blobs_open(s, config->s3, e) < 0)
         return -1;
     if (blobs_open(s, s->loop != NULL, e) < 0)

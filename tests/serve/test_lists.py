@@ -5,17 +5,27 @@ import threading
 
 import pytest
 
+from support import postgres
 from support.server import Server
 
 pytestmark = pytest.mark.once  # nothing here depends on the walls
 
 ROWS = 200_000
+OWN_POSTGRES = {"id": "split_part(id, '_', 1) || '_' || lpad(i::text, 28, '0')", "name": "'n' || i"}
 OWN = {"id": "printf('%s_%028d', substr(id, 1, instr(id, '_') - 1), i)", "name": "'n' || i"}
 
 
-def multiply(state, table):
+def multiply(server, table):
     """As many more rows as ROWS, like the one that is there, but for their ids and names."""
-    db = sqlite3.connect(state / "retort.db")
+    if server.store:
+        url = server.store[1]
+        columns = postgres.sql(f"SELECT column_name FROM information_schema.columns WHERE table_name = '{table}'",
+                               url).split()
+        postgres.sql(f"INSERT INTO {table} ({', '.join(columns)}) SELECT"
+                     f" {', '.join(OWN_POSTGRES.get(c, c) for c in columns)} FROM {table},"
+                     f" generate_series(1, {ROWS}) AS i; ANALYZE {table}", url)
+        return
+    db = sqlite3.connect(server.state / "retort.db")
     columns = [row[1] for row in db.execute(f"PRAGMA table_info({table})")]
     db.execute(f"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {ROWS})"
                f" INSERT INTO {table} ({', '.join(columns)})"
@@ -30,8 +40,8 @@ def server():
         with running.client() as client:
             client.session(name="first").run("1")
         running.stop()
-        multiply(running.state, "execs")
-        multiply(running.state, "sessions")
+        multiply(running, "execs")
+        multiply(running, "sessions")
         running.start()
         yield running
 

@@ -30,6 +30,14 @@ def programs():
     return found[-1]
 
 
+def sql(text, url):
+    """What psql prints: a line for each row, with | between columns."""
+    done = subprocess.run([programs() / "psql", "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-c", text, url],
+                          capture_output=True, text=True, timeout=retort.SECONDS)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
 class Postgres:
     def __init__(self, **settings):
         self.bin = programs()
@@ -117,8 +125,4 @@ class Postgres:
         return self.url(name)
 
     def sql(self, text, url=None):
-        """What psql prints: a line for each row, with | between columns."""
-        done = subprocess.run([self.bin / "psql", "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-c", text,
-                               url or self.url()], capture_output=True, text=True, timeout=retort.SECONDS)
-        assert done.returncode == 0, done.stderr
-        return done.stdout.strip()
+        return sql(text, url or self.url())
