@@ -135,7 +135,7 @@ struct environment_settings {
 /* Where a setting was given; a later one of these wins. */
 enum source_kind { SOURCE_DEFAULT, SOURCE_FILE, SOURCE_ENV, SOURCE_FLAG };
 
-#define OPTIONS_MAX 160
+#define OPTIONS_MAX 192
 
 /* Everything that can be set. Rows of options.c point into it. */
 struct settings {

@@ -121,9 +121,12 @@ bool store_is_full(struct store *s, struct err *e)
     return is_full(s, e) || (s->remote && s->remote->is_away(s, e));
 }
 
+/* Only a database that can be looked after is away: blobs that are have a state of their own. */
 void disk_failed(struct store *s, const struct err *e)
 {
-    if (e->kind != ERR_FULL && e->kind != ERR_AWAY)
+    bool away = e->kind == ERR_AWAY && s->db && s->db->ops->look;
+
+    if (e->kind != ERR_FULL && !away)
         return;
     pthread_mutex_lock(&s->disk_mutex);
     s->disk_failed = *e;

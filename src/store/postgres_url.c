@@ -89,19 +89,19 @@ static bool is_far(const char *hosts)
     return false;
 }
 
-struct params {
+struct postgres_params {
     char **keywords, **values;
     size_t count;
 };
 
-static void add(struct params *p, const char *keyword, const char *value)
+static void add(struct postgres_params *p, const char *keyword, const char *value)
 {
     p->keywords[p->count] = mem_strdup(keyword);
     p->values[p->count++] = mem_strdup(value);
 }
 
 /* What neither the URL nor the environment says. */
-static void add_defaults(struct params *p, const PQconninfoOption *options)
+static void add_defaults(struct postgres_params *p, const PQconninfoOption *options)
 {
     const char *hosts = value_of(options, "host"), *home = getenv("HOME");
     char own_ca[1024];
@@ -138,7 +138,7 @@ int postgres_params(const char *url, const char *password, char ***ret_keywords,
 {
     PQconninfoOption *options = parse(url, e);
     size_t most = 16; /* our own */
-    struct params p = {0};
+    struct postgres_params p = {0};
 
     if (!options)
         return -1;
