@@ -122,7 +122,7 @@ static struct str closed_part(const char *path)
         if (!str_to_cstr(upto, part, sizeof(part)) || access(part, X_OK) < 0)
             return upto;
     }
-    return str_of(path);
+    return (struct str){path, strlen(path)};
 }
 
 int state_reach(const char *path, struct err *e)
