@@ -1,5 +1,6 @@
 /*
- * The models of the settings, and their keys, which are read before the server gives up its rights.
+ * The models of the settings, their keys and their certificates, which are read before the server
+ * gives up its rights.
  */
 #include "cli/serve_int.h"
 
@@ -32,10 +33,12 @@ static void fill(struct model_set *set, const struct model_settings *s)
 {
     *set = (struct model_set){0};
     set->item = mem_zalloc(s->count * sizeof(*set->item));
-    set->key = mem_zalloc(s->count * sizeof(*set->key));
+    set->files = mem_zalloc(s->count * sizeof(*set->files));
     set->count = s->count;
-    for (size_t i = 0; i < s->count; i++)
+    for (size_t i = 0; i < s->count; i++) {
         set->item[i] = config_of(&s->all[i]);
+        set->files[i].ca = -1;
+    }
     set->config = (struct models_config){
         .script = s->script,
         .models = set->item,
@@ -76,17 +79,30 @@ static char *read_key(const struct endpoint_settings *m, struct err *e)
     return take_ptr(&key);
 }
 
+static int read_files(struct model_files *f, struct model_config *item,
+                      const struct endpoint_settings *m, struct err *e)
+{
+    if (m->key_file) {
+        f->key = read_key(m, e);
+        if (!f->key)
+            return -1;
+        item->key = f->key;
+    }
+    if (m->ca_file) {
+        f->ca = file_keep("model-ca", m->ca_file, f->ca_path, e);
+        if (f->ca < 0)
+            return -1;
+        item->ca_file = f->ca_path;
+    }
+    return 0;
+}
+
 int model_set_open(struct model_set *set, const struct settings *s, struct err *e)
 {
     fill(set, &s->model);
-    for (size_t i = 0; i < set->count; i++) {
-        if (!s->model.all[i].key_file)
-            continue;
-        set->key[i] = read_key(&s->model.all[i], e);
-        if (!set->key[i])
+    for (size_t i = 0; i < set->count; i++)
+        if (read_files(&set->files[i], &set->item[i], &s->model.all[i], e) < 0)
             return -1;
-        set->item[i].key = set->key[i];
-    }
     return models_check(&set->config, e);
 }
 
@@ -99,11 +115,13 @@ struct models *model_set_start(struct model_set *set, struct loop *l, struct err
 void model_set_done(struct model_set *set)
 {
     for (size_t i = 0; i < set->count; i++) {
-        if (set->key[i])
-            explicit_bzero(set->key[i], strlen(set->key[i]));
-        free(set->key[i]);
+        struct model_files *f = &set->files[i];
+        if (f->key)
+            explicit_bzero(f->key, strlen(f->key));
+        free(f->key);
+        fd_closep(&f->ca);
     }
-    free(set->key);
+    free(set->files);
     free(set->item);
     *set = (struct model_set){0};
 }

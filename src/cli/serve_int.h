@@ -56,15 +56,23 @@ struct agent *agent_of(const struct settings *s, struct loop *l, struct service 
 
 /* --- models.c: whom the doors ask --- */
 
+/* Copies of what files held. */
+struct model_files {
+    char *key;                   /* owned, or NULL */
+    int ca;                      /* owned, or -1 */
+    char ca_path[KEPT_PATH_MAX]; /* good while `ca` is open */
+};
+
 struct model_set {
     struct models_config config; /* of the two below */
-    struct model_config *item;   /* owned; what is in it is borrowed from settings and keys */
-    char **key;                  /* owned, and each of them: those that files had; or NULL */
+    struct model_config *item;   /* owned; what is in it is borrowed from settings and files */
+    struct model_files *files;   /* owned: of each item */
     size_t count;
 };
 /* Refuses models that cannot be; reads no file. */
 int models_settings_check(const struct settings *s, struct err *e) MUST_CHECK;
-/* Reads the keys: before we become somebody who cannot. To be done() also after a failure. */
+/* Reads the files: before we become somebody who cannot. To be done() also after a failure, and
+ * not before the models are. */
 int model_set_open(struct model_set *set, const struct settings *s, struct err *e) MUST_CHECK;
 struct models *model_set_start(struct model_set *set, struct loop *l, struct err *e);
 void model_set_done(struct model_set *set);

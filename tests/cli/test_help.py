@@ -11,8 +11,8 @@ pytestmark = pytest.mark.once
 
 LIMITS = ["timeout", "cpu-time", "cpus", "memory", "pids", "disk", "tmp", "open-files", "output",
           "artifacts", "artifact-size", "grace"]
-SERVE = ["listen", "socket-mode", "config", "check-config", "state", "user", "sandbox-users", "isolation-floor",
-         "drain", "log-level", "log-format", "tls-cert", "tls-key",
+SERVE = ["listen", "socket-mode", "config", "check-config", "state", "store", "store-password-file", "user",
+         "sandbox-users", "isolation-floor", "drain", "log-level", "log-format", "tls-cert", "tls-key",
          "tls-client-ca", "plain-http", "hosts", "origins", "public-url", "oauth-servers",
          "max-connections", "max-per-address", "header-timeout", "durability", "blobs", "s3-endpoint",
          "s3-region", "s3-style", "s3-key-file", "s3-ca", "blob-cache", "tenant-sessions", "output-memory", "retention",
@@ -32,7 +32,8 @@ SERVE = ["listen", "socket-mode", "config", "check-config", "state", "user", "sa
          "model-proxy", "model-ca", "agent-loops", "agent-steps", "agent-rounds", "agent-attempts",
          "agent-run-timeout", "agent-timeout", "agent-model-timeout", "agent-input",
          "agent-tokens", "agent-wait", "help"]
-KEYS = ["tenant", "name", "admin", "approver", "pool", "door", "read-only", "expires", "quiet", "config", "state", "json", "verbose", "help"]
+KEYS = ["tenant", "name", "admin", "approver", "pool", "door", "read-only", "expires", "quiet", "config", "state",
+        "store", "store-password-file", "json", "verbose", "help"]
 ENVIRONMENT = ["packages", "wheels", "offline", "system-packages", "base", "config", "environments", "json", "help"]
 RUN = ["code", "shell", "keep-going", "session", "server", "file", "out", "folder", *LIMITS, "python",
        "environments", "preload", "sandbox-users", "json", "verbose", "help"]

@@ -1,7 +1,9 @@
 """Every way to call it wrong: one sentence, status 2, nothing half done."""
 
 import os
+import shutil
 import subprocess
+import tempfile
 
 import pytest
 
@@ -189,5 +191,8 @@ def test_a_full_disk_behind_standard_output_is_told(args):
 @pytest.mark.parametrize("args, option", [(("environment", "list"), "--environments DIR"), (("keys", "list"), "--state DIR")])
 def test_without_a_home_it_says_which_option(args, option):
     user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] if os.geteuid() == 0 else []
-    done = subprocess.run([*user, "env", "-i", "PATH=/usr/bin:/bin", retort.PROGRAM, *args], capture_output=True, text=True)
+    with tempfile.TemporaryDirectory() as folder:  # the program may be below a home that is closed to others
+        os.chmod(folder, 0o755)
+        program = shutil.copy(retort.PROGRAM, folder)
+        done = subprocess.run([*user, "env", "-i", "PATH=/usr/bin:/bin", program, *args], capture_output=True, text=True)
     assert done.returncode == 2 and f"there is no home directory; say where with {option}" in done.stderr, done

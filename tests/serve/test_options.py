@@ -50,6 +50,8 @@ SHOWN = {
     "config": "cli/test_keys.py::test_state_of_the_file",
     "check-config": "serve/test_operator.py::test_check_config",
     "state": "cli/test_keys.py::test_life_of_a_key",
+    "store": "postgres/test_store.py::keys",
+    "store-password-file": "postgres/test_store.py::test_a_password_from_a_file",
     "user": "cli/test_rights.py::test_user_can_be_chosen",
     "sandbox-users": "limits/test_counted_by_user.py::server",
     "drain": "cli/test_serve.py::test_end_is_bounded_and_the_second_signal_at_once",
