@@ -192,6 +192,31 @@ json_t *finish_objection(struct run_record *r, const json_t *act);
 /* Whether executions stand behind the answer. Fills in what cannot be traced to one. */
 bool finish_is_proven(struct run_record *r, const json_t *act);
 
+/* --- numbers.c: the numbers of an answer --- */
+
+struct number {
+    struct str text, shown; /* borrowed: from the number on, and the number itself */
+    size_t digits;
+    char readings[2][64]; /* with a point at most: 1,234.5 as 1234.5 and as 1.2345 */
+    size_t count;
+    double scale; /* of the word behind it: 1e6 for a million */
+};
+
+/* What may stand behind the numbers of an answer. */
+struct numbers_seen {
+    struct str sources[3]; /* borrowed */
+    double *values;        /* owned */
+    size_t count;
+};
+
+/* Finds the next number; false: no more. */
+bool number_next(struct str *text, struct number *ret);
+/* The number with the groups behind it, 1 234 567; rest: what follows. False: there are none. */
+bool number_widen(const struct number *one, struct number *ret, struct str *rest);
+void numbers_see(struct numbers_seen *seen, const struct str *sources, size_t count);
+void numbers_seen_done(struct numbers_seen *seen);
+bool number_is_seen(const struct numbers_seen *seen, const struct number *one);
+
 /* --- step.c: from one state to the next --- */
 
 /*

@@ -8,7 +8,6 @@
 #include "agent/agent_int.h"
 
 #include <ctype.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
@@ -16,7 +15,6 @@
 #define NAMES_MAX    50
 #define NAME_BYTES   200
 #define NUMBERS_MAX  200
-#define SEEN_MAX     20000
 #define UNTRACED_MAX 20
 #define WHY_MAX      KiB
 
@@ -181,116 +179,28 @@ static void trace_files(struct traces *t, const struct run_record *r, const json
 
 /* --- numbers --- */
 
-/* Finds the next number of at least so many digits, without commas: 1,234.50 as 1234.50. */
-static bool next_number(struct str *text, size_t least, char *ret, size_t size)
-{
-    while (text->n > 0) {
-        size_t i = 0, n = 0, digits = 0;
-        bool in_word = false;
-
-        while (i < text->n && isdigit((unsigned char)text->p[i])) {
-            bool joins = i + 2 < text->n && isdigit((unsigned char)text->p[i + 2]) &&
-                         (text->p[i + 1] == '.' || text->p[i + 1] == ',');
-            if (n + 2 < size)
-                ret[n++] = text->p[i], digits++;
-            i++;
-            if (joins) {
-                if (text->p[i] == '.' && n + 2 < size)
-                    ret[n++] = '.';
-                i++;
-            }
-        }
-        ret[n] = '\0';
-        in_word = i > 0 && i < text->n && (isalpha((unsigned char)text->p[i]) || text->p[i] == '_');
-        if (i == 0) /* a word with digits in it is a name */
-            while (i < text->n && (isalpha((unsigned char)text->p[i]) || text->p[i] == '_'))
-                for (i++; i < text->n && isdigit((unsigned char)text->p[i]);)
-                    i++;
-        *text = (struct str){text->p + (i ? i : 1), text->n - (i ? i : 1)};
-        if (digits >= least && !in_word)
-            return true;
-    }
-    return false;
-}
-
-/* The numbers of the texts that an answer may draw on. */
-static size_t seen_numbers(const struct run_record *r, double *ret, size_t max)
-{
-    struct str texts[] = {json_text(r->seen_digits), json_text(r->request), json_text(r->context)};
-    char number[64];
-    size_t n = 0;
-
-    for (size_t i = 0; i < COUNT(texts); i++)
-        while (n < max && next_number(&texts[i], 1, number, sizeof(number)))
-            ret[n++] = strtod(number, NULL);
-    return n;
-}
-
-/* Whether text has a digit there. */
-static bool is_digit_at(struct str text, ptrdiff_t i)
-{
-    return i >= 0 && i < (ptrdiff_t)text.n && isdigit((unsigned char)text.p[i]);
-}
-
-/* Whether a number goes on there, in the direction of step: with a digit, or with a point and one.
- */
-static bool goes_on(struct str text, ptrdiff_t i, ptrdiff_t step)
-{
-    bool point = i >= 0 && i < (ptrdiff_t)text.n && text.p[i] == '.';
-
-    return is_digit_at(text, point ? i + step : i);
-}
-
-/* Whether the number stands in text by itself: 42 is not in 1425, nor 58 in 1.58. */
-static bool stands_in(struct str text, const char *number)
-{
-    size_t n = strlen(number);
-    const char *at;
-
-    for (struct str left = text; left.n && (at = memmem(left.p, left.n, number, n));
-         left = str_from(text, (size_t)(at - text.p) + 1))
-        if (!goes_on(text, at - text.p - 1, -1) && !goes_on(text, at - text.p + (ptrdiff_t)n, 1))
-            return true;
-    return false;
-}
-
-static bool is_printed(const struct run_record *r, const char *number)
-{
-    struct str texts[] = {json_text(r->seen_digits), json_text(r->request), json_text(r->context)};
-
-    for (size_t i = 0; i < COUNT(texts); i++)
-        if (stands_in(texts[i], number))
-            return true;
-    return false;
-}
-
-/* Whether one of the seen numbers, or it as a percentage, rounds to this one. */
-static bool is_rounded(const double *seen, size_t count, const char *number)
-{
-    const char *point = strchr(number, '.');
-    double value = strtod(number, NULL), half = 0.5 * (1 + 1e-9); /* of its last digit */
-
-    for (size_t n = point ? strlen(point + 1) : 0; n > 0; n--)
-        half /= 10;
-    for (size_t i = 0; i < count; i++)
-        if (fabs(seen[i] - value) <= half || fabs(100 * seen[i] - value) <= half)
-            return true;
-    return false;
-}
-
 static void trace_numbers(struct traces *t, const struct run_record *r, const json_t *act)
 {
     struct str text = json_str(act, "answer");
-    AUTO_FREE double *seen = mem_zalloc(SEEN_MAX * sizeof(*seen));
-    size_t count = seen_numbers(r, seen, SEEN_MAX);
-    char number[64];
+    const struct str sources[] = {json_text(r->seen_digits), json_text(r->request),
+                                  json_text(r->context)};
+    struct numbers_seen seen;
+    struct number one, wide;
+    struct str rest;
 
-    for (size_t i = 0; i < NUMBERS_MAX && next_number(&text, 2, number, sizeof(number)); i++) {
-        if (is_printed(r, number) || is_rounded(seen, count, number))
+    numbers_see(&seen, sources, COUNT(sources));
+    for (size_t i = 0; i < NUMBERS_MAX && number_next(&text, &one);) {
+        if (number_widen(&one, &wide, &rest) && number_is_seen(&seen, &wide)) {
+            text = rest; /* 1 234 567 is one number, where it was printed as one */
             t->found++;
-        else
-            add_once(t->numbers, json_string(number));
+        } else if (one.digits > 1 && number_is_seen(&seen, &one)) {
+            t->found++;
+        } else if (one.digits > 1) {
+            add_once(t->numbers, text_value(one.shown));
+        }
+        i += one.digits > 1;
     }
+    numbers_seen_done(&seen);
 }
 
 /* --- all of it --- */

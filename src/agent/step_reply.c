@@ -207,16 +207,16 @@ void on_code_reply(struct stepping *s)
 void on_final_reply(struct stepping *s)
 {
     json_t *act = reply_read(json_object_get(s->ev, "parts"), false), *text;
-    bool done = s->r->all_done && !s->r->last_failed && s->r->nudges > NUDGES_MAX, usable;
+    bool done = s->r->all_done && !s->r->last_failed && s->r->nudges > NUDGES_MAX;
 
     text = json_is(act, "act", "finish") ? json_object_get(act, "answer")
                                          : json_object_get(act, "text");
-    usable = json_string_length(text) > 0 && json_string_length(text) <= ANSWER_MAX;
-    if (usable) {
+    if (json_string_length(text) > 0 && json_string_length(text) <= ANSWER_MAX) {
         json_object_set(act, "answer", text);
         json_put(&s->r->answer, json_incref(text));
         done = finish_is_proven(s->r, act) && done;
     } else {
+        done = false;
         json_put(&s->r->answer,
                  prompt_summary(s->r, "the model has given no answer that can be used"));
     }

@@ -411,9 +411,9 @@ def test_l12_the_middle_of_long_output_can_be_read(driver):
 
 def hide(*turns):
     """A script whose answers hold no digit that is in the request, too: the script is the request."""
-    return re.sub(r'(?<="answer": )"[^"]*"', lambda m: re.sub(r"\d", lambda d: f"\\u003{d[0]}", m[0]),
-                  re.sub(r'(?<="text": )"[^"]*"', lambda m: re.sub(r"\d", lambda d: f"\\u003{d[0]}", m[0]),
-                         script(*turns)))
+    def written(text):
+        return re.sub(r"\\u....|\d", lambda d: d[0] if len(d[0]) > 1 else f"\\u003{d[0]}", text[0])
+    return re.sub(r'(?<="answer": )"[^"]*"|(?<="text": )"[^"]*"', written, script(*turns))
 
 
 WORDS = ["The standard error of the mean is 1.58.", "The file is missing 12 values.",
@@ -473,6 +473,22 @@ def test_rounded_numbers_and_percentages_are_traced(driver):
 def test_a_part_of_a_number_is_another_number(driver, printed, answer, untraced):
     record = driver.start(hide(plan(), python(f"print('{printed}')"), *[finish(answer)] * 2)).end()
     assert record["untraced"]["numbers"] == untraced
+
+
+@pytest.mark.parametrize("printed, answer, untraced", [
+    ("9876543.217", "Es sind 9.876.543,22 Euro.", []), ("9876543", "It is 9 876 543.", []), ("9876543", "C'est 9\u202f876\u202f543.", []),
+    ("9876543", "Es sind 9'876'543 Franken.", []), ("9876543.217", "It is about 9.88 million, or 9,877 thousand.", []),
+    ("3.14159", "Es ist 3,142.", []), ("6.02e+23", "It is 6.02 times 10^23.", []), ("-47.25", "It is \u221247.25.", []),
+    ("55", "It is 9 876 543.", ["876", "543"]), ("55", "Es sind 9.876.543,22 Euro.", ["9.876.543,22"]),
+    ("9876543", "It is about 9.91 million.", ["9.91"]), ("876", "It is 9 876.", []), ("55 19", "55 198 of them", ["198"])])
+def test_numbers_as_people_write_them(driver, printed, answer, untraced):
+    record = driver.start(hide(plan(), python(f"print('{printed}')"), *[finish(answer)] * 2)).end()
+    assert record["untraced"]["numbers"] == untraced
+
+
+def test_a_summary_of_the_server_is_no_answer(driver):
+    record = driver.play(plan(), python("print('ok')"), say("a"), say("b"), say("c"), say(""))
+    assert record["answer"].startswith("This is incomplete") and record["status"] == "incomplete"
 
 
 def test_failing_code_that_is_repeated_is_stopped(driver):
