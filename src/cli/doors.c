@@ -45,8 +45,7 @@ static void *new_qwen(struct doors *d, const struct doors_config *c, struct err 
     struct qwen_config config = {
         .loop = c->mcp.loop,
         .pool = s->pool,
-        .static_url = s->static_url,
-        .public_url = c->settings->serve.public_url,
+        .static_url = s->static_url && *s->static_url ? s->static_url : NULL,
         .work_dir = s->work_dir,
         .images_dir = images_dir_of(c),
         .file_dirs = s->file_dirs,
@@ -113,7 +112,6 @@ static struct ubik_config ubik_config_of(const struct doors_config *c)
         .agent = c->agent,
         .arg = c->agent_arg,
         .pool = c->settings->ubik.pool,
-        .public_url = c->settings->serve.public_url,
         .event_bytes = c->settings->ubik.event_bytes,
         .keep_ms = c->settings->serve.record_ms,
     };
@@ -161,7 +159,6 @@ static void *new_anthropic(struct doors *d, const struct doors_config *c, struct
     const struct anthropic_config config = {
         .loop = c->mcp.loop,
         .service = c->mcp.service(c->mcp.arg, e),
-        .public_url = c->settings->serve.public_url,
         .models = c->models,
         .download_uploads = s->download_uploads,
         .pool = s->pool,

@@ -160,6 +160,7 @@ static int build_doors(struct server *sv, struct err *e)
         .tls_cert = s->tls_cert ? sv->cert.path : NULL,
         .tls_key = s->tls_key ? sv->key.path : NULL,
         .tls_ca = s->tls_client_ca ? sv->client_ca.path : NULL,
+        .public_url = s->public_url,
         .peer = peers_ask,
         .peer_arg = &sv->peers,
     };

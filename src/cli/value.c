@@ -274,7 +274,13 @@ static int set_choice(const struct option *o, unsigned *field, const char *origi
 static void set_text(char **field, const char *value)
 {
     free(*field);
-    *field = mem_strdup(value);
+    *field = value ? mem_strdup(value) : NULL;
+}
+
+/* An empty text is none where none is the default. Elsewhere it says something: an empty list. */
+static bool is_none(const struct option *o, const char *value)
+{
+    return !*value && o->unset && strcmp(o->unset, "none") == 0;
 }
 
 static int check_hosts(const char *origin, const char *value, struct err *e)
@@ -310,7 +316,7 @@ int option_set(const struct option *o, struct settings *s, const char *origin, c
     else if (o->type == OPTION_WORK)
         work_add(s, o->work, value);
     else
-        set_text(field, value);
+        set_text(field, is_none(o, value) ? NULL : value);
     return 0;
 }
 

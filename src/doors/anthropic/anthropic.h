@@ -16,20 +16,19 @@ struct anthropic;
 struct models;
 
 struct anthropic_config {
-    struct loop *loop; /* borrowed, as are service, public_url, models and pool */
+    struct loop *loop; /* borrowed, as are service, models and pool */
     struct service *service;
-    const char *public_url; /* in links; NULL: as the client reached us */
-    struct models *models;  /* that answer messages */
-    bool download_uploads;  /* clients can download what they have uploaded */
-    const char *pool;       /* of containers; NULL: the first */
-    uint64_t timeout_ms;    /* of one command; 0: what the pool gives */
-    uint64_t cell_ms;       /* of one cell of a REPL */
-    uint64_t turns;         /* replies of the model in one message, which pauses then */
-    uint64_t wall_ms;       /* of one message, which pauses then */
-    uint64_t idle_ms;       /* an unused container keeps its sandbox; 0: what the pool gives */
-    uint64_t answer_ms;     /* code waits for a tool of the client */
-    uint64_t approval_ms;   /* a message waits for an approver before it pauses */
-    bool capture_cwd;       /* new files at the top of the workspace are given to the user, too */
+    struct models *models; /* that answer messages */
+    bool download_uploads; /* clients can download what they have uploaded */
+    const char *pool;      /* of containers; NULL: the first */
+    uint64_t timeout_ms;   /* of one command; 0: what the pool gives */
+    uint64_t cell_ms;      /* of one cell of a REPL */
+    uint64_t turns;        /* replies of the model in one message, which pauses then */
+    uint64_t wall_ms;      /* of one message, which pauses then */
+    uint64_t idle_ms;      /* an unused container keeps its sandbox; 0: what the pool gives */
+    uint64_t answer_ms;    /* code waits for a tool of the client */
+    uint64_t approval_ms;  /* a message waits for an approver before it pauses */
+    bool capture_cwd;      /* new files at the top of the workspace are given to the user, too */
 };
 
 struct anthropic *anthropic_new(const struct anthropic_config *config);

@@ -49,14 +49,7 @@ static json_t *counts_of(const json_t *body)
 
 static json_t *results_url(struct request *r, const char *id)
 {
-    const struct anthropic *a = request_ctx(r);
-    const char *base = a->config.public_url;
-
-    if (!base || !*base)
-        base = request_base_url(r);
-    size_t n = strlen(base);
-    return json_sprintf("%.*s/anthropic/v1/messages/batches/%s/results",
-                        (int)(n > 0 && base[n - 1] == '/' ? n - 1 : n), base, id);
+    return json_sprintf("%s/anthropic/v1/messages/batches/%s/results", request_base_url(r), id);
 }
 
 /* Takes body. */

@@ -149,6 +149,7 @@ struct http_config {
     uint64_t header_ms;             /* for the whole request head and between pieces of a body */
     const char *tls_cert, *tls_key; /* PEM, both or neither */
     const char *tls_ca;             /* PEM: whose client certificates are believed; or NULL */
+    const char *public_url;         /* this server as clients see it, behind a proxy; or NULL */
     /* The user of the process at the other end of a Unix socket, as the host calls it. */
     bool (*peer)(void *arg, int fd, uid_t *ret);
     void *peer_arg;
@@ -190,7 +191,8 @@ struct str request_body(struct request *r); /* BODY_BYTES */
 /* BODY_BYTES as JSON, as json_read_any() reads it; a long one has been parsed by a worker already.
  * The caller owns *ret. */
 int request_value(struct request *r, json_t **ret, struct err *e) MUST_CHECK;
-/* "https://host", as the client reached us; "" without a Host header. */
+/* Begins the links of every door: public_url, else "https://host" as the client reached us, and ""
+ * without a Host header. No slash at the end. */
 const char *request_base_url(struct request *r);
 /* Over a Unix socket: the user id of the client's process, on the host. False: unknown. */
 bool request_peer(struct request *r, uid_t *ret);

@@ -339,12 +339,17 @@ bool request_peer(struct request *r, uid_t *ret)
 
 const char *request_base_url(struct request *r)
 {
-    struct str host = request_header(r, "host");
+    struct str host = request_header(r, "host"), known = str_of(r->http->config.public_url);
 
-    if (host.n == 0)
+    while (known.n && known.p[known.n - 1] == '/')
+        known.n--;
+    if (host.n == 0 && known.n == 0)
         return "";
-    if (!r->base_url && asprintf(&r->base_url, "%s://%.*s", r->http->tls_cert ? "https" : "http",
-                                 (int)host.n, host.p) < 0)
+    if (!r->base_url && known.n)
+        r->base_url = mem_strndup(known);
+    else if (!r->base_url &&
+             asprintf(&r->base_url, "%s://%.*s", r->http->tls_cert ? "https" : "http", (int)host.n,
+                      host.p) < 0)
         abort();
     return r->base_url;
 }

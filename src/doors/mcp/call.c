@@ -317,7 +317,7 @@ struct str call_header(const struct call *c, const char *name)
 
 const char *call_base_url(const struct call *c)
 {
-    return c->mcp->config.public_url ? c->mcp->config.public_url : c->base_url;
+    return c->base_url;
 }
 
 struct str call_arg(const struct call *c, const char *name)

@@ -147,7 +147,7 @@ bool call_is_local(const struct call *c);
 /* A header of the HTTP request that brought the call: in run(), not later. p NULL: there is none.
  */
 struct str call_header(const struct call *c, const char *name);
-/* This server as the client of the call reaches it: "http://host"; NULL over standard input. */
+/* request_base_url() of the call; NULL over standard input. */
 const char *call_base_url(const struct call *c);
 /* An argument of tools/call that is a string; p NULL: there is none. */
 struct str call_arg(const struct call *c, const char *name);

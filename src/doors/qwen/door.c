@@ -136,13 +136,11 @@ static void on_read(void *arg)
     struct tool_request *v = arg;
     struct request *r = v->r;
     struct qwen *q = request_ctx(r);
-    const char *public_url = q->config.public_url;
     const struct interpreter_call_spec spec = {.qwen = q,
                                                .service = request_service(r),
                                                .caller = request_caller(r),
                                                .tool = v->tool,
-                                               .base =
-                                                   public_url ? public_url : request_base_url(r),
+                                               .base = request_base_url(r),
                                                .stateless = v->stateless};
     struct call_params p;
     struct err e;

@@ -23,7 +23,6 @@ struct qwen_config {
     struct loop *loop;       /* borrowed */
     const char *pool;        /* NULL: the first; borrowed, as are the rest */
     const char *static_url;  /* links to images begin with it; NULL: with this server */
-    const char *public_url;  /* this server, as clients reach it; NULL: as the request did */
     const char *work_dir;    /* receives a copy of the files that code writes; or NULL */
     const char *images_dir;  /* receives images, and links name it: over standard input; or NULL */
     const char *file_dirs;   /* calls may read files below these, comma-separated; or NULL */

@@ -104,7 +104,7 @@ static void tell(struct stream_reader *rd, const json_t *ev)
 
 static void say_result(struct stream_reader *rd, const struct tool_execution *x, json_t *outputs)
 {
-    AUTO_FREE char *base = base_url(rd->user.u, request_base_url(rd->r));
+    AUTO_FREE char *base = base_url(request_base_url(rd->r));
 
     say(rd, "tool_end",
         json_pack("{s:s, s:s, s:s, s:O}", "type", "tool_end", "tool_execution_id", rd->id,
@@ -120,7 +120,7 @@ static void say_result(struct stream_reader *rd, const struct tool_execution *x,
 
 static void tell_end(struct stream_reader *rd, const struct tool_execution *x)
 {
-    AUTO_FREE char *base = base_url(rd->user.u, request_base_url(rd->r));
+    AUTO_FREE char *base = base_url(request_base_url(rd->r));
     json_t *outputs = outputs_of(x, base), *error = json_object_get(outputs, "error");
 
     if (str_is(json_view(json_object_get(outputs, "status")), "cancelled"))

@@ -200,7 +200,7 @@ static const struct field say_fields[] = {
 static void on_said(void *arg, const struct err *failed)
 {
     struct agent_session *s = arg;
-    AUTO_FREE char *base = base_url(request_ctx(s->r), request_base_url(s->r));
+    AUTO_FREE char *base = base_url(request_base_url(s->r));
     const json_t *last = json_array_get(messages(s), json_array_size(messages(s)) - 1);
     const char *task = json_string_value(json_object_get(last, "task"));
 
@@ -335,7 +335,7 @@ static void add_told(struct agent_session *s, json_t *content, const char *statu
 static void on_told(void *arg, const struct tool_execution *x, const struct err *failed)
 {
     struct agent_session *s = arg;
-    AUTO_FREE char *base = base_url(request_ctx(s->r), request_base_url(s->r));
+    AUTO_FREE char *base = base_url(request_base_url(s->r));
 
     if (failed && failed->kind != ERR_MISSING) {
         detail_err(s->r, failed, NULL);

@@ -43,16 +43,11 @@ bool sandbox_id_is(struct str s)
 
 /* --- links --- */
 
-char *base_url(const struct ubik *u, const char *reached)
+char *base_url(const char *server)
 {
-    const char *known = u->config.public_url;
     char *text = NULL;
-    size_t n;
 
-    if (!known || !*known)
-        known = reached;
-    n = known ? strlen(known) : 0;
-    if (n > 0 && asprintf(&text, "%.*s" UBIK_ROOT, (int)(n - (known[n - 1] == '/')), known) < 0)
+    if (server && *server && asprintf(&text, "%s" UBIK_ROOT, server) < 0)
         abort();
     return text;
 }

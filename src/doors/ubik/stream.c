@@ -112,7 +112,7 @@ static void tell(struct stream_reader *rd, const json_t *ev)
 /* The last event: "error" of a failed execution, else "tool_end". */
 static void tell_end(struct stream_reader *rd, const struct tool_execution *x)
 {
-    AUTO_FREE char *base = base_url(rd->user.u, request_base_url(rd->r));
+    AUTO_FREE char *base = base_url(request_base_url(rd->r));
     json_t *outputs = outputs_of(x, base), *data, *error = json_object_get(outputs, "error");
     bool failed = strcmp(tool_execution_status(x), "failed") == 0 &&
                   !str_is(json_view(json_object_get(outputs, "status")), "cancelled");

@@ -367,7 +367,7 @@ static const struct field execute_fields[] = {
 static void on_submitted(void *arg, const char *id, const struct err *failed)
 {
     struct request *r = arg;
-    AUTO_FREE char *base = base_url(request_ctx(r), request_base_url(r));
+    AUTO_FREE char *base = base_url(request_base_url(r));
     char tool[UUID_MAX];
 
     if (failed) {

@@ -137,7 +137,7 @@ bool tool_execution_is_over(const struct tool_execution *x)
 static void on_shown(void *arg, const struct tool_execution *x, const struct err *failed)
 {
     struct request *r = arg;
-    AUTO_FREE char *base = base_url(request_ctx(r), request_base_url(r));
+    AUTO_FREE char *base = base_url(request_base_url(r));
 
     if (failed)
         detail_err(r, failed, "Tool execution not found");
@@ -184,7 +184,7 @@ static void list_on(struct execution_list *l);
 static void on_listed(void *arg, const struct tool_execution *x, const struct err *failed)
 {
     struct execution_list *l = arg;
-    AUTO_FREE char *base = base_url(request_ctx(l->r), request_base_url(l->r));
+    AUTO_FREE char *base = base_url(request_base_url(l->r));
 
     if (failed && failed->kind != ERR_MISSING) {
         detail_err(l->r, failed, NULL);

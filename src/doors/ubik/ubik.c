@@ -41,7 +41,7 @@ static void find_outputs(void *ctx, struct service *sv, const struct caller *c, 
     const struct end_user account = {.u = ctx, .sv = sv, .caller = *c};
     struct outputs_lookup *l = mem_zalloc(sizeof(*l));
 
-    *l = (struct outputs_lookup){base_url(ctx, base), fn, arg};
+    *l = (struct outputs_lookup){base_url(base), fn, arg};
     tool_execution_find(&account, str_of(id), on_found, l);
 }
 

@@ -30,7 +30,6 @@ struct ubik_config {
     size_t env_count;
     uint64_t run_ms;                   /* of one run of code at most; 0: the limit of the agent */
     bool no_replan;                    /* as in struct agent_spec */
-    const char *public_url;            /* base of links; NULL: the Host of the request */
     uint64_t event_bytes;              /* a longer event of a stream is cut into pieces */
     uint64_t keep_ms;                  /* of executions and their files; 0: for ever */
     uint8_t secret[UBIK_SECRET_BYTES]; /* signs tokens */

@@ -31,9 +31,9 @@
 void uuid_of(char ret[UUID_MAX], const char *kind, const char *name);
 void sandbox_id_make(char ret[SANDBOX_CHARS + 1]);
 bool sandbox_id_is(struct str s);
-/* "https://host/ubik/api/v1", owned. reached: the server as the client reaches it, or NULL: over
- * standard input, where the result may be NULL, too. */
-char *base_url(const struct ubik *u, const char *reached);
+/* "https://host/ubik/api/v1", owned. server: as request_base_url() gives it. NULL of NULL, which is
+ * over standard input. */
+char *base_url(const char *server);
 
 json_t *ubik_error(struct request *r, int status, const char *type, const char *param,
                    json_t *message);
