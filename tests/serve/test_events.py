@@ -31,7 +31,7 @@ def test_the_life_of_a_session(server, client, format, mime):
         assert stream.headers["content-type"] == mime
         made = client.post("/v1/sessions", {"name": f"told in {format}"}).expect(201).json
         path, mine = "/v1/sessions/" + made["id"], {"type": "session", "id": made["id"], "pool": "default"}
-        assert next(stream) == {**mine, "state": "idle"}
+        assert stream.until(type="session", state="idle") == {**mine, "state": "idle"}  # it may have been starting
         client.put(path + "/files/a%20b.txt", b"x").expect(201)
         assert next(stream) == {"type": "file", "session": made["id"], "pool": "default", "path": "a b.txt"}
         ran = client.post(path + "/execute", {"code": "import os\nos.remove('a b.txt')\n1 / 0"}).expect(200).json
