@@ -70,9 +70,11 @@ def make_image(path, megabytes=64):
     return path
 
 
+@contextlib.contextmanager
 def cut(server, image, copy):
     """What a power cut would leave of the disk at this moment: the server writes nothing while it is
-    copied, and what the kernel had begun to write is written."""
+    copied, and what the kernel had begun to write is written. It does not go on before the copy has been
+    looked at: on a slow machine its clients would fill the disk meanwhile."""
     os.kill(server.pid, signal.SIGSTOP)
     try:
         retort.wait_until(lambda: state_of(server.pid) == "T", "the server is stopped")
@@ -81,6 +83,7 @@ def cut(server, image, copy):
             time.sleep(0.05)
             before, now = now, Path(image).read_bytes()
         Path(copy).write_bytes(now)
+        yield
     finally:
         os.kill(server.pid, signal.SIGCONT)
 

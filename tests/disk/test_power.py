@@ -30,10 +30,10 @@ def cut_and_look(server, place, workers, wait=lambda: None):
     """What was acknowledged before wait() and is still wanted is in a copy that is made after it."""
     before = acknowledged(workers)
     wait()
-    cut(server, place / "disk", place / "copy")
-    after = acknowledged(workers)  # what a worker is about to delete is not in it
     looked = 0
-    with Disk(*FLAGS, image=place / "copy") as copy, copy.client() as client:
+    with (cut(server, place / "disk", place / "copy"), Disk(*FLAGS, image=place / "copy") as copy,
+          copy.client() as client):
+        after = acknowledged(workers)  # what a worker is about to delete is not in it
         for worker in workers:
             twin = type(worker)(copy, worker.number)
             twin.kept = [kept for kept in before[worker] if kept in after[worker]]
@@ -81,8 +81,8 @@ def test_a_quiet_server_has_everything_on_the_disk(place):
         session = client.session()
         record = session.run("open('last.txt', 'w').write('written'); print('the last words')")
         server.wait_flushed()
-        cut(server, image, place / "copy")
-        with Disk(*FLAGS, image=place / "copy") as copy, copy.client() as other:
+        with (cut(server, image, place / "copy"), Disk(*FLAGS, image=place / "copy") as copy,
+              copy.client() as other):
             found = other.get("/v1/executions/" + record["id"]).expect(200).json
             assert found["stdout"] == "the last words\n"
             assert other.get(session.file("last.txt")).expect(200).body == b"written"
