@@ -205,8 +205,6 @@ static void on_space(void *arg, const struct space_file *files, size_t count,
 
 void skills_mount(struct turn *r)
 {
-    if (!r->exists || json_array_size(r->skill_files) == 0)
-        return turn_work(r);
     r->waits++;
     service_space_list(r->service, &r->caller, str_of(r->session), on_space, r);
 }

@@ -329,7 +329,10 @@ void turn_work(struct turn *r)
 void turn_on_container(struct turn *r, int64_t expires_ms)
 {
     set_container(r, expires_ms ? expires_ms : time_now_ms() + PROMISE_MS);
-    skills_mount(r);
+    if (r->exists && json_array_size(r->skill_files) > 0)
+        skills_mount(r);
+    else
+        turn_work(r);
 }
 
 void turn_on_session(struct turn *r)
@@ -366,10 +369,12 @@ static const char *missing_option(const struct turn *r)
 
 void turn_on_documents(struct turn *r)
 {
-    if (r->params.version)
+    if (!r->params.version)
+        turn_work(r);
+    else if (json_array_size(r->params.skills) > 0)
         skills_prepare(r);
     else
-        turn_work(r);
+        container_prepare(r);
 }
 
 void turn_on_attached(struct turn *r)

@@ -104,7 +104,7 @@ void turn_ask(struct turn *r);
 /* Finds the skills of the request, tells the model of them, then container_prepare() or
  * turn_fail(). */
 void skills_prepare(struct turn *r);
-/* Leaves out what the container has; then turn_work() or turn_fail(). */
+/* Leaves out what the container has, which must exist; then turn_work() or turn_fail(). */
 void skills_mount(struct turn *r);
 /* The bytes of a file of one of the program's own skills, by the uri in skill_files. */
 struct str own_skill_bytes(struct str uri);
