@@ -227,6 +227,8 @@ static void take_usage(struct draft *d, const json_t *usage)
 {
     uint64_t written = tokens_of(usage, "cache_creation_input_tokens");
     uint64_t read = tokens_of(usage, "cache_read_input_tokens");
+    uint64_t hour =
+        tokens_of(json_object_get(usage, "cache_creation"), "ephemeral_1h_input_tokens");
     uint64_t in = tokens_of(usage, "input_tokens") + written + read;
     uint64_t out = tokens_of(usage, "output_tokens");
 
@@ -234,6 +236,7 @@ static void take_usage(struct draft *d, const json_t *usage)
         d->input_tokens = in;
         d->cache_written = written;
         d->cache_read = read;
+        d->cache_hour = hour < written ? hour : written;
     }
     d->output_tokens = out ? out : d->output_tokens;
 }

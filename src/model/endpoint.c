@@ -93,6 +93,7 @@ static void give(struct endpoint_call *a)
         .output_tokens = a->draft.output_tokens,
         .cache_read = a->draft.cache_read,
         .cache_written = a->draft.cache_written,
+        .cache_hour = a->draft.cache_hour,
         .stop_sequence = a->draft.stop_sequence,
         .name = a->draft.name,
     };

@@ -75,6 +75,7 @@ struct model_reply {
     const char *stop_sequence;            /* the one that ended it, or NULL */
     uint64_t input_tokens, output_tokens; /* 0: not known */
     uint64_t cache_read, cache_written;   /* of input_tokens */
+    uint64_t cache_hour;                  /* of cache_written: for an hour */
     const char *name;                     /* of the model that answered, or NULL */
 };
 

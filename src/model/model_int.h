@@ -81,7 +81,7 @@ struct draft {
     bool ended; /* the endpoint has marked the end */
     bool has_stop;
     enum model_stop stop;
-    uint64_t input_tokens, output_tokens, cache_read, cache_written;
+    uint64_t input_tokens, output_tokens, cache_read, cache_written, cache_hour;
     char *stop_sequence; /* owned, or NULL */
     char *name;          /* owned, or NULL */
     json_t *trouble;     /* owned: an error in the stream, or NULL */

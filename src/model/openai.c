@@ -54,8 +54,25 @@ static void put_item(json_t *items, const json_t *part, bool sees)
         json_array_append_new(items, image_item(part, sees));
 }
 
+/* The text of a result with the texts that are attached to it, up to an image: *rest is its number.
+ */
+static json_t *result_content(const json_t *part, size_t *rest)
+{
+    const json_t *attached = json_object_get(part, "attached"), *one;
+    AUTO(buf_done) struct buf b = BUF(SIZE_MAX);
+
+    buf_put(&b, json_view(json_object_get(part, "text")));
+    for (*rest = 0; (one = json_array_get(attached, *rest)); (*rest)++) {
+        if (strcmp(text_of(one, "type"), "text") != 0)
+            break;
+        buf_put(&b, b.n > 0 ? STR("\n\n") : STR(""));
+        buf_put(&b, json_view(json_object_get(one, "text")));
+    }
+    return json_stringn(b.p ? b.p : "", b.n);
+}
+
 /* Results come first, one message each, because they must follow the calls. The role tool has only
- * text: what is attached goes in front of the user's text. */
+ * text: images, and what follows them, go in front of the user's text. */
 static void put_user(json_t *messages, const json_t *parts, bool sees)
 {
     json_t *items = json_array();
@@ -69,10 +86,9 @@ static void put_user(json_t *messages, const json_t *parts, bool sees)
             continue;
         json_array_append_new(messages,
                               json_pack("{s:s, s:s, s:o}", "role", "tool", "tool_call_id",
-                                        text_of(part, "id"), "content", text_in(part, "text")));
-        json_array_foreach(json_object_get(part, "attached"), k, one) {
+                                        text_of(part, "id"), "content", result_content(part, &k)));
+        for (; (one = json_array_get(json_object_get(part, "attached"), k)); k++)
             put_item(items, one, sees);
-        }
     }
     json_array_foreach(parts, i, part) {
         put_item(items, part, sees);

@@ -156,6 +156,40 @@ def test_results_of_tools_bring_images_and_documents(talk, models):
     refused(answered(talk, "sees", block("image", type="file", file_id="file_missing")), 404)
 
 
+FOUND = {"type": "search_result", "title": "Moas", "source": "https://birds.example/moa", "citations": {"enabled": True},
+         "content": [{"type": "text", "text": "They stood 3.6 m high."}, {"type": "text", "text": "None is left."}]}
+
+
+@pytest.mark.parametrize("model", ["sees", "chats", "blind"])
+def test_what_a_search_found_reaches_every_model(talk, models, model):
+    ask(talk, model, FOUND, {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "body"},
+                             "title": "head", "context": "from the attic"}).expect(200)
+    assert [part["text"] for part in sent(models)] == [
+        "Moas", "https://birds.example/moa", "They stood 3.6 m high.", "None is left.", "head", "from the attic", "body"]
+    answered(talk, model, FOUND).expect(200)
+    told = str(models.desk.requests[-1]["body"]["messages"][2])
+    assert all(text in told for text in ("Moas", "birds.example/moa", "3.6 m high", "None is left."))
+
+
+def test_texts_of_a_result_stay_where_they_are(talk, models):
+    image = block("image", type="base64", media_type="image/png", data=PNG)
+    content = [{"type": "text", "text": "before"}, image, {"type": "text", "text": "between"}, image, {"type": "text", "text": "behind"}]
+    answered(talk, "sees", *content).expect(200)
+    [result] = models.desk.requests[-1]["body"]["messages"][-1]["content"]
+    assert result["content"] == content
+    answered(talk, "chats", *content).expect(200)
+    *_, result, shown = models.desk.requests[-1]["body"]["messages"]
+    assert result["content"] == "before"
+    assert [part.get("text", "image") for part in shown["content"]] == ["image", "between", "image", "behind"]
+
+
+def test_what_no_model_would_see_is_refused(talk):
+    """An answer without it would look like one with it."""
+    for odd in ({"type": "hologram", "x": 1}, {"type": "browser_state", "tabs": []}):
+        assert f"takes no `{odd['type']}`" in refused(ask(talk, "sees", {"type": "text", "text": "x"}, odd), 400)
+        assert f"takes no `{odd['type']}`" in refused(answered(talk, "sees", odd), 400)
+
+
 def test_betas_go_to_an_endpoint_of_anthropics(talk, models):
     def betas(model, header):
         talk.ask_model({"model": model, "max_tokens": 9, "messages": [{"role": "user", "content": "hi"}]},

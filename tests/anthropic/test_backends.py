@@ -260,6 +260,9 @@ def test_usage_of_a_cache_is_the_models(talk, backend):
     usage = {"input_tokens": 5, "cache_read_input_tokens": 100, "cache_creation_input_tokens": 30, "output_tokens": 2}
     told = talk.go([[{"bash": "true"}, {"usage": usage}], [{"text": "end"}, {"usage": usage}]])["usage"]
     assert {name: told[name] for name in usage} == {name: 2 * n for name, n in usage.items()}
+    assert told["cache_creation"] == {"ephemeral_5m_input_tokens": 60, "ephemeral_1h_input_tokens": 0}
+    usage["cache_creation"] = {"ephemeral_5m_input_tokens": 13, "ephemeral_1h_input_tokens": 17}
+    assert talk.go([[{"text": "end"}, {"usage": usage}]])["usage"]["cache_creation"] == usage["cache_creation"]
 
 
 def test_a_tool_that_nobody_declared_is_the_models_mistake(talk, backend):

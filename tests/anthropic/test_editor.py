@@ -97,6 +97,11 @@ def test_refused(guest, call, code, tmp_path, monkeypatch):
     json.dumps(result)
 
 
+def test_an_error_names_the_file_that_was_asked_for(guest):
+    wrong = guest.run({"command": "create", "path": "/proc/a-new-one", "file_text": "x"})
+    assert wrong["error_message"].startswith("/proc/a-new-one: ")
+
+
 def test_edits_are_on_record(talk):
     message = talk.go([[edit("create", "recorded.txt", file_text="é \"quoted\" \\ EDIT\nEDIT\n")], [edit("view", "recorded.txt")]])
     assert results(message)[1]["content"] == "é \"quoted\" \\ EDIT\nEDIT"

@@ -37,6 +37,8 @@ def test_2_1_versions(talk, version, steps):
     ([{"type": "code_execution_20250825", "name": "python"}], "tools.0.name"),
     ([tool(), tool()], "twice"),
     ([{"type": "web_search_20250305", "name": "web_search"}], "web_search_20250305"),
+    ([{"type": "computer_toolset_20260801"}], "no tool `computer_toolset_20260801`"),
+    ([{"type": "browser_toolset_20260801"}], "no tool `browser_toolset_20260801`"),
     ([{"name": "a b", "input_schema": {}}], "tools.0.name"),
     ([{"name": "x", "input_schema": []}], "input_schema"),
     ([{"name": "bash_code_execution"}], "tool of the server"),

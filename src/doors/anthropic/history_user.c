@@ -90,11 +90,60 @@ static int add_document(struct history_reader *g, json_t *parts, const json_t *b
     bool text =
         str_is(view_of(source, "type"), "text") || str_is(view_of(source, "type"), "content");
 
+    if (text)
+        history_add_text(parts, view_of(block, "title"));
+    history_add_text(parts, view_of(block, "context"));
     if (!text)
         return add_attachment(g, parts, block, "document", of_result);
-    history_add_text(parts, view_of(block, "title"));
     add_source_text(parts, source);
     return 0;
+}
+
+static int add_image(struct history_reader *g, json_t *parts, const json_t *block, bool of_result)
+{
+    return add_attachment(g, parts, block, "image", of_result);
+}
+
+/* What the client's own search has found: models get it as text. */
+static int add_search_result(struct history_reader *g, json_t *parts, const json_t *block,
+                             bool of_result)
+{
+    (void)g, (void)of_result;
+    history_add_text(parts, view_of(block, "title"));
+    history_add_text(parts, json_view(json_object_get(block, "source")));
+    add_source_text(parts, block);
+    return 0;
+}
+
+static int add_text_block(struct history_reader *g, json_t *parts, const json_t *block,
+                          bool of_result)
+{
+    (void)g, (void)of_result;
+    history_add_text(parts, view_of(block, "text"));
+    return 0;
+}
+
+/* The parts of a block that stands in a message of the user or in a result. What a model would not
+ * see is refused: an answer without it would look like one with it. */
+static int add_block(struct history_reader *g, json_t *parts, const json_t *block, bool of_result)
+{
+    static const struct {
+        const char *type;
+        int (*add)(struct history_reader *g, json_t *parts, const json_t *block, bool of_result);
+    } types[] = {
+        {"text",          add_text_block   },
+        {"image",         add_image        },
+        {"document",      add_document     },
+        {"search_result", add_search_result},
+    };
+    struct str type = view_of(block, "type");
+    char shown[NAME_SHOWN];
+
+    for (size_t i = 0; i < COUNT(types); i++)
+        if (str_is(type, types[i].type))
+            return types[i].add(g, parts, block, of_result);
+    return err_set(g->e, ERR_CALLER, "messages.%zu: this server takes no `%s` from the user", g->at,
+                   name_show(shown, type));
 }
 
 /* Adds each file once, with a text part that container.c fills in: where the file is. */
@@ -117,8 +166,8 @@ static int add_upload(struct history_reader *g, json_t *parts, const json_t *blo
     return 0;
 }
 
-/* The text of a result, owned by the caller; its images and documents are added to the array.
- * NULL: *g->e says what is wrong. */
+/* The text of a result, owned by the caller; its images and documents, and the text behind them,
+ * are added to the array. NULL: *g->e says what is wrong. */
 static json_t *result_text(struct history_reader *g, const json_t *content, json_t *attached)
 {
     AUTO(buf_done) struct buf b = BUF(MESSAGES_BODY_MAX);
@@ -130,14 +179,14 @@ static json_t *result_text(struct history_reader *g, const json_t *content, json
     json_array_foreach((json_t *)content, i, one) {
         struct str text = view_of(one, "text");
 
+        if (!str_is(view_of(one, "type"), "text") || json_array_size(attached) > 0) {
+            if (add_block(g, attached, one, true) < 0)
+                return NULL;
+            continue;
+        }
         if (text.n > 0 && b.n > 0)
             buf_put(&b, STR("\n"));
         buf_put(&b, text);
-        if (str_is(view_of(one, "type"), "image") &&
-            add_attachment(g, attached, one, "image", true) < 0)
-            return NULL;
-        if (str_is(view_of(one, "type"), "document") && add_document(g, attached, one, true) < 0)
-            return NULL;
     }
     return record_text(buf_str(&b));
 }
@@ -184,16 +233,12 @@ int history_take_user_block(struct history_reader *g, json_t *block)
 
     if (!type)
         return err_set(g->e, ERR_CALLER, "messages.%zu: a block has no type", g->at);
-    if (strcmp(type, "text") == 0)
-        history_add_text(rest, view_of(block, "text"));
-    else if (strcmp(type, "image") == 0)
-        rc = add_attachment(g, rest, block, "image", false);
-    else if (strcmp(type, "document") == 0)
-        rc = add_document(g, rest, block, false);
-    else if (strcmp(type, "container_upload") == 0)
+    if (strcmp(type, "tool_result") == 0)
+        return take_client_result(g, block);
+    if (strcmp(type, "container_upload") == 0)
         rc = add_upload(g, rest, block);
-    else if (strcmp(type, "tool_result") == 0)
-        return take_client_result(g, block); /* unknown blocks are ignored */
+    else
+        rc = add_block(g, rest, block, false);
     if (rc == 0 && json_array_size(rest) > before)
         history_cache(json_array_get(rest, json_array_size(rest) - 1), block);
     return rc;

@@ -36,16 +36,17 @@ void message_done(struct message *m)
 
 static json_t *usage_of(const struct message *m)
 {
-    return json_pack(
-        "{s:I, s:I, s:I, s:I, s:{s:I, s:i}, s:{s:i, s:i, s:I}, s:n, s:s, s:n, s:n, "
-        "s:n, s:n}",
-        "input_tokens", (json_int_t)m->input_tokens, "output_tokens", (json_int_t)m->output_tokens,
-        "cache_creation_input_tokens", (json_int_t)m->cache_written, "cache_read_input_tokens",
-        (json_int_t)m->cache_read, "cache_creation", "ephemeral_5m_input_tokens",
-        (json_int_t)m->cache_written, "ephemeral_1h_input_tokens", 0, "server_tool_use",
-        "web_search_requests", 0, "web_fetch_requests", 0, "code_execution_requests",
-        (json_int_t)m->runs, "output_tokens_details", "service_tier", "standard", "inference_geo",
-        "speed", "iterations", "fallback_credit");
+    return json_pack("{s:I, s:I, s:I, s:I, s:{s:I, s:I}, s:{s:i, s:i, s:I}, s:n, s:s, s:n, s:n, "
+                     "s:n, s:n}",
+                     "input_tokens", (json_int_t)m->input_tokens, "output_tokens",
+                     (json_int_t)m->output_tokens, "cache_creation_input_tokens",
+                     (json_int_t)m->cache_written, "cache_read_input_tokens",
+                     (json_int_t)m->cache_read, "cache_creation", "ephemeral_5m_input_tokens",
+                     (json_int_t)(m->cache_written - m->cache_hour), "ephemeral_1h_input_tokens",
+                     (json_int_t)m->cache_hour, "server_tool_use", "web_search_requests", 0,
+                     "web_fetch_requests", 0, "code_execution_requests", (json_int_t)m->runs,
+                     "output_tokens_details", "service_tier", "standard", "inference_geo", "speed",
+                     "iterations", "fallback_credit");
 }
 
 static json_t *container_of(const struct message *m)

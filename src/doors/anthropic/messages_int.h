@@ -202,6 +202,7 @@ struct message {
     json_t *approval;    /* owned, or NULL: pending_approval */
     uint64_t input_tokens, output_tokens, runs;
     uint64_t cache_read, cache_written; /* not in input_tokens */
+    uint64_t cache_hour;                /* of cache_written */
 };
 void message_init(struct message *m, const char *model, bool stream);
 void message_done(struct message *m);

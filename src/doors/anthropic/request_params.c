@@ -178,7 +178,7 @@ static const struct {
      "\"new_str\": {\"type\": \"string\"}, \"insert_line\": {\"type\": \"integer\"}, "
      "\"insert_text\": {\"type\": \"string\"}, \"view_range\": {\"type\": \"array\", \"items\": "
      "{\"type\": \"integer\"}}}, \"required\": [\"command\"]}"},
-    {"computer_",
+    {"computer_2",
      "Looks at the screen of the user, and works its mouse and keyboard. Coordinates are pixels "
      "from the "
      "top left. Take a screenshot first.",                               "{\"type\": \"object\", \"properties\": {\"action\": {\"type\": \"string\", \"enum\": "

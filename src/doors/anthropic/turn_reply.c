@@ -300,6 +300,7 @@ static void take_reply(struct turn *r, const struct model_reply *reply)
     r->message.output_tokens += reply->output_tokens;
     r->message.cache_read += reply->cache_read;
     r->message.cache_written += reply->cache_written;
+    r->message.cache_hour += reply->cache_hour;
     r->replied = true;
     history_reply(&r->history, parts);
     turn_tell(r);

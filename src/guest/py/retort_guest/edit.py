@@ -98,6 +98,9 @@ def write(path, data):
         fd, name = tempfile.mkstemp(prefix=".retort-upload-", dir=folder)
     except PermissionError:
         fd = name = None  # a file of ours in a folder that is not
+    except OSError as e:
+        e.filename = path  # not the name that nobody has asked for
+        raise
     if name is None:
         with open(path, "wb") as file:
             file.write(data)
