@@ -68,6 +68,8 @@ def test_magics(science):
     assert figures(science.run("%matplotlib inline\n" + IMPORT + "plt.plot([1]);")) == 1
     cell = science.run("%matplotlib qt\nplt.plot([1]);")
     assert figures(cell) == 1 and "inline" in cell.err
+    cell = science.run("%matplotlib nosuch")
+    assert cell.status == 1 and "nosuch" in cell.of("error")[0]["text"] and not cell.err
 
 
 def test_own_backend(science):

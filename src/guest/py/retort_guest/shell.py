@@ -21,7 +21,7 @@ import sys
 import types
 import warnings
 
-from IPython.core import history, interactiveshell
+from IPython.core import history, interactiveshell, pylabtools
 from IPython.core.autocall import ExitAutocall, IPyAutocall
 from IPython.core.compilerop import CachingCompiler
 from IPython.core.displayhook import DisplayHook
@@ -236,6 +236,7 @@ class Shell(InteractiveShell):
 
     def enable_matplotlib(self, gui=None):
         if gui not in (None, "inline", "agg"):
+            pylabtools.find_gui_and_backend(gui)  # raises if there is no such name
             print("There is no window here: plots are shown inline.", file=sys.stderr)
         chosen = super().enable_matplotlib("inline")
         # IPython's runner of %run draws when the script has ended, and makes a figure for it if
