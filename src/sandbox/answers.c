@@ -134,7 +134,7 @@ static long answer_affinity(const struct seccomp_notif *call)
     return give((pid_t)call->pid, call->data.args[2], &set, bytes) ? -EFAULT : (long)bytes;
 }
 
-/* What the call returns, or -errno; above 0 flock() has an enum of its own. */
+/* What the call returns, or -errno; of flock() also ANSWER_IS_GIVEN. */
 static long answer(const struct box_plan *p, const struct seccomp_notif *call)
 {
     struct statfs fs = {0};
@@ -150,7 +150,7 @@ static long answer(const struct box_plan *p, const struct seccomp_notif *call)
     return -(wrong ? wrong : give((pid_t)call->pid, call->data.args[1], &fs, sizeof(fs)));
 }
 
-static bool send(struct seccomp_notif_resp of)
+bool answers_reply(uint64_t id, long value)
 {
     /* The kernel's own structure may be longer than what this was compiled with. */
     union {
@@ -158,19 +158,14 @@ static bool send(struct seccomp_notif_resp of)
         char room[256];
     } out = {0};
 
-    out.reply = of;
+    out.reply = (struct seccomp_notif_resp){
+        .id = id, .val = value < 0 ? 0 : value, .error = value < 0 ? (int)value : 0};
     return ioctl(BOX_ANSWERS_FD, SECCOMP_IOCTL_NOTIF_SEND, &out) == 0;
-}
-
-bool answers_reply(uint64_t id, long value)
-{
-    return send((struct seccomp_notif_resp){
-        .id = id, .val = value < 0 ? 0 : value, .error = value < 0 ? (int)value : 0});
 }
 
 void box_answer(const struct box *b)
 {
-    /* As in send(); the kernel wants zeros. */
+    /* As in answers_reply(); the kernel wants zeros. */
     union {
         struct seccomp_notif call;
         char room[256];
@@ -180,9 +175,6 @@ void box_answer(const struct box *b)
     if (ioctl(BOX_ANSWERS_FD, SECCOMP_IOCTL_NOTIF_RECV, &in) < 0)
         return; /* the caller is gone */
     value = answer(b->plan, &in.call);
-    if (in.call.data.nr != SYS_flock || value <= 0)
+    if (in.call.data.nr != SYS_flock || value != ANSWER_IS_GIVEN)
         (void)!answers_reply(in.call.id, value);
-    else if (value == ANSWER_BY_KERNEL)
-        (void)!send((struct seccomp_notif_resp){.id = in.call.id,
-                                                .flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE});
 }

@@ -4,18 +4,19 @@
  * See answers.c.
  *
  * init takes the caller's own open file out of its descriptors, looks at that, and locks that: what
- * the caller's number leads to a moment later plays no part. A file of the session's own volumes is
- * locked as ever. One that cannot be changed, or that is no file, is locked for nobody, and the
- * caller hears a yes. In a folder that the user shows to the box the kernel goes on with the call:
- * the lock is meant for programs outside, and a file system of the user's own may take its time.
+ * the caller's number leads to a moment later plays no part. So the kernel never goes on with a
+ * call itself. A file that can be changed, of the session's own volumes or in a folder that the
+ * user shows to the box, is locked as ever. One that cannot be changed, or that is no file, is
+ * locked for nobody, and the caller hears a yes.
  *
- * init itself never waits. A caller that has to is kept in a list, and its lock is tried again
- * after every other flock(), and on a clock: locks also go with a process or with a close().
+ * init itself waits for no lock. A caller that has to is kept in a list, and its lock is tried
+ * again after every other flock(), and on a clock: locks also go with a process or with a close().
+ * A folder on a file system that does not answer can hold init up; then the engine ends the box, as
+ * one whose init stands still.
  */
 #include "sandbox/box_int.h"
 
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <linux/seccomp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,17 +77,13 @@ static void let_go(int fd)
     fd_closep(&fd);
 }
 
-enum lock_place { LOCK_SYSTEM, LOCK_OWN, LOCK_SHOWN };
-
-static enum lock_place place_of(int fd)
+static bool can_change(int fd)
 {
     struct statfs fs;
     struct stat it;
 
-    if (fstat(fd, &it) < 0 || (!S_ISREG(it.st_mode) && !S_ISDIR(it.st_mode)) ||
-        answers_fstatfs(fd, &fs) < 0 || (fs.f_flags & ST_RDONLY))
-        return LOCK_SYSTEM;
-    return fs.f_type == TMPFS_MAGIC && answers_is_own(fd) ? LOCK_OWN : LOCK_SHOWN;
+    return fstat(fd, &it) == 0 && (S_ISREG(it.st_mode) || S_ISDIR(it.st_mode)) &&
+           answers_fstatfs(fd, &fs) == 0 && !(fs.f_flags & ST_RDONLY);
 }
 
 static bool put_in_list(struct lock_wait it)
@@ -99,7 +96,7 @@ static bool put_in_list(struct lock_wait it)
     return false;
 }
 
-/* One try for a file of the session's own. False: the caller has to wait. */
+/* One try. False: the caller has to wait. */
 static bool lock(struct lock_wait it)
 {
     int wrong = own_flock(it.fd, it.how | LOCK_NB) < 0 ? errno : 0;
@@ -115,29 +112,24 @@ static bool lock(struct lock_wait it)
 
 long answer_flock(const struct seccomp_notif *call)
 {
-    int how = (int)call->data.args[1], what = how & ~LOCK_NB;
-    enum lock_place place;
-    int fd;
+    struct lock_wait it = {.id = call->id, .how = (int)call->data.args[1]};
+    int what = it.how & ~LOCK_NB;
+    bool is_place;
 
     if (what != LOCK_SH && what != LOCK_EX && what != LOCK_UN)
         return -EINVAL;
-    fd = take_file((pid_t)call->pid, (int)call->data.args[0]);
-    if (fd < 0)
+    it.fd = take_file((pid_t)call->pid, (int)call->data.args[0]);
+    if (it.fd < 0)
         return errno == EMFILE ? -ENOLCK : -EBADF;
-    if (fcntl(fd, F_GETFL) & O_PATH) {
-        let_go(fd);
-        return -EBADF;
+    is_place = fcntl(it.fd, F_GETFL) & O_PATH;
+    if (is_place || !can_change(it.fd)) {
+        let_go(it.fd);
+        return is_place ? -EBADF : 0;
     }
-    place = place_of(fd);
-    if (place == LOCK_OWN) {
-        struct lock_wait it = {.id = call->id, .fd = fd, .how = how};
-        if (lock(it) || put_in_list(it))
-            return ANSWER_IS_GIVEN;
-        let_go(fd);
-        return -ENOLCK;
-    }
-    let_go(fd);
-    return place == LOCK_SHOWN ? ANSWER_BY_KERNEL : 0;
+    if (lock(it) || put_in_list(it))
+        return ANSWER_IS_GIVEN;
+    let_go(it.fd);
+    return -ENOLCK;
 }
 
 bool box_answer_waiting(void)

@@ -45,11 +45,8 @@ int answers_fstatfs(int fd, struct statfs *ret); /* as the kernel answers it */
 bool answers_is_own(int fd);                     /* on a volume of the session's own */
 /* The sixth argument of a statfs() or flock() of init's, which the kernel is to answer. */
 uint64_t answers_pass(void);
-/* answers_flock.c. 0, -errno, or one of these. */
-enum {
-    ANSWER_IS_GIVEN = 1, /* or will be */
-    ANSWER_BY_KERNEL
-};
+/* answers_flock.c. 0, -errno, or ANSWER_IS_GIVEN: it has had its reply, or will have it. */
+enum { ANSWER_IS_GIVEN = 1 };
 long answer_flock(const struct seccomp_notif *call);
 /* value: what the call returns, or -errno. False: nobody waits for it any more. */
 bool answers_reply(uint64_t id, long value);

@@ -3,6 +3,7 @@ somebody else has locked it, to be seen by another session, to hold up a program
 
 Init answers flock(): a file that the session cannot change is locked for nobody. The session's own are locked
 as ever, by init on the caller's own descriptor, so that a number which leads elsewhere a moment later gains nothing.
+So are those of a folder that the user shows to the session, and there a lock is one inside and outside.
 """
 
 import fcntl
@@ -31,8 +32,8 @@ def lock(path, how=fcntl.LOCK_EX | fcntl.LOCK_NB, flags=os.O_RDONLY):
     finally:
         os.close(fd)
 
-def race():
-    own, end = os.open("/workspace/race", os.O_RDWR | os.O_CREAT), time.monotonic() + 1
+def race(path):
+    own, end = os.open(path, os.O_RDWR | os.O_CREAT), time.monotonic() + 1
     shared = os.open("/usr/bin/env", os.O_RDONLY)
     number, seen = os.dup(own), set()
     def swap():
@@ -47,7 +48,8 @@ def race():
     other.join()
     return sorted(seen)
 
-report(shared=[lock(path) for path in SHARED], waiting=lock("/usr/bin/env", fcntl.LOCK_EX), raced=race())
+report(shared=[lock(path) for path in SHARED], waiting=lock("/usr/bin/env", fcntl.LOCK_EX), raced=race("/workspace/race"),
+       raced_shown=race("/mnt/shown/" + os.urandom(4).hex()), shown=lock("/mnt/shown/held"))
 """
 
 OWN = """
@@ -113,14 +115,20 @@ report(**out)
 
 
 def check(box):
-    host = [os.open(path, os.O_RDONLY) for path in SHARED]
-    for fd in host:
+    host, shown = [os.open(path, os.O_RDONLY) for path in SHARED], box.dir("shown")
+    shown.chmod(0o777)
+    mine = os.open(shown / "held", os.O_RDWR | os.O_CREAT, 0o666)
+    for fd in [*host, mine]:
         fcntl.flock(fd, fcntl.LOCK_SH)
-    free = {"shared": ["ok"] * len(SHARED), "waiting": "ok", "raced": ["ok"]}
-    same(box.ok(box.run(cell(GUEST, SHARED=SHARED))), free, "while the host has locks, the guest")
+    free = {"shared": ["ok"] * len(SHARED), "waiting": "ok", "raced": ["ok"], "raced_shown": ["ok"]}
+    flags = ["--folder", str(shown)]
+    same(box.ok(box.run(cell(GUEST, SHARED=SHARED), flags=flags)), {**free, "shown": "EAGAIN"},
+         "while the host has locks, the guest")
     holder = box.start(cell(HOLDER, SHARED=SHARED))
     holder.wait_for("held")
-    same(box.ok(box.run(cell(GUEST, SHARED=SHARED))), free, "while another session has locks, the guest")
+    os.close(mine)
+    same(box.ok(box.run(cell(GUEST, SHARED=SHARED), flags=flags)), {**free, "shown": "ok"},
+         "while another session has locks, the guest")
     for fd in host:
         fcntl.flock(fd, fcntl.LOCK_UN)
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)  # raises while a guest has it to itself
