@@ -238,6 +238,13 @@ def test_q23_timeout_argument(q):
     assert q('{"code": "time.sleep(10)", "timeout": 1}') == TIMEOUT
 
 
+@pytest.mark.parametrize("timeout", [0, None, "0"])
+def test_q23_all_the_time_there_is(q, timeout):
+    """Nobody asked for a number of seconds, so no note tells that it is less."""
+    assert q(json.dumps({"code": "print(1)", "timeout": timeout})) == block("stdout", "1\n")
+    assert "Note: 4000 s were asked for" in q(json.dumps({"code": "print(1)", "timeout": 4000}))
+
+
 def test_q24_state_after_timeout(q):
     q("x = 7\nimport time")
     assert q("time.sleep(10)", timeout=1) == TIMEOUT

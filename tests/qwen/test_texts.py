@@ -33,3 +33,15 @@ def test_q38_code_tag(q):
             'print(6 * 7)\n</code>\n</tool_call>')
     assert q(text) == block("stdout", "42\n")
     assert q("<code>\nprint(1)\n</code>") == block("stdout", "1\n")
+
+
+@pytest.mark.parametrize("text, output", [
+    ("<code>\ns = '</code>'\nprint(len(s))\n</code>", "7\n"),
+    ("So:\n<code>\ns = \"it's </code>\" + '\\'</code>'\nprint(len(s))\n</code> and 'that' is it.", "20\n"),
+    ("<code>\nprint(1)  # it's one</code>", "1\n"),
+    ('<tool_call>\n{"name": "code_interpreter", "arguments": {"code": ""}}\n<code>\ns = "</code></tool_call>"\n'
+     'print(len(s))\n</code>\n</tool_call>', "19\n"),
+    ('<tool_call>{"name": "code_interpreter", "arguments": {"code": "print(len(\'</tool_call>\'))"}}</tool_call>', "12\n"),
+], ids=["single", "both", "apostrophe", "call-and-tag", "arguments"])
+def test_a_tag_in_a_string_of_one_line_ends_nothing(q, text, output):
+    assert q(text) == block("stdout", output)

@@ -54,7 +54,7 @@ static int take_timeout(const char *name, const json_t *v, void *to, struct err 
         s > SECONDS_MOST)
         return err_set(e, ERR_CALLER, "%s is a number of seconds, from 0 to %d", name,
                        SECONDS_MOST);
-    *(uint64_t *)to = s > 0 ? (uint64_t)(s * 1000 + 0.999) : (uint64_t)SECONDS_MOST * 1000;
+    *(uint64_t *)to = s > 0 ? (uint64_t)(s * 1000 + 0.999) : WALL_ALL_THERE_IS;
     return 0;
 }
 

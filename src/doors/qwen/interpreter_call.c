@@ -273,7 +273,7 @@ static void execute(struct interpreter_call *c)
         .wall_ms = c->params.wall_ms   ? c->params.wall_ms
                    : c->spec.stateless ? config->executor_ms
                                        : config->timeout_ms,
-        .wall_is_asked = c->params.wall_ms > 0,
+        .wall_is_asked = c->params.wall_ms > 0 && c->params.wall_ms < WALL_ALL_THERE_IS,
         .env = &profile,
         .env_count = 1,
         .files = files,

@@ -76,6 +76,30 @@ static size_t find_line(struct str s, const char *what)
     return s.n;
 }
 
+/* Where a tag stands outside the strings of one line, or s.n. A quote without its other half on the
+ * line is an apostrophe, and so are those of its kind that follow: a line is read twice at most. */
+static size_t find_outside_strings(struct str s, const char *tag)
+{
+    size_t n = strlen(tag);
+    bool lone[2] = {false, false}; /* ' and " */
+
+    for (size_t at = 0; at < s.n; at++) {
+        bool is_double = s.p[at] == '"';
+        if (s.p[at] == '\n')
+            lone[0] = lone[1] = false;
+        if (s.n - at >= n && memcmp(s.p + at, tag, n) == 0)
+            return at;
+        if ((is_double || s.p[at] == '\'') && !lone[is_double]) {
+            size_t end = at + 1;
+            while (end < s.n && s.p[end] != '\n' && s.p[end] != s.p[at])
+                end += 1 + (s.p[end] == '\\' && end + 1 < s.n && s.p[end + 1] != '\n');
+            lone[is_double] = end >= s.n || s.p[end] != s.p[at];
+            at = lone[is_double] ? at : end;
+        }
+    }
+    return s.n;
+}
+
 /* What stands between two tags; false when the first is not there. One that is not closed goes on
  * to the end. *ret_after: where to look for the next. */
 static bool between(struct masked_text s, const char *open, const char *close, struct str *ret,
@@ -88,7 +112,7 @@ static bool between(struct masked_text s, const char *open, const char *close, s
     if (at == s.text.n)
         return false;
     rest = str_from(mask_of(s), at + strlen(open));
-    n = str_find(rest, close);
+    n = find_outside_strings(rest, close);
     *ret_after = at + strlen(open) + n + (n < rest.n ? strlen(close) : 0);
     *ret = unmask(s, (struct str){rest.p, n});
     return true;

@@ -23,11 +23,13 @@
 
 /* --- call_params.c: the parameters of a call --- */
 
+#define WALL_ALL_THERE_IS UINT64_MAX
+
 struct call_params {
     char *code; /* owned; blank: nothing is run */
     size_t code_n;
     char instance[INSTANCE_MAX + 1]; /* names the session; "": the caller finds one */
-    uint64_t wall_ms;
+    uint64_t wall_ms;                /* 0: what is usual; WALL_ALL_THERE_IS: the pool's limit */
     bool traceback;
     json_t *files;  /* owned: array of strings and of objects with a name; or NULL */
     char *work_dir; /* owned: a folder below the operator's work dir; or NULL */
