@@ -117,6 +117,7 @@ def test_a3_the_provider_the_group_and_the_environment(house):
 PARAMETERS = [
     ({"type": "int", "minValue": 1, "maxValue": 16}, [1, 16], [0, 17, "4", 1.5, True, None]),
     ({"type": "string", "minLength": 3, "maxLength": 5}, ["abc", "abcde"], ["ab", "abcdef", 3, ["abc"]]),
+    ({"type": "string", "minLength": 2, "maxLength": 3}, ["äö", "日本語", "x😀"], ["ä", "äöüß", "😀😀"]),
     ({"type": "string", "allowedValues": ["eastus", "north(stage)"]}, ["eastus", "EastUS"], ["west", "", 1]),
     ({"type": "int", "allowedValues": [1, 2]}, [2], [3, "2"]),
     ({"type": "bool"}, [True, False], ["true", 1]),
@@ -146,6 +147,27 @@ def test_a3_undeclared_parameters_and_bad_defaults(house):
     assert "surprise" in answer.json["error"]["message"]
     assert house.post(path, asked(small(n={"type": "int", "maxValue": 3, "defaultValue": 4}))).status == 400
     assert house.post(path, {"properties": {}}).status == 400
+
+
+def test_a3_null_is_not_given_and_a_computed_default_has_the_bounds_too(house):
+    declared = {"type": "string", "allowedValues": ["made-b", "made-c"], "defaultValue": "[concat(parameters('poolName'), '-b')]"}
+    path, template = deployment("bounds", "c", "/validate"), small(tried=declared)
+    template["outputs"]["tried"] = {"type": "string", "value": "[parameters('tried')]"}
+    for given in ({}, {"tried": None}, {"poolName": None, "tried": "made-c"}):
+        house.post(path, asked(template, **given)).expect(200)
+    answer = house.post(path, asked(template, poolName="other")).expect(400)
+    assert "the default" in answer.json["error"]["message"] and "'tried'" in answer.json["error"]["message"]
+    del template["outputs"]["tried"]  # also of a parameter that nothing uses
+    house.post(path, asked(template, poolName="other")).expect(400)
+
+
+def test_a3_the_mode_of_a_deployment(house):
+    """Complete deletes what a template does not name: to do less is no answer."""
+    for mode, status in (("Incremental", 200), ("incremental", 200), ("Complete", 400), ("Other", 400)):
+        body = asked(small())
+        body["properties"]["mode"] = mode
+        assert house.post(deployment("modes", "d", "/validate"), body).status == status, mode
+    assert house.get(deployment("modes", "d")).json["error"]["message"] == "there is no such deployment"
 
 
 def test_a3_the_bounds_of_the_published_template(house):

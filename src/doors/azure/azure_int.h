@@ -262,11 +262,17 @@ struct scope {
 /* A value with all its expressions replaced by their values. Owned; NULL with *e, which must be
  * empty before. */
 json_t *expression_fill(const struct scope *s, const json_t *value, struct err *e);
+/* The same within another value, at that depth. */
+json_t *expression_value(const struct scope *s, const json_t *value, int depth, struct err *e);
 
 /* --- parameters.c: what a template declares, and what it is given --- */
 
 /* Types, bounds and allowed values, as Resource Manager enforces them; and nothing undeclared. */
 int parameters_check(const json_t *declared, const json_t *given, struct err *e) MUST_CHECK;
+/* The same of default values that are expressions. */
+int parameters_check_computed(const struct scope *s, struct err *e) MUST_CHECK;
+/* What is given, or the default; owned. NULL: neither, or *e. */
+json_t *parameter_value(const struct scope *s, const char *name, int depth, struct err *e);
 /* Whether a value is of the type that an output declares; *ret_secret: it is not to be shown. */
 bool output_fits(const json_t *declared, const json_t *value, bool *ret_secret);
 /* The values that count, secrets left out; owned. */

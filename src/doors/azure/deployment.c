@@ -51,9 +51,14 @@ static void refuse(struct deployment *d, const struct err *e)
 static int check(const struct deployment *d, struct err *e)
 {
     const json_t *resources = json_nocase(d->template, "resources");
+    struct str mode = json_view(json_at(d->v->body, "properties.mode"));
     json_t *one;
     size_t i;
 
+    if (mode.p && !str_nocase(mode, STR("Incremental")))
+        return err_set(
+            e, ERR_CALLER,
+            "properties.mode is Incremental here: pools that a template does not name stay");
     if (!json_is_object(d->template))
         return err_set(e, ERR_CALLER, "properties.template is needed, and is an object");
     if (!json_is_array(resources) || json_array_size(resources) > RESOURCES_MAX)
@@ -150,7 +155,7 @@ static json_t *evaluate(struct deployment *d, struct err *e)
             return NULL;
         }
     }
-    outputs = outputs_of(d, e);
+    outputs = parameters_check_computed(&d->scope, e) < 0 ? NULL : outputs_of(d, e);
     if (outputs) {
         json_decref(outputs);
         return all;

@@ -126,6 +126,10 @@ static void show_one(struct azure_request *v, const struct item_row *item, const
     json_t *record;
     struct str what = v->target.rest;
 
+    if (failed && failed->kind == ERR_MISSING) {
+        azure_fail(v, 404, "DeploymentNotFound", "there is no such deployment");
+        return;
+    }
     if (failed) {
         azure_fail_err(v, failed, "DeploymentNotFound");
         return;

@@ -42,9 +42,9 @@ static void put_operation(struct azure_request *v, const struct azure_exec_optio
     const char *id = *w->operation ? w->operation : info->row->id;
 
     answer_header(v->r, "operation-id", id);
-    snprintf(text, sizeof(text), "%s/executions/%s?identifier=%s&api-version=%.*s",
-             azure_url(v, url), id, identifier_escape(azure_identifier(v), who), (int)version.n,
-             version.p);
+    snprintf(text, sizeof(text), "%s/executions/%s?identifier=%s%s%.*s", azure_url(v, url), id,
+             identifier_escape(azure_identifier(v), who), version.n ? "&api-version=" : "",
+             (int)version.n, version.p);
     answer_header(v->r, "operation-location", text);
 }
 

@@ -26,12 +26,18 @@ static json_t *read_value(struct expression_reader *r);
 
 static json_t *fail(struct expression_reader *r, const char *what)
 {
-    char shown[NAME_SHOWN];
-
     if (r->e->kind == ERR_NONE)
-        err_set(r->e, ERR_CALLER, "an expression of the template %s, at %s", what,
-                r->left.n ? name_show(shown, r->left) : "its end");
+        err_set(r->e, ERR_CALLER, "an expression of the template %s", what);
     return NULL;
+}
+
+static json_t *fail_here(struct expression_reader *r, const char *what)
+{
+    char shown[NAME_SHOWN], text[NAME_SHOWN + 64];
+
+    snprintf(text, sizeof(text), "%s, at %s", what,
+             r->left.n ? name_show(shown, r->left) : "its end");
+    return fail(r, text);
 }
 
 /* --- words --- */
@@ -83,7 +89,7 @@ static json_t *read_text(struct expression_reader *r)
         v = record_text(buf_str(&b));
         skip(r, i + 1);
     }
-    return v ? v : fail(r, "has a text without an end");
+    return v ? v : fail_here(r, "has a text without an end");
 }
 
 static json_t *read_number(struct expression_reader *r)
@@ -100,15 +106,11 @@ static json_t *read_number(struct expression_reader *r)
 
 /* --- functions: each gives an owned value, or NULL when it cannot --- */
 
-static json_t *fill(const struct scope *s, const json_t *value, int depth, struct err *e);
-
 static json_t *fn_parameters(struct expression_reader *r, json_t *args)
 {
     const char *name = json_string_value(json_array_get(args, 0));
-    json_t *given = name ? json_at(json_nocase(r->scope->given, name), "value") : NULL;
-    json_t *usual = name ? json_at(json_nocase(r->scope->parameters, name), "defaultValue") : NULL;
 
-    return given ? json_incref(given) : usual ? fill(r->scope, usual, r->depth, r->e) : NULL;
+    return name ? parameter_value(r->scope, name, r->depth, r->e) : NULL;
 }
 
 static json_t *fn_variables(struct expression_reader *r, json_t *args)
@@ -116,7 +118,7 @@ static json_t *fn_variables(struct expression_reader *r, json_t *args)
     const char *name = json_string_value(json_array_get(args, 0));
     const json_t *value = name ? json_nocase(r->scope->variables, name) : NULL;
 
-    return value ? fill(r->scope, value, r->depth, r->e) : NULL;
+    return value ? expression_value(r->scope, value, r->depth, r->e) : NULL;
 }
 
 static json_t *fn_concat(struct expression_reader *r, json_t *args)
@@ -229,7 +231,7 @@ static json_t *read_call(struct expression_reader *r)
     json_t *args;
 
     if (!take_word(r, name) || !take(r, '('))
-        return fail(r, "cannot be read");
+        return fail_here(r, "cannot be read");
     args = json_array();
     while (!take(r, ')')) {
         json_t *one = NULL;
@@ -237,7 +239,7 @@ static json_t *read_call(struct expression_reader *r)
             one = read_value(r);
         if (!one) {
             json_decref(args);
-            return fail(r, "cannot be read");
+            return fail_here(r, "cannot be read");
         }
         json_array_append_new(args, one);
     }
@@ -250,7 +252,7 @@ static json_t *read_value(struct expression_reader *r)
     json_t *v, *member;
 
     if (++r->depth > DEPLOYMENT_DEPTH || r->left.n == 0)
-        return fail(r, "is too deep, or ends too early");
+        return fail_here(r, "is too deep, or ends too early");
     if (r->left.p[0] == '\'')
         v = read_text(r);
     else if (r->left.p[0] == '-' || (r->left.p[0] >= '0' && r->left.p[0] <= '9'))
@@ -282,12 +284,12 @@ static json_t *fill_text(const struct scope *s, struct str text, int depth, stru
     v = read_value(&r);
     if (v && r.left.n > 0) {
         json_decref(v);
-        v = fail(&r, "goes on after its end");
+        v = fail_here(&r, "goes on after its end");
     }
     return v;
 }
 
-static json_t *fill(const struct scope *s, const json_t *value, int depth, struct err *e)
+json_t *expression_value(const struct scope *s, const json_t *value, int depth, struct err *e)
 {
     json_t *filled, *one, *member;
     const char *key;
@@ -303,12 +305,12 @@ static json_t *fill(const struct scope *s, const json_t *value, int depth, struc
         return json_incref((json_t *)value);
     filled = json_is_object(value) ? json_object() : json_array();
     json_object_foreach((json_t *)value, key, member) {
-        one = fill(s, member, depth + 1, e);
+        one = expression_value(s, member, depth + 1, e);
         if (!one || json_object_set_new(filled, key, one) < 0)
             break;
     }
     json_array_foreach(value, i, member) {
-        one = fill(s, member, depth + 1, e);
+        one = expression_value(s, member, depth + 1, e);
         if (!one || json_array_append_new(filled, one) < 0)
             break;
     }
@@ -320,5 +322,5 @@ static json_t *fill(const struct scope *s, const json_t *value, int depth, struc
 
 json_t *expression_fill(const struct scope *s, const json_t *value, struct err *e)
 {
-    return fill(s, value, 0, e);
+    return expression_value(s, value, 0, e);
 }

@@ -82,12 +82,22 @@ static bool all_allowed(const json_t *allowed, const json_t *value)
     return true;
 }
 
+/* As .NET counts it: a character beyond the first 65,536 is two. */
+static size_t text_length(struct str s)
+{
+    size_t n = utf8_count(s);
+
+    for (size_t i = 0; i < s.n; i++)
+        n += (unsigned char)s.p[i] >= 0xf0;
+    return n;
+}
+
 static json_int_t measure_of(const struct parameter_type *t, const json_t *value)
 {
     if (t->kind == KIND_INT)
         return json_integer_value(value);
     return t->kind == KIND_ARRAY ? (json_int_t)json_array_size(value)
-                                 : (json_int_t)json_string_length(value);
+                                 : (json_int_t)text_length(json_view(value));
 }
 
 static int check_bounds(const char *name, const struct parameter_type *t, const json_t *declared,
@@ -150,6 +160,45 @@ static int check_one(const char *name, const json_t *declared, const json_t *giv
     return usual ? 0 : err_set(e, ERR_CALLER, "the parameter '%.64s' has no value", name);
 }
 
+/* Null counts as not given. */
+static const json_t *given_of(const json_t *given, const char *name)
+{
+    const json_t *value = json_nocase(json_nocase(given, name), "value");
+
+    return json_is_null(value) ? NULL : value;
+}
+
+json_t *parameter_value(const struct scope *s, const char *name, int depth, struct err *e)
+{
+    const json_t *value = given_of(s->given, name);
+    const json_t *declared = json_nocase(s->parameters, name);
+    const json_t *usual = json_nocase(declared, "defaultValue");
+
+    return value   ? json_incref((json_t *)value)
+           : usual ? expression_value(s, usual, depth, e)
+                   : NULL;
+}
+
+int parameters_check_computed(const struct scope *s, struct err *e)
+{
+    const char *name;
+    json_t *one;
+
+    json_object_foreach((json_t *)s->parameters, name, one) {
+        const json_t *usual = json_nocase(one, "defaultValue");
+        json_t *value;
+        int rc;
+        if (given_of(s->given, name) || !is_expression(usual))
+            continue;
+        value = parameter_value(s, name, 0, e);
+        rc = value ? check_value(name, one, value, e) : -1;
+        json_decref(value);
+        if (rc < 0)
+            return err_wrap(e, "the default");
+    }
+    return 0;
+}
+
 int parameters_check(const json_t *declared, const json_t *given, struct err *e)
 {
     const char *name;
@@ -183,12 +232,12 @@ json_t *parameters_show(const json_t *declared, const json_t *given)
 
     json_object_foreach((json_t *)declared, name, one) {
         const struct parameter_type *t = type_of(one);
-        json_t *value = json_nocase(json_nocase(given, name), "value");
+        const json_t *value = given_of(given, name);
         json_t *row = json_pack("{s:s}", "type", t->name);
         if (!value)
             value = json_nocase(one, "defaultValue");
         if (!t->secret)
-            json_object_set(row, "value", value);
+            json_object_set(row, "value", (json_t *)value);
         json_object_set_new(shown, name, row);
     }
     return shown;
