@@ -112,6 +112,28 @@ def test_a_skill_is_in_the_container(talk):
 OWN = "code-execution"
 
 
+def test_a_version_is_downloaded_as_it_was_uploaded(talk, stranger):
+    skill = create(talk)
+    whole = [("harbour-tides/SKILL.md", skill_md()), ("harbour-tides/a/b/c.bin", bytes(range(256)) * 5000), ("harbour-tides/empty", b"")]
+    newer = send(talk, f"/v1/skills/{skill['id']}/versions", whole).expect(200).json
+    path = f"/v1/skills/{skill['id']}/versions/{newer['id']}/content"
+    got = talk.get(path).expect(200)
+    assert got.headers["content-type"] == "application/zip" and "harbour-tides.zip" in got.headers["content-disposition"]
+    with zipfile.ZipFile(io.BytesIO(got.body)) as z:
+        assert z.testzip() is None and sorted((i.filename, z.read(i)) for i in z.infolist()) == sorted(whole)
+    again = send(talk, "/v1/skills", [("again.zip", got.body)]).expect(200).json  # it can be uploaded again
+    assert talk.get(f"/v1/skills/{again['id']}/versions/{again['latest_version']}/content").body == got.body
+    refused(stranger.get(path), 404)
+    refused(talk.get(f"/v1/skills/{again['id']}/versions/{newer['id']}/content"), 404)
+    refused(talk.get(f"/v1/skills/{again['id']}/versions/none/content"), 404)
+
+    with zipfile.ZipFile(io.BytesIO(talk.get("/v1/skills/code-execution/versions/latest/content").expect(200).body)) as z:
+        assert z.read("code-execution/SKILL.md") == (SKILLS / "code-execution/SKILL.md").read_bytes() and len(z.namelist()) == 2
+    refused(talk.get("/v1/skills/code-execution/versions/9.9.9/content"), 404)
+    for one in (skill, again):
+        assert talk.delete("/v1/skills/" + one["id"]).status == 200
+
+
 def test_the_skills_of_the_server(talk):
     own = talk.get(f"/v1/skills/{OWN}").expect(200).json
     version = own["latest_version"]

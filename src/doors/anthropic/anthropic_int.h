@@ -128,6 +128,7 @@ void handle_skill_delete(struct request *r);
 void handle_skill_version_create(struct request *r);
 void handle_skill_versions(struct request *r);
 void handle_skill_version(struct request *r);
+void handle_skill_content(struct request *r);
 void handle_skill_version_delete(struct request *r);
 
 /* --- models.c --- */

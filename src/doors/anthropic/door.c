@@ -43,6 +43,7 @@ static const struct route routes[] = {
           .body_kind = BODY_FORM),
     ROUTE(GET,    "skills/{skill}/versions", "skill_versions",  handle_skill_versions),
     ROUTE(GET,    "skills/{skill}/versions/{version}", "skill_version", handle_skill_version),
+    ROUTE(GET,    "skills/{skill}/versions/{version}/content", "skill_content", handle_skill_content),
     ROUTE(DELETE, "skills/{skill}/versions/{version}", "skill_version_delete", handle_skill_version_delete),
     ROUTE(GET,    "models",                 "models",           handle_models),
     ROUTE(GET,    "models/{model}",         "model",            handle_model),

@@ -95,8 +95,7 @@ void handle_skill(struct request *r)
                      skill_on_one, r);
 }
 
-/* Whether the version was found, as one of the skill that the path names. If not, answers. */
-static bool is_version(struct request *r, const struct item_row *item, const struct err *failed)
+bool skill_is_version(struct request *r, const struct item_row *item, const struct err *failed)
 {
     if (!failed && !str_is(request_path(r, "skill"), item->parent))
         failed = &no_version;
@@ -109,7 +108,7 @@ void skill_on_version(void *arg, const struct item_row *item, const struct err *
 {
     struct request *r = arg;
 
-    if (is_version(r, item, failed))
+    if (skill_is_version(r, item, failed))
         answer_json(r, 200, version_show(r, item));
 }
 
@@ -330,7 +329,7 @@ static void on_version_to_delete(void *arg, const struct item_row *item, const s
 {
     struct request *r = arg;
 
-    if (is_version(r, item, failed))
+    if (skill_is_version(r, item, failed))
         service_items_delete(request_service(r), request_caller(r), tree + 1, str_of(item->id),
                              on_version_deleted, r);
 }

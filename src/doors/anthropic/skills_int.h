@@ -1,7 +1,7 @@
 /*
  * Skills: folders of instructions and scripts that clients upload, or that come with the program,
  * and that messages mount into their containers. Private to skills.c, the routes, skill_upload.c,
- * skill_front_matter.c, skill_own.c, and skill_mount.c.
+ * skill_download.c, skill_front_matter.c, skill_own.c, and skill_mount.c.
  *
  * A skill of a client is an item of the service, and so is each version of it, whose parent it is,
  * and each file of a version, with its bytes.
@@ -32,6 +32,8 @@ bool skill_is_fixed(struct request *r);
 /* Answers, with what is wrong or with the item. */
 void skill_fail(struct request *r, const struct err *failed);
 void skill_on_one(void *arg, const struct item_row *item, const struct err *failed);
+/* Whether the version was found, as one of the skill that the path names. If not, answers. */
+bool skill_is_version(struct request *r, const struct item_row *item, const struct err *failed);
 void skill_on_version(void *arg, const struct item_row *item, const struct err *failed);
 
 /* --- skill_front_matter.c --- */

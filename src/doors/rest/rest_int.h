@@ -1,8 +1,8 @@
 /* Private to the native REST interface. */
 #pragma once
 
-#include "doors/rest/archive.h"
 #include "doors/rest/rest.h"
+#include "doors/values/archive.h"
 #include "doors/values/values.h"
 #include "loop/loop.h"
 #include "record/record.h"

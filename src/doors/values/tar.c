@@ -1,5 +1,5 @@
 /* tar, as POSIX has it: ustar, with a pax header before what does not fit into one. */
-#include "doors/rest/archive.h"
+#include "doors/values/archive.h"
 
 #include <stdio.h>
 

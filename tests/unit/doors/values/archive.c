@@ -1,5 +1,5 @@
 /* Archives, as the programs read them that people have. */
-#include "doors/rest/archive.h"
+#include "doors/values/archive.h"
 #include "scratch.h"
 
 #include <sys/wait.h>

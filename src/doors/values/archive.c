@@ -1,5 +1,5 @@
 /* The part of an archive's writer that tar and zip share: counting. */
-#include "doors/rest/archive.h"
+#include "doors/values/archive.h"
 
 #include <stdlib.h>
 #include <zlib.h>

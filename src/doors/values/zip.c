@@ -3,7 +3,7 @@
  * follows them in a data descriptor. Sizes and offsets of 4 GiB and more, and more
  * than 65,534 files, are in the zip64 fields. APPNOTE 6.3.9 has the layout.
  */
-#include "doors/rest/archive.h"
+#include "doors/values/archive.h"
 
 #include <time.h>
 #include <zlib.h>
