@@ -66,7 +66,7 @@ static const struct command keys = {
     .text = "Make, list and revoke the keys of a server.",
     .notes =
         "A running server knows a new or revoked key within seconds. Once a key exists, every\n"
-        "request needs one.\n",
+        "request needs one. TIME is a number with s, m, h or d.\n",
     .main = keys_main,
 };
 
@@ -92,10 +92,7 @@ static const struct command environment = {
     .configured = true,
     .args = "(create NAME --packages FILE | list | delete NAME) [OPTION]...",
     .text = "Make, list and delete environments: Pythons with packages that you choose.",
-    .notes =
-        "FILE has one package per line, as pip reads it. \"science\" is a list that comes with "
-        "retort.\n"
-        "To continue a creation that was interrupted, run the same command again.\n",
+    .notes = "To continue a creation that was interrupted, run the same command again.\n",
     .main = environment_main,
 };
 

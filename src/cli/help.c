@@ -30,12 +30,16 @@ const char *help_heading(enum option_group g)
     return headings[g];
 }
 
-/* A flag and what it is for, on as many lines as it takes. */
+/* A flag and what it is for, on as many lines as it takes. A flag that is too long has a line of
+ * its own. */
 static void put_wrapped(struct buf *b, const char *flag, const char *text)
 {
-    size_t taken = strlen(flag) > HELP_COLUMN ? strlen(flag) : HELP_COLUMN;
-    size_t room = HELP_WIDTH - taken - 4;
+    const size_t room = HELP_WIDTH - HELP_COLUMN - 4;
 
+    if (strlen(flag) > HELP_COLUMN) {
+        buf_printf(b, "  %s\n", flag);
+        flag = "";
+    }
     buf_printf(b, "  %-*s  ", HELP_COLUMN, flag);
     while (strlen(text) > room) {
         size_t n = room;
@@ -44,7 +48,6 @@ static void put_wrapped(struct buf *b, const char *flag, const char *text)
         assert(n > 0); /* no word is that long */
         buf_printf(b, "%.*s\n  %-*s  ", (int)n, text, HELP_COLUMN, "");
         text += n + 1;
-        room = HELP_WIDTH - HELP_COLUMN - 4;
     }
     buf_printf(b, "%s\n", text);
 }
@@ -111,5 +114,7 @@ void help_program(const struct command *const *commands, size_t count, struct bu
         buf_printf(ret, "  %-*s  %s\n", HELP_COLUMN, commands[i]->name, commands[i]->text);
     buf_printf(ret, "\n  %-*s  Print the options of a command.\n", HELP_COLUMN,
                "retort COMMAND --help");
+    put_wrapped(ret, "retort help configuration",
+                "Print every setting of a server, and the four places to set it.");
     buf_printf(ret, "  %-*s  Print the version.\n", HELP_COLUMN, "retort --version");
 }

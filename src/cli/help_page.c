@@ -11,13 +11,13 @@ static const char opening[] =
     "Each setting has one name. It can be set in four places; the first of these wins:\n"
     "\n"
     "1. a flag: `--idle-timeout 1h`\n"
-    "2. the environment: `RETORT_IDLE_TIMEOUT=1h`\n"
+    "2. an environment variable: `RETORT_IDLE_TIMEOUT=1h`\n"
     "3. the configuration file: `idle-timeout = 1h`\n"
     "4. the default\n"
     "\n"
     "`retort serve --check-config` prints the effective settings in the format of the file, or the "
     "mistake\nwith its file and line. The server does not start with an unknown name or a value "
-    "out of range.\n"
+    "out of range. An empty value is\nthe same as none where the default is none.\n"
     "\n"
     "## The file\n"
     "\n"
@@ -49,15 +49,16 @@ static const char opening[] =
     "```\n"
     "\n"
     "Lines before the first section belong to `[server]`. Settings of pools and limits may be in "
-    "both:\n`[server]`, a flag or the environment sets the default of every pool, and a pool's own "
-    "section\noverrides it. Without a `[pool NAME]` there is one pool, `default`.\n"
+    "both:\n`[server]`, a flag or an environment variable sets the default of every pool, and a "
+    "pool's "
+    "own section\noverrides it. Without a `[pool NAME]` there is one pool, `default`.\n"
     "\n"
     "Sizes are numbers with `K`, `M`, `G` or `T` (powers of 1024). Times are seconds, or numbers "
     "with `ms`,\n`s`, `m`, `h` or `d`. Switches are `yes` or `no`. Lists are separated by commas.\n"
     "\n"
     "## While it runs\n"
     "\n"
-    "`SIGHUP` reloads keys, file and environment. Changes of `log-level` and `log-format` take "
+    "`SIGHUP` reloads keys and the file. Changes of `log-level` and `log-format` take "
     "effect at\nonce; for any other change the log says that it needs a restart. A file with a "
     "mistake changes\nnothing, and the log names the mistake. A server started by root no longer "
     "runs as root, so its user\nmust be able to read the file.\n";
@@ -120,9 +121,10 @@ void help_page(const struct command *c, struct buf *ret)
                 o->at == offsetof(struct settings, help))
                 continue;
             if (!any)
-                buf_printf(ret,
-                           "\n## %s\n\n| name | environment | default | |\n|---|---|---|---|\n",
-                           help_heading(g));
+                buf_printf(
+                    ret,
+                    "\n## %s\n\n| name | environment variable | default | |\n|---|---|---|---|\n",
+                    help_heading(g));
             any = true;
             put_row(ret, o, &defaults);
         }

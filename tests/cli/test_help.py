@@ -51,6 +51,7 @@ def test_of_the_program():
         text = shown(*args)
         assert text.startswith("usage: retort")
         assert "\n  run " in text and "\n  doctor " in text and "--version" in text
+        assert "retort help configuration" in text
 
 
 @pytest.mark.parametrize("args", [("run", "--help"), ("run", "-h"), ("help", "run"),
@@ -61,6 +62,14 @@ def test_of_run(args):
     assert re.findall(r"^  .{4}--([a-z0-9-]+)", text, re.M) == RUN
     for status in ("0", "1", "2", "3", "124", "130", "137"):
         assert re.search(rf"\b{status}\b", text)
+
+
+@pytest.mark.parametrize("command", ["run", "repl", "serve", "mcp", "keys", "environment", "doctor"])
+def test_columns(command):
+    """What an option does begins in one column, also where its name is long."""
+    for line in shown(command, "--help").splitlines():
+        if re.match(r"  .{4}--", line):
+            assert re.fullmatch(r".{26}  \S.*|  .{4}--\S+( \S+)?", line), line
 
 
 def test_of_serve_and_keys():
