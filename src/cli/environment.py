@@ -50,6 +50,15 @@ for name in sys.argv[1:]:
 """
 
 
+# So does this: pip's version, and which of the modules named are not there.
+ASKS = """
+import importlib.metadata as metadata, importlib.util, json, sys
+try: pip = metadata.version("pip")
+except metadata.PackageNotFoundError: pip = ""
+print(json.dumps([pip, [name for name in sys.argv[1:] if not importlib.util.find_spec(name)]]))
+"""
+
+
 def end(sentence, status=1):
     print(sentence, flush=True)
     sys.exit(status)
@@ -96,11 +105,11 @@ def names_in(file):
         return [word[1] for word in words if word]
 
 
-def report_flags(python, file):
-    """The flags that make pip write what it installs to a file; none for a pip before 22.2."""
-    done = subprocess.run([python, "-I", "-m", "pip", "--version"], capture_output=True, text=True)
-    version = tuple(map(int, re.findall(r"\d+", done.stdout)[:2]))
-    return ["--report", file] if version >= (22, 2) else []
+def ask(python):
+    """(version of pip, packages to install for the sessions) of an environment: what it has of its base's."""
+    done = subprocess.run([python, "-I", "-c", ASKS, *OF_SESSIONS], stdout=subprocess.PIPE, text=True)
+    pip, missing = json.loads(done.stdout or '["", []]')
+    return tuple(map(int, re.findall(r"\d+", pip)[:2])), [OF_SESSIONS[module] for module in missing]
 
 
 def names_of(report):
@@ -134,15 +143,16 @@ def main(folder, packages, wheels, offline, system):
     if said := follow([sys.executable, "-m", "venv", *flags, folder]):
         end(why(said))
     python = os.path.join(folder, "bin", "python")
-    missing = [package for module, package in OF_SESSIONS.items()
-               if subprocess.run([python, "-I", "-c", f"import {module}"], stderr=subprocess.DEVNULL).returncode]
+    pip, missing = ask(python)
     command = [python, "-I", "-m", "pip", "install", "--disable-pip-version-check", "--no-input",
                "--progress-bar", "off", "--prefer-binary", "-r", packages, *missing]
     command += ["--find-links", wheels] if wheels else []
     command += ["--no-index"] if offline == "1" else []
     report = os.path.join(folder, "report.json")
+    if pip >= (22, 2):  # before that it cannot write what it installs to a file
+        command += ["--report", report]
     say(f"installing {len(names)} package{'' if len(names) == 1 else 's'}" if names else "installing")
-    if said := follow(command + report_flags(python, report)):
+    if said := follow(command):
         end(why(said) + absent(said, wheels, offline == "1", missing))
     named = {*map(plain, names), *missing}
     names += [name for name in names_of(report) if plain(name) not in named]
