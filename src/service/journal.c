@@ -25,10 +25,13 @@ struct heard {
 
 typedef void text_fn(struct str *s, void *arg);
 
+/* Whatever an event points to. What is missing here is told after its bytes are gone. */
 static void each_text(struct event *ev, text_fn *fn, void *arg)
 {
-    struct str *const plain[] = {&ev->text,          &ev->bundle.display_id, &ev->error.type,
-                                 &ev->error.message, &ev->error.traceback,   &ev->file.path};
+    struct str *const plain[] = {
+        &ev->text,          &ev->bundle.display_id, &ev->bundle.metadata, &ev->error.type,
+        &ev->error.message, &ev->error.traceback,   &ev->file.path,
+    };
 
     for (size_t i = 0; i < COUNT(plain); i++)
         fn(plain[i], arg);

@@ -42,6 +42,19 @@ def test_everything_in_order(session, shape):
     assert [e["type"] for e in record["events"]] == [f["type"] for f in found[1:-1]]
 
 
+def test_metadata_of_a_display_outlives_its_frame(session, shape):
+    """What is held until it is on record, three megabytes of it, still has its metadata when it is told."""
+    code = ("for n in range(3): display({'text/plain': str(n) * 1_000_000}, raw=True, metadata={'n': n, 'text': 'x' * 5000})\n"
+            "display({'text/plain': 'y' * 3_000_000}, raw=True, metadata={'n': 3})")
+    with session.stream(code, stream=shape) as stream:
+        *told, done = list(stream)
+    told = told[1:]
+    assert [(e["metadata"]["n"], len(e["data"]["text/plain"])) for e in told] == [(0, 1_000_000), (1, 1_000_000), (2, 1_000_000), (3, 3_000_000)]
+    assert all(e["metadata"].get("text", "x" * 5000) == "x" * 5000 for e in told)
+    record = session.client.get("/v1/executions/" + done["id"]).expect(200).json
+    assert [e["metadata"] for e in record["events"]] == [e["metadata"] for e in told]
+
+
 def test_true_is_sse(session):
     with session.stream("1", stream=True) as stream:
         assert stream.headers["content-type"] == "text/event-stream"
