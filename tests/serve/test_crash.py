@@ -14,7 +14,7 @@ from support import retort
 from support.server import Server
 from support.workers import Cells, Files, Streams, Uploads, wait_for_more
 
-KILLS = 30 if os.geteuid() == 0 else 10  # the state is kept the same way, whoever starts it
+KILLS = 16 if os.geteuid() == 0 else 8  # the state is kept the same way, whoever starts it
 
 
 @pytest.mark.timeout(400)
