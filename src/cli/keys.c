@@ -192,7 +192,7 @@ static void print_json(const struct desk *d)
 
 static void print_table(const struct desk *d)
 {
-    static const char *const line = "%-32s  %-12s  %-16s  %-8s  %-20s  %-20s  %-20s  %-16s  %s\n";
+    static const char line[] = "%-32s  %-12s  %-16s  %-8s  %-20s  %-20s  %-20s  %-16s  %s\n";
     char scope[SCOPE_TEXT], t1[32], t2[32], t3[32], tenant[NAME_SHOWN], name[NAME_SHOWN];
 
     printf(line, "ID", "SECRET", "TENANT", "MAY", "CREATED", "LAST USED", "REVOKED", "NAME",
