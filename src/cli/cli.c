@@ -96,8 +96,24 @@ static const struct command environment = {
     .main = environment_main,
 };
 
+static const struct command store = {
+    .name = "store",
+    .id = COMMAND_STORE,
+    .takes_words = true,
+    .args = "copy FROM TO [OPTION]...",
+    .text = "Copy what a server keeps to another place: rows, files, or both.",
+    .notes =
+        "FROM and TO are a state directory, a database (postgresql://...), a bucket\n"
+        "(s3://BUCKET/PREFIX), or the last two with a comma between them. One of FROM and TO is a\n"
+        "directory. What both can hold is copied: a directory and a database share rows alone.\n"
+        "No server may use either of them. TO is empty. To continue a copy that was interrupted,\n"
+        "run the same command again. In the end all that was copied is read and compared.\n"
+        "Exit status: 0 all is there and right, 2 usage, 3 it is not.\n",
+    .main = store_main,
+};
+
 static const struct command *const commands[] = {&run,  &repl,        &command_serve, &mcp,
-                                                 &keys, &environment, &doctor};
+                                                 &keys, &environment, &store,         &doctor};
 
 static int usage(const char *fmt, ...) PRINTF(1, 2);
 static int usage(const char *fmt, ...)

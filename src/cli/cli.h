@@ -168,7 +168,7 @@ struct settings {
         struct cli_work *item; /* owned */
         size_t count;
     } work;            /* in the order given */
-    struct list words; /* arguments of `keys` and `environment` that are no options */
+    struct list words; /* arguments of `keys` and the like that are no options */
     bool json;
     bool keep_going;
     bool verbose;
@@ -194,6 +194,7 @@ int serve_main(const struct settings *s);
 int keys_main(const struct settings *s);
 int mcp_main(const struct settings *s);
 int environment_main(const struct settings *s);
+int store_main(const struct settings *s);
 
 /* The folder that holds retort_guest/ and _retort.abi3.so: beside the program in a build tree,
  * below

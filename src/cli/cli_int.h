@@ -57,7 +57,8 @@ enum command_id {
     COMMAND_KEYS,
     COMMAND_MCP,
     COMMAND_ENVIRONMENT,
-    COMMAND_REPL
+    COMMAND_REPL,
+    COMMAND_STORE
 };
 
 struct option {

@@ -21,6 +21,7 @@ struct findings {
     struct report *report; /* borrowed */
     struct buf missing;    /* names of layers of the floor */
     struct buf weaker;     /* names of other layers */
+    struct buf store;      /* of what is bad about the database or the bucket */
     char remedy[240];      /* for the first that is missing */
     bool has_numpy;
     bool runs; /* a cell ran, and two sessions were apart */
@@ -283,6 +284,10 @@ static int conclude(struct findings *f)
     else if (!f->runs)
         snprintf(verdict, sizeof(verdict), "the layers of the isolation floor are there, but %s",
                  f->why_not);
+    else if (f->store.n > 0)
+        snprintf(verdict, sizeof(verdict),
+                 "the isolation floor holds, but no server can keep its data there: %.*s.",
+                 (int)f->store.n, f->store.p);
     else if (f->weaker.n > 0)
         snprintf(verdict, sizeof(verdict),
                  "fit to run strangers' code: the isolation floor (namespaces and seccomp) holds; "
@@ -291,7 +296,8 @@ static int conclude(struct findings *f)
     else
         snprintf(verdict, sizeof(verdict), "fit to run strangers' code: every layer holds.");
     report_fact(f->report, "floor", json_boolean(holds));
-    return report_end(f->report, verdict, holds && f->runs ? EXIT_OK : EXIT_RAISED);
+    return report_end(f->report, verdict,
+                      holds && f->runs && f->store.n == 0 ? EXIT_OK : EXIT_RAISED);
 }
 
 int doctor_main(const struct settings *s)
@@ -302,12 +308,15 @@ int doctor_main(const struct settings *s)
 
     buf_init(&f.missing, LIST_MAX);
     buf_init(&f.weaker, LIST_MAX);
+    buf_init(&f.store, LIST_MAX);
     report_begin(&report, s->json);
     try_layers(&f);
     try_python(&f, s->pool.python);
     try_cells(&f, s->pool.python);
+    doctor_store(&report, s, &f.store);
     status = conclude(&f);
     buf_done(&f.missing);
     buf_done(&f.weaker);
+    buf_done(&f.store);
     return status;
 }

@@ -48,3 +48,8 @@ void report_row(struct report *r, const struct report_row *row);
 void report_fact(struct report *r, const char *key, json_t *value);
 /* Ends with the verdict; the exit status is status, unless nobody took our lines. */
 int report_end(struct report *r, const char *verdict, int status);
+
+/* --- doctor_store.c: the database and the bucket of the settings --- */
+
+/* Rows of the report. Names of those that are bad go into bad. */
+void doctor_store(struct report *r, const struct settings *s, struct buf *bad);

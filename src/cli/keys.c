@@ -4,7 +4,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -22,32 +21,13 @@ struct desk {
     size_t count;
 };
 
-/* --- as whom --- */
-
-/* What root makes here must stay the server's. */
-static int step_down(const char *path, const struct settings *s, struct err *e)
-{
-    struct server_user u;
-    struct stat st;
-
-    if (stat(path, &st) < 0) {
-        if (server_user_find(s->serve.user, &u, e) < 0 || state_prepare(path, &u, e) < 0)
-            return -1;
-    } else {
-        u = (struct server_user){st.st_uid, st.st_gid, true};
-    }
-    if (geteuid() != 0 || u.uid == 0)
-        return 0;
-    return server_user_become(&u, e);
-}
-
 static int open_store(struct desk *d, struct err *e)
 {
     const char *path = d->s->state;
     AUTO_FREE char *password = NULL;
     struct store_config config;
 
-    if (state_store(d->s, &config, &password, e) < 0 || step_down(path, d->s, e) < 0 ||
+    if (state_store(d->s, &config, &password, e) < 0 || state_become(path, d->s, e) < 0 ||
         state_reach(path, e) < 0)
         return -1;
     d->store = store_open(NULL, &config, e);

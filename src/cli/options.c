@@ -9,6 +9,7 @@
 #define KEYS        IN(COMMAND_KEYS)
 #define MCP         IN(COMMAND_MCP)
 #define ENVIRONMENT IN(COMMAND_ENVIRONMENT)
+#define STORE       IN(COMMAND_STORE)
 #define FLAG_ONLY   (IN(SOURCE_FILE) | IN(SOURCE_ENV))
 #define YEARS_MS    (3650 * DAY_MS)
 #define TiB         (1024 * GiB)
@@ -89,10 +90,10 @@ const struct option options[] = {
     {"state",           0, OPTION_PATH, GROUP_SERVER, SERVE | KEYS, AT(state), .metavar = "DIR",
      .unset = "/var/lib/retort, or ~/.local/state/retort",
      .text = "Directory for sessions, files, records and keys."},
-    {"store",           0, OPTION_TEXT, GROUP_SERVER, SERVE | KEYS, AT(store), .metavar = "URL",
+    {"store",           0, OPTION_TEXT, GROUP_SERVER, SERVE | DOCTOR | KEYS, AT(store), .metavar = "URL",
      .unset = "a database in the state directory",
      .text = "PostgreSQL database for sessions, records and keys, such as postgresql://retort@db.example/retort."},
-    {"store-password-file", 0, OPTION_PATH, GROUP_SERVER, SERVE | KEYS, AT(store_password_file),
+    {"store-password-file", 0, OPTION_PATH, GROUP_SERVER, SERVE | DOCTOR | KEYS | STORE, AT(store_password_file),
      .metavar = "FILE", .unset = "none", .text = "File with the password of the database."},
     {"config",          0, OPTION_PATH, GROUP_SERVER, MCP, AT(config), .metavar = "FILE",
      .not_from = IN(SOURCE_FILE), .unset = "none",
@@ -100,7 +101,7 @@ const struct option options[] = {
     {"state",           0, OPTION_PATH, GROUP_SERVER, MCP, AT(state), .metavar = "DIR",
      .unset = "a temporary one, removed at the end",
      .text = "Directory for sessions, files and records."},
-    {"user",            0, OPTION_PATH, GROUP_SERVER, SERVE | MCP, AT(serve.user), .metavar = "NAME",
+    {"user",            0, OPTION_PATH, GROUP_SERVER, SERVE | MCP | STORE, AT(serve.user), .metavar = "NAME",
      .unset = "retort where there is one, else 1879048191",
      .text = "User to run as when root starts the server."},
     {"sandbox-users",   0, OPTION_CHOICE, GROUP_SERVER, SERVE | MCP, AT(sandbox_users),
@@ -146,20 +147,20 @@ const struct option options[] = {
     {"durability",      0, OPTION_CHOICE, GROUP_HOUSE, SERVE | MCP, AT(serve.durability),
      .metavar = "WHAT", .choices = "process|power",
      .text = "What an answered request survives: the death of the server process, or a power cut as well."},
-    {"blobs",           0, OPTION_PATH, GROUP_HOUSE, SERVE, AT(serve.blobs), .metavar = "URL",
+    {"blobs",           0, OPTION_PATH, GROUP_HOUSE, SERVE | DOCTOR, AT(serve.blobs), .metavar = "URL",
      .unset = "in the state directory",
      .text = "Keep the bytes of files in S3, or in a server that speaks its protocol: s3://BUCKET/PREFIX."},
-    {"s3-endpoint",     0, OPTION_PATH, GROUP_HOUSE, SERVE, AT(serve.s3_endpoint), .metavar = "URL",
+    {"s3-endpoint",     0, OPTION_PATH, GROUP_HOUSE, SERVE | DOCTOR | STORE, AT(serve.s3_endpoint), .metavar = "URL",
      .unset = "Amazon's, of the region", .text = "Address of the S3 server, such as https://s3.example:9000."},
-    {"s3-region",       0, OPTION_PATH, GROUP_HOUSE, SERVE, AT(serve.s3_region), .metavar = "NAME",
+    {"s3-region",       0, OPTION_PATH, GROUP_HOUSE, SERVE | DOCTOR | STORE, AT(serve.s3_region), .metavar = "NAME",
      .unset = "AWS_REGION, else us-east-1", .text = "Region of the bucket."},
-    {"s3-style",        0, OPTION_CHOICE, GROUP_HOUSE, SERVE, AT(serve.s3_style),
+    {"s3-style",        0, OPTION_CHOICE, GROUP_HOUSE, SERVE | DOCTOR | STORE, AT(serve.s3_style),
      .metavar = "WHERE", .choices = "path|virtual-host",
      .text = "Where an address has the name of the bucket: in its path, or before the name of the host."},
-    {"s3-key-file",     0, OPTION_PATH, GROUP_HOUSE, SERVE, AT(serve.s3_key_file), .metavar = "FILE",
+    {"s3-key-file",     0, OPTION_PATH, GROUP_HOUSE, SERVE | DOCTOR | STORE, AT(serve.s3_key_file), .metavar = "FILE",
      .unset = "AWS_ACCESS_KEY_ID and the like",
      .text = "File with aws_access_key_id = ..., aws_secret_access_key = ... and perhaps aws_session_token = ..."},
-    {"s3-ca",           0, OPTION_PATH, GROUP_HOUSE, SERVE, AT(serve.s3_ca), .metavar = "FILE",
+    {"s3-ca",           0, OPTION_PATH, GROUP_HOUSE, SERVE | DOCTOR | STORE, AT(serve.s3_ca), .metavar = "FILE",
      .unset = "the system's", .text = "PEM file with certificate authorities for the TLS of the S3 server."},
     {"blob-cache",      0, OPTION_SIZE, GROUP_HOUSE, SERVE, AT(serve.blob_cache_bytes),
      0, 64 * TiB, .metavar = "SIZE", .text = "Disk space for copies of what is in S3; 0 keeps none."},
@@ -427,7 +428,7 @@ const struct option options[] = {
      .not_from = FLAG_ONLY, .text = "Print one JSON document in place of text."},
     {"verbose", 'v', OPTION_BOOL, GROUP_OTHER, RUN | DOCTOR | KEYS | MCP, AT(verbose),
      .not_from = FLAG_ONLY, .text = "Print details on stderr."},
-    {"help",    'h', OPTION_BOOL, GROUP_OTHER, RUN | DOCTOR | SERVE | KEYS | MCP | ENVIRONMENT, AT(help),
+    {"help",    'h', OPTION_BOOL, GROUP_OTHER, RUN | DOCTOR | SERVE | KEYS | MCP | ENVIRONMENT | STORE, AT(help),
      .not_from = FLAG_ONLY, .text = "Print this text."},
 };
 // clang-format on

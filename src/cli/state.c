@@ -110,6 +110,22 @@ int state_lock(const char *path, struct err *e)
     return -1;
 }
 
+int state_become(const char *path, const struct settings *s, struct err *e)
+{
+    struct server_user u;
+    struct stat st;
+
+    if (stat(path, &st) < 0) {
+        if (server_user_find(s->serve.user, &u, e) < 0 || state_prepare(path, &u, e) < 0)
+            return -1;
+    } else {
+        u = (struct server_user){st.st_uid, st.st_gid, true};
+    }
+    if (geteuid() != 0 || u.uid == 0)
+        return 0;
+    return server_user_become(&u, e);
+}
+
 /* The first directory on the way to path that this process may not enter: a prefix of path, all of
  * it when the way is open. */
 static struct str closed_part(const char *path)

@@ -12,6 +12,9 @@
 int state_find(const struct settings *s, char ret[STATE_PATH_MAX], struct err *e) MUST_CHECK;
 /* Makes it where it is missing, and makes it u's with everything in it. As root. */
 int state_prepare(const char *path, const struct server_user *u, struct err *e) MUST_CHECK;
+/* For a command: makes it where it is missing, and becomes its owner, so that what root makes there
+ * stays the server's. */
+int state_become(const char *path, const struct settings *s, struct err *e) MUST_CHECK;
 /* One server at a time: the lock, held for as long as the fd stays open. It is on the directory
  * itself, as a file in it could be removed and made anew. */
 int state_lock(const char *path, struct err *e) MUST_CHECK;

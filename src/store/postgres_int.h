@@ -80,3 +80,5 @@ extern const struct schema_ops postgres_schema; /* conn is a PGconn * */
 int postgres_params(const char *url, const char *password, char ***ret_keywords, char ***ret_values,
                     struct err *e) MUST_CHECK;
 void postgres_params_free(char **list);
+/* A socket of this machine, or its loopback. */
+bool postgres_host_is_near(const char *host);

@@ -449,4 +449,11 @@ const struct sql_ops postgres_sql = {
     .number = number,
     .close = close_answer,
     .events_joined = "string_agg(events, ',' ORDER BY number)",
+    .tables = "SELECT relname::text COLLATE \"C\" FROM pg_class WHERE relkind = 'r'"
+              " AND relnamespace = current_schema()::regnamespace ORDER BY 1",
+    .columns_of = "SELECT attname::text COLLATE \"C\", CASE format_type(atttypid, NULL)"
+                  "  WHEN 'bigint' THEN 0 WHEN 'text' THEN 1 ELSE 2 END,"
+                  " coalesce(array_position(indkey::int2[], attnum) + 1, 0)"
+                  " FROM pg_attribute LEFT JOIN pg_index ON indrelid = attrelid AND indisprimary"
+                  " WHERE attrelid = ?1::regclass AND attnum > 0 AND NOT attisdropped ORDER BY 1",
 };

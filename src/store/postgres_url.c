@@ -64,8 +64,7 @@ int store_url_check(const char *url, struct err *e)
     return options ? 0 : -1;
 }
 
-/* A socket of this machine, or its loopback. */
-static bool is_near(const char *host)
+bool postgres_host_is_near(const char *host)
 {
     struct in6_addr six;
     struct in_addr four;
@@ -84,7 +83,7 @@ static bool is_far(const char *hosts)
     char *rest = all;
 
     for (const char *host; (host = strsep(&rest, ","));)
-        if (!is_near(host))
+        if (!postgres_host_is_near(host))
             return true;
     return false;
 }

@@ -60,6 +60,10 @@ struct sql_ops {
     void (*close)(struct answer *a);
     /* An aggregate: the events of one execution in order, with commas between them. */
     const char *events_joined;
+    /* Of the database's own catalog: names of tables in order; and of the table ?1, in the order of
+     * their names, its columns: name, kind (0 a number, 1 a text, 2 bytes), and the place in the
+     * primary key, from 1, or 0. */
+    const char *tables, *columns_of;
 };
 
 /* How many rows it changed. */
@@ -146,3 +150,4 @@ struct schema_ops {
 int schema_migrate(const struct schema_ops *ops, void *conn, const struct schema_step *steps,
                    size_t count, struct err *e) MUST_CHECK;
 int schema_to_this_version(const struct schema_ops *ops, void *conn, struct err *e) MUST_CHECK;
+size_t schema_last(void); /* the version that this program knows */

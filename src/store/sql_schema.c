@@ -235,3 +235,8 @@ int schema_to_this_version(const struct schema_ops *ops, void *conn, struct err 
 {
     return schema_migrate(ops, conn, steps, COUNT(steps), e);
 }
+
+size_t schema_last(void)
+{
+    return COUNT(steps);
+}

@@ -172,4 +172,8 @@ const struct sql_ops sqlite_sql = {
     .number = number,
     .close = close_answer,
     .events_joined = "group_concat(events)", /* in the order of the primary key */
+    .tables = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%'"
+              " ORDER BY name",
+    .columns_of = "SELECT name, CASE type WHEN 'INTEGER' THEN 0 WHEN 'TEXT' THEN 1 ELSE 2 END, pk"
+                  " FROM pragma_table_info(?1) ORDER BY name",
 };

@@ -401,7 +401,7 @@ static int open_parts(struct store *s, const struct store_config *config, struct
     if (blobs_open(s, s->loop != NULL, e) < 0)
         return -1;
     s->db = open_db(s, config, e);
-    if (!s->db || flush_start(s, e) < 0)
+    if (!s->db || copy_refuse_half(s->db, e) < 0 || flush_start(s, e) < 0)
         return -1;
     s->db->blobs = s->blobs;
     s->db->store = s;

@@ -513,3 +513,49 @@ int db_blob_hold(struct db *db, const char *hash, struct err *e) MUST_CHECK;
  * seconds while the disk is nearly full, when the job that calls it is committed. Returns how many.
  * Of a large store it looks at a part, and goes on from there the next time. */
 int blob_sweep(struct store *s, struct db *db, struct err *e) MUST_CHECK;
+
+/* --- a copy: rows and blobs of one place, to another --- */
+
+/* A state directory, a database, a bucket, or the last two. All strings are borrowed. */
+struct store_place {
+    const char *shown;          /* as the operator says it; a copy that goes on must say the same */
+    const char *dir;            /* rows are in its retort.db and blobs in its blobs/; or NULL: */
+    const char *url, *password; /* rows; or NULL */
+    const struct s3_config *s3; /* blobs; or NULL */
+};
+
+struct store_copied {
+    uint64_t rows, blobs, bytes;
+    uint64_t damaged; /* blobs of `from` that are not what they should be */
+};
+
+struct store_copy_watch {
+    /* what: "files" and the like. total 0: not known. Often. */
+    void (*on_progress)(void *arg, const char *what, uint64_t done, uint64_t total);
+    void (*on_damaged)(void *arg, const char *hash);
+    void *arg;
+};
+
+/* Copies what both places can hold. One of them is a directory. Nobody else may use either: the
+ * caller has locked the directory. `to` is empty, or has the beginning of the same copy, which is
+ * then ended. Each row and each byte in `to` is read and compared in the end; until that was good
+ * no server takes `to` for whole. Blocks for as long as it takes. */
+int store_copy(const struct store_place *from, const struct store_place *to,
+               const struct store_copy_watch *watch, struct store_copied *ret,
+               struct err *e) MUST_CHECK;
+
+/* --- probes: for a person who sets up a database or a bucket --- */
+
+enum store_state { STORE_GOOD, STORE_WEAK, STORE_BAD };
+struct store_finding {
+    const char *name;
+    enum store_state state;
+    char detail[400];
+    const char *remedy; /* where it is not good; or NULL */
+};
+typedef void store_finding_fn(void *arg, const struct store_finding *f);
+
+/* Tell what they find, one after the other, and stop where nothing more can be found. They block.
+ */
+void store_probe_rows(const char *url, const char *password, store_finding_fn *fn, void *arg);
+void store_probe_blobs(const struct s3_config *c, store_finding_fn *fn, void *arg);

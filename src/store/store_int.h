@@ -204,6 +204,11 @@ int cache_blob_open(struct store *s, const char *hash, struct err *e) MUST_CHECK
 /* What was not used for the longest time gives way, where there is too much. */
 void cache_trim(struct store *s);
 
+/* --- copy.c --- */
+
+/* ERR_SETUP where a copy into this database has begun and not ended. */
+int copy_refuse_half(struct db *db, struct err *e) MUST_CHECK;
+
 /* --- blob_s3.c --- */
 
 int s3_blobs_open(struct store *s, const struct s3_config *c, struct err *e) MUST_CHECK;

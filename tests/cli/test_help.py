@@ -35,6 +35,7 @@ SERVE = ["listen", "socket-mode", "config", "check-config", "state", "store", "s
 KEYS = ["tenant", "name", "admin", "approver", "pool", "door", "read-only", "expires", "quiet", "config", "state",
         "store", "store-password-file", "json", "verbose", "help"]
 ENVIRONMENT = ["packages", "wheels", "offline", "system-packages", "base", "config", "environments", "json", "help"]
+STORE = ["store-password-file", "user", "s3-endpoint", "s3-region", "s3-style", "s3-key-file", "s3-ca", "help"]
 RUN = ["code", "shell", "keep-going", "session", "server", "file", "out", "folder", *LIMITS, "python",
        "environments", "preload", "sandbox-users", "json", "verbose", "help"]
 REPL = [name for name in RUN if name not in ("code", "shell", "keep-going", "json")]
@@ -73,7 +74,7 @@ def test_columns(command):
 
 
 def test_of_serve_and_keys():
-    for command, options in (("serve", SERVE), ("keys", KEYS), ("repl", REPL)):
+    for command, options in (("serve", SERVE), ("keys", KEYS), ("repl", REPL), ("store", STORE)):
         text = shown(command, "--help")
         assert text.startswith(f"usage: retort {command}")
         assert re.findall(r"^  .{4}--([a-z0-9-]+)", text, re.M) == options
@@ -98,7 +99,7 @@ def test_of_environment():
 def test_of_doctor():
     text = shown("doctor", "--help")
     assert text.startswith("usage: retort doctor")
-    assert "--python" in text and "--timeout" not in text
+    assert "--python" in text and "--store " in text and "--blobs " in text and "--timeout" not in text
 
 
 def test_every_option_of_the_source_is_shown():
@@ -110,7 +111,7 @@ def test_every_option_of_the_source_is_shown():
 
 def test_lines_fit_a_wide_terminal():
     for args in (("--help",), ("run", "--help"), ("doctor", "--help"), ("serve", "--help"),
-                 ("keys", "--help"), ("environment", "--help"), ("mcp", "--help"), ("repl", "--help")):
+                 ("keys", "--help"), ("environment", "--help"), ("mcp", "--help"), ("repl", "--help"), ("store", "--help")):
         assert max(map(len, shown(*args).splitlines())) <= 120
 
 
