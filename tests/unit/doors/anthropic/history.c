@@ -156,10 +156,12 @@ static void test_what_is_left_alone(void **state)
             "{\"type\":\"server_tool_use\",\"id\":\"w\",\"name\":\"web_search\",\"input\":{}},"
             "{\"type\":\"web_search_tool_result\",\"tool_use_id\":\"w\"},"
             "{\"type\":\"bash_code_execution_tool_result\",\"tool_use_id\":\"s9\"},"
-            "{\"type\":\"tomorrow\"}," TEXT("a")) ",{\"role\":\"user\",\"content\":[{\"type\":"
-                                                  "\"tomorrow\"}]}]"),
+            "{\"type\":\"tomorrow\"}," TEXT("a")) "]"),
         0);
     assert_string_equal(shape(), "u: text=q | a: text=a");
+    /* What a user sent is not dropped without a word. */
+    assert_int_equal(read_it("[{\"role\":\"user\",\"content\":[{\"type\":\"tomorrow\"}]}]"), -1);
+    assert_non_null(strstr(e.text, "tomorrow"));
 }
 
 static void test_thinking_keeps_its_place(void **state)
