@@ -98,6 +98,11 @@ static void on_end(void *arg, const struct web_post_end *end)
     tell_all(a);
 }
 
+bool about_is_asking(const struct about *a)
+{
+    return a->post != NULL;
+}
+
 void about_ask(struct about *a, model_about_fn *fn, void *arg)
 {
     static const struct web_post_watcher watcher = {on_body, on_end};

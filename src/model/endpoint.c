@@ -23,6 +23,8 @@
 #define EVENT_MAX   (4 * MiB)
 #define ERROR_MAX   (64 * KiB)
 
+#define ABOUTS_MAX 16 /* names of models that it has been asked about */
+
 struct endpoint {
     struct model model;
     const struct adapter *adapter;
@@ -32,9 +34,13 @@ struct endpoint {
     char *name, *key_header, *proxy, *ca_file; /* owned, or NULL */
     const char *key;                           /* within key_header, or NULL */
     uint64_t wall_ms, max_tokens;
-    bool no_tools;       /* by its settings: it is never offered tools */
-    unsigned fallbacks;  /* IN(row of the adapter): parameters it refuses */
-    struct about *about; /* owned, or NULL: nobody has asked yet */
+    bool no_tools;      /* by its settings: it is never offered tools */
+    unsigned fallbacks; /* IN(row of the adapter): parameters it refuses */
+    struct {
+        char *name;          /* owned */
+        struct about *about; /* owned, or NULL: nobody has asked yet */
+    } abouts[ABOUTS_MAX];
+    size_t about_at; /* the next to give way */
 };
 
 enum form { FORM_UNKNOWN, FORM_STREAM, FORM_WHOLE };
@@ -445,7 +451,10 @@ static void endpoint_free(struct model *m)
 
     if (ep->key_header)
         explicit_bzero(ep->key_header, strlen(ep->key_header));
-    about_free(ep->about);
+    for (size_t i = 0; i < ABOUTS_MAX; i++) {
+        about_free(ep->abouts[i].about);
+        free(ep->abouts[i].name);
+    }
     free(ep->key_header);
     for (size_t i = 0; i < COUNT(owned); i++)
         free(owned[i]);
@@ -469,20 +478,43 @@ static char *url_of(const struct adapter *ad, const char *base)
     return join(base, n, ad->path);
 }
 
-static void endpoint_about(struct model *m, model_about_fn *fn, void *arg)
+/* NULL: so many are being asked about that this one has no place. */
+static struct about *about_of(struct endpoint *ep, struct str name)
+{
+    AUTO_FREE char *base = join(ep->url, strlen(ep->url) - strlen(ep->adapter->path), "");
+    size_t at = ep->about_at;
+
+    for (size_t i = 0; i < ABOUTS_MAX; i++)
+        if (ep->abouts[i].about && str_is(name, ep->abouts[i].name))
+            return ep->abouts[i].about;
+    if (ep->abouts[at].about && about_is_asking(ep->abouts[at].about))
+        return NULL;
+    about_free(ep->abouts[at].about);
+    free(ep->abouts[at].name);
+    ep->abouts[at].name = mem_strndup(name);
+    ep->abouts[at].about = about_new(&(struct about_spec){.adapter = ep->adapter,
+                                                          .web = ep->web,
+                                                          .base = base,
+                                                          .name = ep->abouts[at].name,
+                                                          .key_header = ep->key_header,
+                                                          .proxy = ep->proxy,
+                                                          .ca_file = ep->ca_file});
+    ep->about_at = (at + 1) % ABOUTS_MAX;
+    return ep->abouts[at].about;
+}
+
+static void endpoint_about(struct model *m, struct str name, model_about_fn *fn, void *arg)
 {
     struct endpoint *ep = (struct endpoint *)m;
-    AUTO_FREE char *base = join(ep->url, strlen(ep->url) - strlen(ep->adapter->path), "");
+    struct about *a =
+        about_of(ep, m->many && name.n > 0 ? name : str_of(ep->name ? ep->name : ep->label));
+    json_t *nothing;
 
-    if (!ep->about)
-        ep->about = about_new(&(struct about_spec){.adapter = ep->adapter,
-                                                   .web = ep->web,
-                                                   .base = base,
-                                                   .name = ep->name ? ep->name : ep->label,
-                                                   .key_header = ep->key_header,
-                                                   .proxy = ep->proxy,
-                                                   .ca_file = ep->ca_file});
-    about_ask(ep->about, fn, arg);
+    if (a)
+        return about_ask(a, fn, arg);
+    nothing = json_object();
+    fn(arg, nothing);
+    json_decref(nothing);
 }
 
 struct model *endpoint_new(struct loop *l, struct web *w, const struct model_config *config)
@@ -515,6 +547,7 @@ struct model *endpoint_new(struct loop *l, struct web *w, const struct model_con
                                .label = ep->label,
                                .sees_images = config->images,
                                .takes_pdf = ad->pdf,
+                               .many = !ep->name,
                                .options = ad->options,
                                .text_only = config->text_only};
     return &ep->model;

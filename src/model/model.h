@@ -123,8 +123,8 @@ void model_call_cancel(struct model_call *c);
  * "max_input_tokens": integer, "max_tokens": integer, "capabilities": object} that its endpoint
  * tells; {} when it tells nothing, or does not answer. */
 typedef void model_about_fn(void *arg, const json_t *said);
-/* May call fn at once. */
-void model_about(struct model *m, model_about_fn *fn, void *arg);
+/* May call fn at once. name: of one of its models, where it has many; empty: its own. */
+void model_about(struct model *m, struct str name, model_about_fn *fn, void *arg);
 
 /* --- models --- */
 
@@ -133,7 +133,8 @@ struct model_ops {
                               const struct model_watcher *w, void *arg);
     void (*cancel)(struct model_call *c);
     void (*free)(struct model *m);
-    void (*about)(struct model *m, model_about_fn *fn, void *arg); /* or NULL: nothing is known */
+    /* NULL: nothing is known. */
+    void (*about)(struct model *m, struct str name, model_about_fn *fn, void *arg);
 };
 
 /* The first member of each kind of model. */
@@ -143,6 +144,7 @@ struct model {
     bool sees_images;
     bool takes_pdf;
     bool text_only; /* it has refused tools */
+    bool many;      /* an endpoint with several: it is asked for the one that a request names */
     /* Names of the options that its wire format has, up to a NULL. NULL: all are taken, and mean
      * nothing. */
     const char *const *options;

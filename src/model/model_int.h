@@ -207,6 +207,7 @@ struct about;
 struct about *about_new(const struct about_spec *spec);
 void about_free(struct about *a); /* NULL is none */
 void about_ask(struct about *a, model_about_fn *fn, void *arg);
+bool about_is_asking(const struct about *a);
 
 /* --- endpoint.c --- */
 

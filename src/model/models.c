@@ -195,12 +195,12 @@ struct model *models_find(struct models *ms, const char *tenant, struct str want
     return ms->count > 0 ? ms->model[standard_of(ms, tenant)] : NULL;
 }
 
-void model_about(struct model *m, model_about_fn *fn, void *arg)
+void model_about(struct model *m, struct str name, model_about_fn *fn, void *arg)
 {
     json_t *nothing;
 
     if (m->ops->about)
-        return m->ops->about(m, fn, arg);
+        return m->ops->about(m, name, fn, arg);
     nothing = json_object();
     fn(arg, nothing);
     json_decref(nothing);

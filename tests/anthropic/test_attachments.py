@@ -263,3 +263,22 @@ def test_models_are_as_their_endpoints_say(talk, models):
         assert other.get("/v1/models/sees").expect(200).json == sees and len(models.desk.asked_about) == before  # it is kept
         assert ("/v1/models/sees", "secret-sees", None) in models.desk.asked_about
         assert ("/v1/models/chats", None, "Bearer secret-chats") in models.desk.asked_about
+
+
+def test_a_model_that_only_the_endpoint_knows(models):
+    """Without a name an endpoint is asked for whatever a request names, and so about it."""
+    models.desk.about = {"sees": {"display_name": "Seer"}, "other one:2": {"display_name": "Other", "created_at": "2024-02-29T12:00:00Z"}}
+    config = (f"[model sees]\napi = anthropic\nurl = {models.desk.anthropic}\n"
+              f"[model one]\napi = anthropic\nurl = {models.desk.anthropic}\nname = sees\n")
+    with Server("--ready", "0", "--preload", "", config=config) as server, Talk(server) as other:
+        found = other.get("/v1/models/other%20one:2").expect(200).json
+        assert (found["id"], found["display_name"], found["created_at"]) == ("other one:2", "Other", "2024-02-29T12:00:00.000Z")
+        assert other.get("/v1/models/sees").json["display_name"] == other.get("/v1/models/one").json["display_name"] == "Seer"
+        refused(other.get("/v1/models/unheard-of"), 404)
+        for n in range(40):  # more names than are remembered
+            refused(other.get(f"/v1/models/nobody-{n}"), 404)
+        assert other.get("/v1/models/other%20one:2").expect(200).json == found
+        assert [m["id"] for m in other.get("/v1/models").json["data"]] == ["sees", "one"]
+    with Server("--ready", "0", "--preload", "", "--model-url", models.desk.anthropic, "--model-api", "anthropic",
+                "--model-name", "sees") as server, Talk(server) as other:
+        refused(other.get("/v1/models/other%20one:2"), 404)  # this one is always asked for the same

@@ -41,6 +41,7 @@ import sys
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import unquote
 
 SIGNATURE = "c2lnbmVk"
 
@@ -575,9 +576,9 @@ class Handler(BaseHTTPRequestHandler):
             self.send_json(200, self.desk.requests)
         elif rest == "/v1/models":
             self.send_json(200, {"object": "list", "data": [{"id": "test", "object": "model"}]})
-        elif rest.startswith("/v1/models/") and rest.rpartition("/")[2] in self.desk.about:
+        elif rest.startswith("/v1/models/") and unquote(rest.rpartition("/")[2]) in self.desk.about:
             self.desk.asked_about.append((rest, self.headers.get("x-api-key"), self.headers.get("authorization")))
-            self.send_json(200, self.desk.about[rest.rpartition("/")[2]])
+            self.send_json(200, self.desk.about[unquote(rest.rpartition("/")[2])])
         else:
             self.send_json(404, {"error": {"message": "no such page"}})
 

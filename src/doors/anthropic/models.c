@@ -107,9 +107,9 @@ static json_t *capabilities_of(const struct model *m, const json_t *said)
 
 /* When a model was made is what its endpoint says, or not known: the API gives the epoch for that.
  */
-static json_t *model_value(const struct model *m, const json_t *said)
+static json_t *model_value(const struct model *m, struct str id, const json_t *said)
 {
-    json_t *name = record_text(str_of(m->label)), *created = json_object_get(said, "created_at");
+    json_t *name = record_text(id), *created = json_object_get(said, "created_at");
     json_t *shown = json_object_get(said, "display_name");
     int64_t when_ms = 0;
 
@@ -138,7 +138,7 @@ struct models_answer {
     struct request *r; /* borrowed: until it is answered */
     struct model *model;
     size_t at;
-    json_t *data; /* owned: of a list; NULL: the answer is one model */
+    json_t *data; /* owned: of a list; or NULL */
 };
 
 static void answer_free(void *arg)
@@ -173,7 +173,7 @@ static void list_next(struct models_answer *a)
 
     a->model = model_at(a->r, a->at++);
     if (a->model)
-        model_about(a->model, on_about, a);
+        model_about(a->model, (struct str){0}, on_about, a);
     else
         answer_json(a->r, 200,
                     json_pack("{s:O, s:b, s:o, s:o}", "data", a->data, "has_more", 0, "first_id",
@@ -184,9 +184,7 @@ static void on_about(void *arg, const json_t *said)
 {
     struct models_answer *a = arg;
 
-    if (!a->data)
-        return answer_json(a->r, 200, model_value(a->model, said));
-    json_array_append_new(a->data, model_value(a->model, said));
+    json_array_append_new(a->data, model_value(a->model, str_of(a->model->label), said));
     list_next(a);
 }
 
@@ -198,17 +196,31 @@ void handle_models(struct request *r)
     list_next(a);
 }
 
-void handle_model(struct request *r)
+/* A model that its endpoint does not tell of is there where the settings name it, and not where a
+ * client does. */
+static void on_one(void *arg, const json_t *said)
 {
-    struct str id = request_path(r, "model");
-    struct model *m;
+    struct models_answer *a = arg;
+    struct str id = request_path(a->r, "model");
     char shown[NAME_SHOWN];
 
-    for (size_t i = 0; (m = model_at(r, i)); i++)
-        if (str_is(id, m->label)) {
-            struct models_answer *a = answer_new(r);
-            a->model = m;
-            return model_about(m, on_about, a);
-        }
-    answer_fail(r, 404, CODE_MISSING, NULL, "model: %s", name_show(shown, id));
+    if (str_is(id, a->model->label) || json_object_size(said) > 0)
+        answer_json(a->r, 200, model_value(a->model, id, said));
+    else
+        answer_fail(a->r, 404, CODE_MISSING, NULL, "model: %s", name_show(shown, id));
+}
+
+void handle_model(struct request *r)
+{
+    const struct anthropic *door = request_ctx(r);
+    struct str id = request_path(r, "model");
+    struct model *m = models_find(door->config.models, request_caller(r)->tenant, id);
+    struct models_answer *a;
+    char shown[NAME_SHOWN];
+
+    if (!m || (!str_is(id, m->label) && !m->many))
+        return answer_fail(r, 404, CODE_MISSING, NULL, "model: %s", name_show(shown, id));
+    a = answer_new(r);
+    a->model = m;
+    model_about(m, id, on_one, a);
 }
