@@ -1,14 +1,13 @@
 """HTTP+SSE, the transport of 2024-11-05, at the path of every tool set: one stream, and messages beside it."""
 
-import json
 import secrets
 
 import pytest
 from support import retort
 from support.mcp import LEGACY
+from support.old_sse import OLDEST, OldSse
 from support.server import Server
 
-OLDEST = "2024-11-05"
 TOOLS = {"/mcp": "run_code", "/qwen/mcp": "code_interpreter", "/mcp/qwen": "python_executor", "/prisme/mcp": "execute_python",
          "/mcp/azure": "launchShell", "/ubik/mcp": "code_execution"}
 
@@ -19,120 +18,52 @@ def server():
         yield one
 
 
-class Old:
-    """with Old(server, path) as client: its stream is open, and initialized unless version is None."""
-
-    def __init__(self, server, path, version=OLDEST, key=None, **headers):
-        self.server, self.key, self.version, self.headers = server, key, version, headers
-        self.connection = server.client(key)
-        self.stream = self.connection.begin("GET", path, headers={"Accept": "text/event-stream", **headers})
-        assert self.stream.status == 200 and self.stream.headers["content-type"] == "text/event-stream"
-        kind, self.endpoint = self.event()
-        assert kind == "endpoint"
-        self.last = 0
-
-    def __enter__(self):
-        if self.version:
-            self.info = self.ask("initialize", {"protocolVersion": self.version, "capabilities": {},
-                                                "clientInfo": {"name": "old", "version": "0"}})
-            assert self.post({"method": "notifications/initialized"}).status == 202
-        return self
-
-    def __exit__(self, *exc):
-        self.close()
-
-    def close(self):
-        self.stream.close()
-        self.connection.close()
-
-    def event(self):
-        """(name, data) of the next event that is no ping."""
-        lines = {}
-        while line := self.stream.readline().decode():
-            name, _, value = line.rstrip("\n").partition(": ")
-            if line == "\n" and lines:
-                return lines["event"], lines["data"]
-            if name:
-                lines[name] = value
-        raise AssertionError("the stream has ended")
-
-    def message(self):
-        kind, data = self.event()
-        assert kind == "message"
-        return json.loads(data)
-
-    def answer(self):
-        """The next response, whatever notifications come before it."""
-        while "method" in (message := self.message()):
-            assert "id" not in message
-        return message
-
-    def post(self, message, client=None, **query):
-        with client or self.server.client(self.key) as one:
-            return one.post(self.endpoint, {"jsonrpc": "2.0", **message}, headers=self.headers)
-
-    def send(self, method, params=None):
-        self.last += 1
-        answer = self.post({"id": self.last, "method": method, "params": params or {}})
-        assert answer.status == 202 and not answer.text
-        return self.last
-
-    def ask(self, method, params=None):
-        number = self.send(method, params)
-        answer = self.answer()
-        assert answer["id"] == number
-        return answer["result"] if "result" in answer else answer["error"]
-
-    def call(self, tool, **arguments):
-        return self.ask("tools/call", {"name": tool, "arguments": arguments})
-
-
 @pytest.mark.parametrize("suffix", ["/sse", ""])
 @pytest.mark.parametrize("path", TOOLS)
 def test_every_tool_set(server, path, suffix):
-    with Old(server, path + suffix) as client:
+    with OldSse(server, path + suffix) as client:
         assert client.info["protocolVersion"] == OLDEST
         assert TOOLS[path] in [t["name"] for t in client.ask("tools/list")["tools"]]
 
 
 def test_versions(server):
-    with Old(server, "/mcp/sse", LEGACY) as newer:
+    with OldSse(server, "/mcp/sse", LEGACY) as newer:
         assert newer.info["protocolVersion"] == LEGACY
-    with Old(server, "/mcp/sse", "2026-07-28") as modern:
+    with OldSse(server, "/mcp/sse", "2026-07-28") as modern:
         assert modern.info["protocolVersion"] == LEGACY  # the other era has no such transport
         assert modern.ask("server/discover")["code"] == -32601
 
 
 def test_state_of_the_conversation(server):
-    with Old(server, "/qwen/mcp") as one, Old(server, "/qwen/mcp") as other:
+    with OldSse(server, "/qwen/mcp") as one, OldSse(server, "/qwen/mcp") as other:
         one.call("code_interpreter", code="x = 42")
         assert "42" in one.call("code_interpreter", code="x")["content"][0]["text"]
         assert "NameError" in other.call("code_interpreter", code="x")["content"][0]["text"]
 
 
 def test_answers_come_when_they_are_ready(server):
-    with Old(server, "/mcp") as client:
+    with OldSse(server, "/mcp") as client:
         slow = client.send("tools/call", {"name": "run_code", "arguments": {"code": "import time; time.sleep(1)"}})
         quick = client.send("ping")
         assert [client.answer()["id"], client.answer()["id"]] == [quick, slow]
 
 
 def test_cancelled(server):
-    with Old(server, "/mcp") as client:
+    with OldSse(server, "/mcp") as client:
         slow = client.send("tools/call", {"name": "run_code", "arguments": {"code": "import time; time.sleep(600)"}})
         assert client.post({"method": "notifications/cancelled", "params": {"requestId": slow}}).status == 202
         assert client.ask("ping") == {}
 
 
 def test_the_conversation_ends_with_its_stream(server):
-    client = Old(server, "/mcp").__enter__()
+    client = OldSse(server, "/mcp").__enter__()
     client.call("run_code", code="import time\nopen('here', 'w').close()")
     client.close()
     retort.wait_until(lambda: client.post({"id": 99, "method": "ping"}).status == 404, "the end of the conversation")
 
 
 def test_messages_that_are_refused(server):
-    with Old(server, "/mcp") as client:
+    with OldSse(server, "/mcp") as client:
         client.send("tools/call", {"name": "run_code", "arguments": {"code": "import time; time.sleep(600)"}})
         assert client.post({"id": client.last, "method": "ping"}).status == 400
         assert client.post({"jsonrpc": "1.0"}).status == 400
@@ -148,7 +79,7 @@ def test_messages_that_are_refused(server):
 
 def test_a_reader_that_does_not_read(server):
     """Answers that nobody reads are bounded: messages are refused until some have been read."""
-    with Old(server, "/mcp") as client:
+    with OldSse(server, "/mcp") as client:
         number = 0
         while (status := client.post({"id": (number := number + 1) + 10, "method": "tools/list"}).status) == 202:
             assert number < 5000
@@ -157,5 +88,5 @@ def test_a_reader_that_does_not_read(server):
 
 
 def test_behind_a_proxy_that_takes_a_prefix_off():
-    with Server("--public-url", "https://tools.example/code/") as server, Old(server, "/mcp", None) as client:
+    with Server("--public-url", "https://tools.example/code/") as server, OldSse(server, "/mcp", None) as client:
         assert client.endpoint.startswith("/code/mcp/sse?session_id=mcp_")

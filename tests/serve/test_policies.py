@@ -13,6 +13,7 @@ import pytest
 from support import retort
 from support.mcp import Legacy
 from support.server import Server
+from support.stdio import Local
 from support.ways import END_USER, NOBODY, RESULT, SILENT, USER, WAYS
 
 YES = {"action": "accept", "content": {"approve": True, "remember": "conversation"}}
@@ -112,6 +113,10 @@ def test_every_way_is_here():
             with Legacy(server, path=path) as client:
                 for tool in client.tools():
                     assert f"{path} {tool}" in taken or tool in QUIET_TOOLS, (path, tool)
+    for name in TOOL_SETS:
+        with Local("--tools", name, "--model-script", "-") as client:
+            for tool in (t["name"] for t in client.modern("tools/list")["tools"]):
+                assert f"stdio {name} {tool}" in taken or tool in QUIET_TOOLS, (name, tool)
 
 
 def test_what_is_too_long_to_be_read_is_refused():

@@ -10,6 +10,7 @@ import json
 
 from support import retort
 from support.mcp import Legacy, Modern
+from support.old_sse import OldSse
 from support.script import plan, python, script
 from support.stdio import Local
 
@@ -72,6 +73,28 @@ def over_mcp(path, tool, era=Legacy, whom=USER, **arguments):
     return Way(run, whom, f"{path} {tool}")
 
 
+def mcp_background(server, person):
+    """The call is answered when the code has begun; what came of it is looked up."""
+    with Legacy(server, capabilities={"elicitation": {}}, answers={"elicitation/create": person}) as client:
+        begun = client.call("run_code", code=f"print({MARK})", background=True)
+        execution = begun.get("_meta", {}).get("dev.retort/executionId")
+        return json.dumps(client.call("get_execution", execution_id=execution, wait_ms=20000) if execution else begun)
+
+
+def mcp_batch(server, person):
+    """Several messages at a time, as 2025-03-26 had it; that version cannot ask anybody."""
+    call = {"jsonrpc": "2.0", "id": 7, "method": "tools/call",
+            "params": {"name": "run_code", "arguments": {"code": f"print({MARK})"}}}
+    with Legacy(server, version="2025-03-26") as client:
+        return json.dumps(list(client.post([call])))
+
+
+def mcp_old(server, person):
+    """One stream and messages beside it, as 2024-11-05 had it."""
+    with OldSse(server, "/mcp/sse") as client:
+        return json.dumps(client.call("run_code", code=f"print({MARK})"))
+
+
 def over_stdio(tool, tools="native", **arguments):
     """`retort mcp`, in the modern era; the policy is that of the server's flags, and the process stays for all of it."""
     def run(server, person):
@@ -97,17 +120,19 @@ def filled(value):
     return value % MARK if isinstance(value, str) and "%s" in value else value
 
 
-def anthropic(day, *calls):
+def anthropic(day, *calls, stream=False):
     """The model calls tools of the server; the turn ends with their results, or waits for an approver."""
     def run(server, person):
         turns = [[{"tool": {"name": tool, "input": filled(given)}}] for tool, given in calls]
-        body = {"model": "any", "max_tokens": 1000,
+        body = {"model": "any", "max_tokens": 1000, "stream": stream,
                 "tools": [{"type": "code_execution_" + day.replace("-", ""), "name": "code_execution"}],
                 "messages": [{"role": "user", "content": json.dumps({"turns": [*turns, [{"text": "done"}]]})}]}
         with server.client() as client:
             answer = client.post("/anthropic/v1/messages", body,
                                  headers={"anthropic-version": "2023-06-01",
                                           "anthropic-beta": "code-execution-" + day})
+        if stream:
+            return answer.text
         result = [b for b in answer.json.get("content", []) if b["type"].endswith("_result")]
         return json.dumps([answer.status, result])
     return Way(run, NOBODY, "/anthropic/v1/messages", *("anthropic " + tool for tool, _ in calls))
@@ -204,12 +229,17 @@ WAYS = {
     "anthropic editor": anthropic("2025-08-25", ("text_editor_code_execution", {
         "command": "create", "path": "x.py", "file_text": "print(%s)"}),
         ("bash_code_execution", {"command": "python3 x.py"})),
+    "anthropic now": anthropic("2026-01-20", ("code_execution", {"code": "print(%s)"})),
+    "anthropic stream": anthropic("2025-05-22", ("code_execution", {"code": "print(%s)"}), stream=True),
     "anthropic batch": Way(anthropic_batch, NOBODY, "/anthropic/v1/messages/batches"),
     "ubik code": ubik("python_interpreter", "code", lambda mark: f"print({mark})"),
     "ubik agent": ubik("code_execution", "request", agent),
     "ubik message": Way(talk, END_USER, "/ubik/api/v1/agent-sessions/{session}/messages"),
     "mcp": over_mcp("/mcp", "run_code", code="print(%s)"),
     "mcp modern": over_mcp("/mcp", "run_code", Modern, code="print(%s)"),
+    "mcp background": Way(mcp_background, USER, "/mcp run_code"),
+    "mcp batch": Way(mcp_batch, SILENT, "/mcp run_code"),
+    "mcp old": Way(mcp_old, SILENT, "/mcp run_code"),
     "mcp shell": over_mcp("/mcp", "run_shell", command=LINE),
     "mcp agent": over_mcp("/mcp", "code_execution", request=agent(MARK)),
     "mcp qwen": over_mcp("/mcp/qwen", "code_interpreter", code="print(%s)"),
@@ -228,9 +258,15 @@ WAYS = {
     "mcp ubik agent": over_mcp("/mcp/ubik", "code_execution", request=agent(MARK)),
     "stdio": over_stdio("run_code", code="print(%s)"),
     "stdio shell": over_stdio("run_shell", command=LINE),
+    "stdio agent": over_stdio("code_execution", request=agent(MARK)),
     "stdio qwen": over_stdio("code_interpreter", "qwen", code="print(%s)"),
+    "stdio qwen executor": over_stdio("python_executor", "qwen", code="print(%s)"),
     "stdio prisme": over_stdio("execute_python", "prisme", code="return %s"),
+    "stdio prisme agent": over_stdio("code_execution", "prisme", request=agent(MARK)),
     "stdio ubik": over_stdio("python_interpreter", "ubik", code="print(%s)"),
-    "stdio azure": over_stdio("runShellCommandInRemoteEnvironment", "azure", environmentId="some-thing-5",
+    "stdio ubik agent": over_stdio("code_execution", "ubik", request=agent(MARK)),
+    "stdio azure": over_stdio("runPythonCodeInRemoteEnvironment", "azure", environmentId="some-thing-6",
+                              pythonCode="print(%s)"),
+    "stdio azure shell": over_stdio("runShellCommandInRemoteEnvironment", "azure", environmentId="some-thing-5",
                               shellCommand=LINE),
 }
