@@ -1,11 +1,11 @@
 /*
  * The disk under the store: whether it accepts what is written.
  *
- * A spare file reserves some space for the records of code that runs while others fill the disk.
- * When the disk gets low, the store deletes the spare file and says that it is full, so that no
+ * A spare file reserves some space for the records of code that runs while other files fill the
+ * disk. When the disk gets low, the store deletes the spare file and reports that it is full, so no
  * execution begins whose record could not be kept. When there is room again, the store makes the
- * file anew. Other failures (read-only, an error of the disk, a quota) also make the store full.
- * The store's thread tests from time to time whether the disk accepts something again.
+ * file anew. The store also counts as full after other failures (read-only, an error of the disk, a
+ * quota), until its thread finds that the disk accepts writes again.
  */
 #include "store/store_int.h"
 

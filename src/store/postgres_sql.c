@@ -1,13 +1,13 @@
 /*
- * Statements of PostgreSQL. They travel in libpq's pipeline mode: what a job writes is
- * sent at once and answered later, together, so that a job that only writes costs one
- * round trip and not one for each row. A failure is then that of the job: the frame of
- * the transaction (postgres.c) asks for it before anything counts. Whoever needs an
- * answer, a row or a count, waits for those before it as well.
+ * Statements of PostgreSQL, in libpq's pipeline mode: what a job writes is sent at once, and its
+ * answers are read together later. So a job that only writes costs one round trip in all, not one
+ * for each row. When one of these statements fails, the job fails: postgres.c reads all answers
+ * before it commits. A statement with a result that the job needs now, a row or a count, is waited
+ * for, together with all before it.
  *
- * Outside of a transaction each statement stands for itself, and is waited for.
+ * Outside of a transaction each statement is sent by itself and waited for.
  *
- * Texts are sent and read as their bytes, numbers as eight of them, the highest first.
+ * Texts are sent and read as their bytes, numbers as eight bytes, the highest first.
  */
 #include "store/postgres_int.h"
 

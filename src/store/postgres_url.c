@@ -1,10 +1,10 @@
 /*
- * How to connect to PostgreSQL. The URL says where; libpq reads it, and its environment
- * (PGPASSWORD, PGPASSFILE, PGSSLMODE and the like) as any of its programs does.
+ * How to connect to PostgreSQL. The URL names the server; libpq parses the URL, and reads its usual
+ * environment (PGPASSWORD, PGPASSFILE, PGSSLMODE).
  *
- * A password in the URL would be in the list of processes, in unit files and in logs, so
- * it is refused. Over a network the certificate of the database must be good, unless
- * somebody has said otherwise: a default that anybody in between can read is none.
+ * A password in the URL would be seen in the list of processes, in unit files and in logs, so it is
+ * refused. Over a network the certificate of the database is verified, unless the operator says
+ * otherwise: without that anybody between the two could read the connection.
  */
 #include "store/postgres_int.h"
 

@@ -1,4 +1,4 @@
-/* Whether the settings of S3 have the form that they must have. */
+/* Checks the settings of S3: bucket, region, endpoint, prefix. */
 #include "store/store_int.h"
 
 #define BUCKET_MIN 3

@@ -1,4 +1,4 @@
-/* What S3 has. */
+/* Lists the objects of a bucket, and gives up uploads that were never finished. */
 #include "store/s3_int.h"
 
 #include <stdio.h>

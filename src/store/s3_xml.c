@@ -1,6 +1,6 @@
 /*
- * What S3 says in XML: as far as it speaks it, no attributes within what is read, no CDATA. A
- * stranger may have written it, so only what has the form of a blob's name is taken from it.
+ * Parses the answers of S3: the part of XML that they use, without attributes and CDATA. A stranger
+ * may have written an answer, so only names that have the form of a blob's name are taken.
  */
 #include "store/s3_int.h"
 
