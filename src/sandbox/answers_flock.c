@@ -1,18 +1,18 @@
 /*
- * flock() in place of the kernel: a file of the system is one and the same for every box and for
- * the host. A lock on it would tell boxes of each other, and hold up whoever locks it out there.
- * See answers.c.
+ * flock() in place of the kernel. A file of the system is the same file for every box and for the
+ * host, so a lock on it would tell boxes of each other, and would stop programs of the host that
+ * want the same lock. See answers.c.
  *
- * init takes the caller's own open file out of its descriptors, looks at that, and locks that: what
- * the caller's number leads to a moment later plays no part. So the kernel never goes on with a
- * call itself. A file that can be changed, of the session's own volumes or in a folder that the
- * user shows to the box, is locked as ever. One that cannot be changed, or that is no file, is
- * locked for nobody, and the caller hears a yes.
+ * init takes the caller's open file out of the caller's descriptors, and looks at that file and
+ * locks that file. What the caller's number leads to a moment later plays no part. A file on a
+ * volume of the session is locked as usual. A file that the session cannot change, or that is no
+ * regular file, is not locked, and the caller is told that it is. In a folder that the user shows
+ * to the box the kernel makes the call: the lock is meant for programs outside, and a file system
+ * of the user's own may take its time.
  *
- * init itself waits for no lock. A caller that has to is kept in a list, and its lock is tried
- * again after every other flock(), and on a clock: locks also go with a process or with a close().
- * A folder on a file system that does not answer can hold init up; then the engine ends the box, as
- * one whose init stands still.
+ * init itself never waits. A caller that has to wait is kept in a list. Its lock is tried again
+ * after every other flock(), and on a timer, because locks also end with a process or with a
+ * close().
  */
 #include "sandbox/box_int.h"
 

@@ -1,13 +1,13 @@
 /*
- * statfs() and fstatfs() in place of the kernel: of a file that is not on one of the session's own
- * volumes they would tell the size of the host's disk, or of its memory. See answers.c.
+ * statfs() and fstatfs() in place of the kernel. For a file that is on none of the session's
+ * volumes the kernel would tell the size of the host's disk, or of its memory. See answers.c.
  *
  * init looks the file up itself, from the caller's own directory and with the rights of the code's
- * user, and opens it as a mere place (O_PATH): nothing is read, nothing waits. What the caller
- * changes meanwhile changes what init finds, but not what init says of it.
+ * user, and opens it with O_PATH, so nothing is read and nothing waits. If the caller changes the
+ * path meanwhile, init finds another file, but tells nothing more.
  *
- * init's own calls pass the same filter. It lets those through whose sixth argument, which these
- * calls do not have, is a number that only init knows.
+ * init's own calls pass the same filter. The filter lets a call through whose sixth argument, which
+ * these calls do not have, is a number that only init knows.
  */
 #include "sandbox/box_int.h"
 

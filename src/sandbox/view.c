@@ -1,20 +1,19 @@
 /*
- * What a box is told about the machine it runs on: its own size, and nothing of the
- * host's. Programs that size themselves read a handful of files in /proc; those are
- * ordinary files of ours, made once for each size by the zygote and bound over the
- * kernel's. Everything else that is not a process is not there.
+ * What a box is told about the machine it runs on: the box's own size, and nothing of the host's.
+ * Programs that size themselves read a handful of files in /proc. Those are ordinary files of ours,
+ * made once for each size by the zygote and bound over the kernel's. Nothing else in /proc is there
+ * but processes.
  *
- * How it is taken away: each box mounts a proc of its own, whole; looks up the few
- * entries it wants to keep, which stay for as long as something holds them (a mount,
- * an open descriptor of init's); and then turns on `subset=pid`, after which the
- * kernel finds no entry that nobody holds. So the list below says what is there, and
- * whatever a kernel or a module adds to /proc tomorrow is not. Measured beside its
- * rivals on a busy machine: this costs 45 us a box; a tmpfs with files of each box's
- * own 65 us more; a mask over every other entry 5 us for each of sixty.
+ * How the rest is taken away: each box mounts a whole proc of its own; looks up the few entries
+ * that it keeps, which stay for as long as something holds them (a mount, an open descriptor of
+ * init); and then turns on `subset=pid`, after which the kernel finds no entry that nobody holds.
+ * So the list below is complete, whatever a kernel or a module adds to /proc tomorrow. Measured on
+ * a busy machine: this costs 45 us a box; a tmpfs with files for each box would cost 65 us more, a
+ * mask over every other entry 5 us for each of sixty entries.
  *
- * None of it stands in the way of a second user namespace inside (branches of a
- * session): the kernel mounts a new proc there only where one without covers is to be
- * seen, and the zygote's own, in whose mount namespace a branch begins, has none.
+ * A second user namespace inside (a branch of a session) still works. The kernel allows a new mount
+ * of proc only where a proc without covers can be seen. A branch begins in the zygote's mount
+ * namespace, and the zygote's proc has none.
  */
 #include "sandbox/box_int.h"
 
