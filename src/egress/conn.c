@@ -4,9 +4,9 @@
  *
  *   head -> lookup -> dial -> relay -> linger
  *
- * Whatever goes wrong before relay is answered with a status and a sentence, and
- * leads to linger too: there we have said everything and read the rest away, as
- * closing on unread bytes would make TCP drop the answer.
+ * An error before relay is answered with a status and a sentence, and leads to linger as well. In
+ * linger everything is said, and what still arrives is read and dropped: TCP would drop our answer
+ * if we closed with bytes unread.
  */
 #include "egress/egress_int.h"
 

@@ -1,9 +1,9 @@
 /*
- * One sandbox as the server sees it: a socket to its init, a socket and two pipes
- * to its kernel. The server makes all of them and hands the far ends in; it takes
- * an fd from a guest once, while booting, before any code of a client is near.
+ * One sandbox as the server sees it: a socket to its init, and a socket and two pipes to its
+ * kernel. The server makes all of them and passes the other ends in. It takes a descriptor from a
+ * guest only once, while the guest boots and no code of a client has run in it.
  *
- * What a guest may say, when, and how much, is in guest_messages.c.
+ * guest_messages.c says which messages a guest may send, when, and how long.
  */
 #include "engine/guest_int.h"
 

@@ -1,13 +1,13 @@
 /*
  * The queue and the thread.
  *
- * A fetch goes fresh -> waiting -> active -> finished, one list each. The loop
- * fills fresh and empties finished, under the lock; the thread has the other two
- * to itself. Whatever happens to a fetch, it ends in finished, once, and that is
- * where done is called from. Of those that wait, the first of the tenant with the fewest under way
- * goes next, and no tenant has more than its share. The thread posts to the loop when finished was
- * empty; fetcher_free() does not wait for that post, so the fetcher lives on until
- * it has come.
+ * A fetch goes through four lists: fresh -> waiting -> active -> finished. The loop fills fresh and
+ * empties finished, under the lock; only the thread uses the other two. Every fetch ends in
+ * finished, once, and its callback is called from there. Of those that wait, the first of the
+ * tenant with the fewest under way goes next, and no tenant has more than its share.
+ *
+ * The thread posts to the loop when finished was empty. fetcher_free() does not wait for that post,
+ * so the fetcher stays in memory until the post has come.
  */
 #include "fetch/fetch_int.h"
 
