@@ -1,11 +1,12 @@
 /*
  * Approvals, from the side of the caller that needs one.
  *
- * Theory of operation: a call is checked against the policy of the pool that it would run in.
- * Where the policy asks for a person, a row is written before anybody is asked, and each step of
- * its life is one transaction: pending, decided, taken. A decision is taken by the asker exactly
- * once; what was taken is spent, unless it lasts. So a client that asks its user, a client that
- * comes again later, and a server that was killed in between all find the same truth.
+ * Theory of operation: a call is checked against the policy of the pool that it would run in. Where
+ * the policy asks for a person, a row is written before anybody is asked. Each step in the life of
+ * that row is one transaction: pending, decided, taken. The caller takes a decision once, and an
+ * approval that was taken cannot be used again, unless the approver made it last. So a client that
+ * asks its user, a client that comes again later, and a server that was killed in between all find
+ * the same state.
  */
 #include "service/service_int.h"
 

@@ -1,8 +1,7 @@
 /*
- * Deployment templates: a document with parameters, the session pools it makes, and what
- * it tells of them. All of it is evaluated first, with the pools as they will be: what cannot be
- * made, told or read is refused before the first pool is made. The pools are made one after the
- * other.
+ * Deployment templates: a document with parameters, the session pools that it makes, and its
+ * outputs. All of it is evaluated first, with the pools as they will be, so a template with a
+ * mistake is refused before its first pool is made. The pools are made one after the other.
  */
 #include "doors/azure/azure_int.h"
 

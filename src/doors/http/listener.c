@@ -1,13 +1,13 @@
 /*
- * The HTTP library inside the loop, one daemon per listening socket, no threads.
+ * The HTTP library inside the loop: one daemon for each listening socket, no threads.
  *
- * Each daemon has an epoll fd that the loop watches; MHD_run() does what is ready and
- * returns. It also has to run after something was resumed, which no fd tells:
- * listener_kick(). A tick looks after the clocks: ours for heads and bodies, which end
- * a client that drips bytes; the library's own for one that takes no byte.
+ * Each daemon has an epoll fd that the loop watches; MHD_run() does what is ready and returns. The
+ * library also has to run after a connection was resumed, which no fd tells: listener_kick(). A
+ * tick checks the time limits: ours for heads and bodies, which end a client that sends byte by
+ * byte, and the library's own for a client that reads nothing.
  *
- * A client that still sends while we close would get a reset, and lose the answer with
- * it. So such a socket is kept a while beyond the library's close, and read to nowhere.
+ * A client that still sends while we close would get a reset, and lose the answer with it. So such
+ * a socket stays open for a while after the library has closed it, and what arrives is dropped.
  */
 #include "doors/http/http_mhd.h"
 

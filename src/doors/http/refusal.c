@@ -1,15 +1,16 @@
 /*
- * What the library refuses by itself: one answer, in our shape, and the end of the connection.
+ * Refusals by the library itself: one answer, in our format, and the end of the connection.
  *
  * Theory of operation: a head that the library cannot read, or has no memory for, never becomes a
  * request of ours. The library answers it with a page of its own, and 0.9.75 sends the head of that
- * answer twice when the length of a body is malformed. It queues such an answer by its own public
- * function, as we queue ours, and the dynamic linker takes the first function of that name, which
- * is the one here. So what arrives here is the library's; what is ours goes to library_queue(). Our
- * answer is sent past the library and the stream is ended behind it, so the page of the library,
- * which it queues and cannot send, ends the connection. To tell the library that nothing was queued
- * would be shorter, but it then frees the head while it still reads it. A library that does not
- * call itself this way answers as it did before.
+ * answer twice when the length of a body is malformed. The library queues this answer with its own
+ * public function. The dynamic linker takes the first function of that name, which is the one here.
+ * So all calls that arrive here are the library's; our own code calls library_queue().
+ *
+ * Our answer is written past the library, and the stream is ended behind it. The library then
+ * queues its page, cannot send it, and ends the connection. To tell the library that nothing was
+ * queued would be shorter, but then it frees the head while it still reads it. A library that does
+ * not call its function through the linker answers as before.
  */
 #include "doors/http/http_mhd.h"
 
