@@ -1,5 +1,6 @@
 """A person agrees before a script runs: the four policies, conditions, approvers, restarts."""
 
+import contextlib
 import json
 
 import pytest
@@ -169,6 +170,43 @@ def test_mcp_answers_have_a_code(guarded, keys):
     value = json.loads(text_of(agent.call("execute_python", code=code)))
     assert value["error"]["code"] == "ApprovalDenied" and "no" in value["error"]["message"]
     assert "task_id" not in value
+
+
+@pytest.mark.parametrize("era", [Legacy, Modern])
+def test_mcp_an_approved_call_goes_on_by_itself(guarded, keys, era):
+    code = f"open('by-itself-{era.__name__}', 'w').write('y')\nreturn 12"
+    with guarded.client(keys["agent"]) as rest, contextlib.ExitStack() as stack:
+        agent = era(guarded, path="/prisme/mcp", key=keys["agent"])
+        if era is Legacy:
+            stack.enter_context(agent)
+
+        def call():
+            result = agent.call("execute_python", code=code)
+            return {**json.loads(text_of(result)), "isError": result["isError"]}
+
+        task = call()["task_id"]
+        again = call()
+        assert again["task_id"] == task and again["isError"] and again["error"]["code"] == "ApprovalRequired"
+        assert resolve(guarded, keys["boss"], task, {"approved": True}).status == 200
+        retort.wait_until(lambda: task_of(rest, task).json["status"] == "completed", "the script")
+        assert task_of(rest, task).json["result"]["result"] == 12
+        executions = len(rest.get("/v1/executions?limit=100").json["data"])
+        done = call()
+        assert done["result"] == 12 and not done["isError"]
+        assert len(rest.get("/v1/executions?limit=100").json["data"]) == executions
+        task = call()["task_id"]  # another call, and another question; this one is sent again before it has run
+        assert resolve(guarded, keys["boss"], task, {"approved": True}).status == 200
+        assert call()["result"] == 12
+
+
+def test_mcp_a_waiting_script_outlives_its_client(guarded, keys):
+    """Over HTTP another client finds what was asked for over MCP."""
+    code = "open('outlives', 'w').write('y')\nreturn 13"
+    with Legacy(guarded, path="/prisme/mcp", key=keys["agent"]) as agent:
+        task = json.loads(text_of(agent.call("execute_python", code=code)))["task_id"]
+    with guarded.client(keys["agent"]) as agent:
+        assert resolve(guarded, keys["boss"], task, {"approved": True}).status == 200
+        assert ask(agent, code, 200)["result"] == 13
 
 
 def test_mcp_a_user_says_no():

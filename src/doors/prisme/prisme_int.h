@@ -24,18 +24,18 @@
  * approval that is waited for. */
 typedef void script_exec_fn(void *arg, json_t *value);
 
-/* Part of the request or call that wants the script: all pointers are borrowed from there. */
+/* Part of the task that wants the script: all pointers are borrowed from there. */
 struct script_exec {
     struct prisme *prisme;
     struct service *service;
     const struct caller *caller;
-    struct call *call;        /* of MCP, whose user can be asked; or NULL */
-    struct prisme_task *task; /* of HTTP; or NULL */
-    struct str code;          /* during script_exec_start() only */
-    json_t *files;            /* array of at most FILES_MAX strings, or NULL */
-    json_t *parameters;       /* object, or NULL */
-    struct str conversation;  /* of an approval that lasts; or empty */
-    script_exec_fn *fn;       /* once, from the loop; not when MCP tells of an approval */
+    struct call *call; /* of MCP, whose user can be asked; or NULL */
+    struct prisme_task *task;
+    struct str code;         /* during script_exec_start() only */
+    json_t *files;           /* array of at most FILES_MAX strings, or NULL */
+    json_t *parameters;      /* object, or NULL */
+    struct str conversation; /* of an approval that lasts; or empty */
+    script_exec_fn *fn;      /* once, from the loop; not when MCP tells of an approval */
     void *arg;
     /* From here on script_exec.c's. */
     struct execution *x; /* borrowed; NULL once it has ended */
@@ -46,11 +46,13 @@ struct script_exec {
 void script_exec_start(struct script_exec *s);
 void script_exec_leave(struct script_exec *s); /* before fn, which is not called then */
 
-/* --- tasks.c: calls over HTTP, and what becomes of those that wait for an approver --- */
+/* --- tasks.c: calls, and what becomes of those that wait for an approver --- */
 
 struct prisme_task;
 /* Answers r: code is a string, files an array or NULL. */
 void prisme_call(struct request *r, json_t *code, json_t *files);
+/* The same of MCP. args: the arguments of the tool. */
+void prisme_call_tool(struct prisme *p, struct service *sv, struct call *c, json_t *args);
 /* What script_exec.c tells it of. */
 bool prisme_task_on_ask(void *task, const struct approval_info *info);
 void prisme_task_on_queued(void *task);
@@ -89,6 +91,8 @@ bool token_read(struct str token, struct str key, int64_t now_s, char *ret_name,
 /* --- door.c, tools.c --- */
 
 extern const struct tool tool_execute_python, tool_execute_python_stub;
+/* Ends c. Takes value. */
+void prisme_call_answer(struct call *c, json_t *value);
 
 /* --- the door --- */
 

@@ -71,8 +71,7 @@ static void on_queued(void *arg, const struct exec_info *info)
     struct script_exec *s = arg;
 
     snprintf(s->session, sizeof(s->session), "%s", info->row->session);
-    if (s->task)
-        prisme_task_on_queued(s->task);
+    prisme_task_on_queued(s->task);
 }
 
 static bool is_pdf(const char *mime, const char *url)
@@ -110,8 +109,7 @@ static bool on_ask(void *arg, const struct approval_info *info)
 {
     struct script_exec *s = arg;
 
-    return s->call ? call_on_ask(s->call, s->x, info)
-                   : s->task && prisme_task_on_ask(s->task, info);
+    return (s->call && call_on_ask(s->call, s->x, info)) || prisme_task_on_ask(s->task, info);
 }
 
 static void on_end(void *arg, const struct exec_info *info, const struct err *failed)
@@ -179,6 +177,7 @@ void script_exec_start(struct script_exec *s)
 
 void script_exec_leave(struct script_exec *s)
 {
-    execution_leave(s->x);
+    if (s->x)
+        execution_leave(s->x);
     end(s);
 }

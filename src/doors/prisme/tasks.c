@@ -1,7 +1,8 @@
 /*
- * Calls over HTTP. One that an approver must agree to becomes a task: it is answered with 202 at
- * once, goes on by itself when the approver agrees, and keeps its answer for a while. A client
- * asks for the task, or sends the same call again, which finds the same task.
+ * Calls of execute_python, over HTTP and MCP. One that an approver must agree to becomes a task:
+ * the client hears of it at once (over HTTP with 202), the script goes on by itself when the
+ * approver agrees, and its answer is kept for a while. A client asks for the task, or sends the
+ * same call again, which finds the same task.
  *
  * Tasks are kept in memory. After a restart the approval is still there: the same call finds it.
  */
@@ -23,10 +24,11 @@ struct prisme_task {
     uint8_t hash[32];        /* of what was called */
     json_t *files, *params;  /* owned, or NULL */
     struct request *request; /* borrowed: to be answered; or NULL */
+    struct call *call;       /* the same of MCP: one of them at most */
     char id[ID_MAX];         /* of its approval; "": none was needed */
-    bool runs;
-    json_t *value;       /* owned: its answer, or NULL */
-    struct timer *timer; /* owned */
+    bool runs, asks;         /* asks: the client's user could be asked */
+    json_t *value;           /* owned: its answer, or NULL */
+    struct timer *timer;     /* owned */
 };
 
 static void task_free(struct prisme_task *t)
@@ -57,26 +59,42 @@ static const char *state_of(const struct prisme_task *t)
 
 static json_t *waiting_value(const struct prisme_task *t)
 {
-    json_t *value = value_of_failure(
-        "ApprovalRequired", "nothing has been run yet: a person must agree first; then it runs by "
-                            "itself, and the task has its answer");
+    char text[ID_MAX + 160];
+    json_t *value;
 
+    snprintf(
+        text, sizeof(text),
+        "nothing has been run yet: a person must agree first (%s); then it runs by itself, and "
+        "the task, or the same call, has its answer",
+        t->id);
+    value = value_of_failure("ApprovalRequired", text);
     json_object_set_new(value, "task_id", json_string(t->id));
     return value;
 }
 
+static bool is_read(const struct prisme_task *t)
+{
+    return t->request || t->call;
+}
+
+/* Takes value. */
 static void answer(struct prisme_task *t, json_t *value)
 {
     struct request *r = take_ptr(&t->request);
+    struct call *c = take_ptr(&t->call);
 
-    answer_json(r, json_object_get(value, "task_id") ? 202 : 200, value);
+    t->s.call = NULL;
+    if (c)
+        prisme_call_answer(c, value);
+    else
+        answer_json(r, json_object_get(value, "task_id") ? 202 : 200, value);
 }
 
 static void on_value(void *arg, json_t *value)
 {
     struct prisme_task *t = arg;
 
-    if (t->request) {
+    if (is_read(t)) {
         answer(t, json_incref(value));
         return task_free(t);
     }
@@ -84,19 +102,15 @@ static void on_value(void *arg, json_t *value)
     timer_set(t->timer, TASK_KEPT_MS);
 }
 
-static void on_gone(void *arg)
+/* A task without an id is known to nobody else. */
+static void lose_reader(struct prisme_task *t)
 {
-    struct prisme_task *t = arg;
-    struct request *r = t->request;
-
-    if (!r) /* answered */
-        return;
     t->request = NULL;
-    if (!*t->id) { /* nobody else knows of it */
+    t->call = t->s.call = NULL;
+    if (!*t->id) {
         script_exec_leave(&t->s);
         task_free(t);
     }
-    request_drop(r);
 }
 
 /* --- a call --- */
@@ -114,22 +128,43 @@ static bool is_there(const struct prisme *p, const struct prisme_task *t)
 struct task_watch {
     struct prisme *prisme;
     struct prisme_task *task;
+    struct request *request;
+    struct call *call;
 };
 
 static void on_client_gone(void *arg)
 {
     const struct task_watch *w = arg;
 
-    if (is_there(w->prisme, w->task))
-        on_gone(w->task);
+    if (!is_there(w->prisme, w->task) || w->task->request != w->request)
+        return; /* answered */
+    lose_reader(w->task);
+    request_drop(w->request);
 }
 
-static void watch(struct prisme_task *t, struct request *r)
+/* However it ended: cancelled, or with a question to the client's user. */
+static void on_call_end(void *arg)
+{
+    struct task_watch *w = arg;
+
+    if (is_there(w->prisme, w->task) && w->task->call == w->call)
+        lose_reader(w->task);
+    free(w);
+}
+
+/* One of them is NULL. */
+static void watch(struct prisme_task *t, struct request *r, struct call *c)
 {
     struct task_watch *w = mem_zalloc(sizeof(*w));
 
-    *w = (struct task_watch){t->prisme, t};
+    *w = (struct task_watch){t->prisme, t, r, c};
     t->request = r;
+    t->call = c;
+    if (c) {
+        call_keep(c, on_call_end, w);
+        call_drop_on_cancel(c);
+        return;
+    }
     request_keep(r, free, w);
     request_on_gone(r, on_client_gone, w);
 }
@@ -143,13 +178,14 @@ static int hash_call(uint8_t ret[32], struct str code, const json_t *files, cons
     return text ? gnutls_hash_fast(GNUTLS_DIG_SHA256, text, strlen(text), ret) : -1;
 }
 
-/* The task that is the same call; NULL: there is none. */
+/* The task that is the same call; NULL: there is none. Where a user can be asked, a script that
+ * waits for an approver because nobody could is another one: this user may agree at once. */
 static struct prisme_task *find_same(struct prisme *p, const struct caller *c,
-                                     const uint8_t hash[32])
+                                     const uint8_t hash[32], bool asks)
 {
     struct prisme_task *t = p->tasks;
 
-    while (t && (!*t->id || strcmp(t->caller.tenant, c->tenant) != 0 ||
+    while (t && (!*t->id || t->asks != asks || strcmp(t->caller.tenant, c->tenant) != 0 ||
                  strcmp(t->caller.key, c->key) != 0 || memcmp(t->hash, hash, 32) != 0))
         t = t->next;
     return t;
@@ -164,10 +200,19 @@ static struct prisme_task *find_task(struct prisme *p, const struct caller *c, s
     return t;
 }
 
+/* A call as it came. */
+struct script_call {
+    struct prisme *prisme;
+    struct service *service;
+    const struct caller *caller;
+    struct request *r; /* until it is answered; or NULL */
+    struct call *c;    /* the same of MCP */
+    json_t *code, *files, *params;
+};
+
 /* The same call, sent again. */
 struct task_join {
-    struct request *r;    /* borrowed: until it is answered */
-    json_t *code, *files; /* owned; files or NULL */
+    struct script_call call; /* its JSON is owned */
     char id[ID_MAX];
 };
 
@@ -175,40 +220,60 @@ static void join_free(void *arg)
 {
     struct task_join *j = arg;
 
-    json_decref(j->code);
-    json_decref(j->files);
+    json_decref(j->call.code);
+    json_decref(j->call.files);
+    json_decref(j->call.params);
     free(j);
+}
+
+static void take_call(const struct script_call *k);
+
+static void answer_call(const struct script_call *k, int status, json_t *value)
+{
+    if (k->c)
+        prisme_call_answer(k->c, value);
+    else
+        answer_json(k->r, status, value);
 }
 
 /* Approved a moment ago, it runs soon. */
 static void on_joined(void *arg, const struct approval_info *info, const struct err *failed)
 {
     struct task_join *j = arg;
-    struct prisme_task *t = find_task(request_ctx(j->r), request_caller(j->r), str_of(j->id));
+    const struct script_call *k = &j->call;
+    struct prisme_task *t = find_task(k->prisme, k->caller, str_of(j->id));
 
-    if (!t || t->value)
-        prisme_call(j->r, j->code, j->files); /* it has ended meanwhile */
-    else if (failed || info->row->state == APPROVAL_PENDING || t->request)
-        answer_json(j->r, 202, waiting_value(t));
+    if (k->c && k->c->cancelled)
+        call_drop(k->c);
+    else if (!t || t->value)
+        take_call(k); /* it has ended meanwhile */
+    else if (failed || info->row->state == APPROVAL_PENDING || is_read(t))
+        answer_call(k, 202, waiting_value(t));
     else
-        watch(t, j->r);
+        watch(t, k->r, k->c);
 }
 
 /* One that waits is answered as it was; one that runs, when it ends; one that has ended, and with
  * that it is over. */
-static void join(struct prisme_task *t, struct request *r, json_t *code, json_t *files)
+static void join(struct prisme_task *t, const struct script_call *k)
 {
     struct task_join *j;
 
     if (t->value) {
-        answer_json(r, 200, json_incref(t->value));
+        answer_call(k, 200, json_incref(t->value));
         return task_free(t);
     }
     j = mem_zalloc(sizeof(*j));
-    *j = (struct task_join){.r = r, .code = json_incref(code), .files = json_incref(files)};
+    j->call = *k;
+    json_incref(k->code);
+    json_incref(k->files);
+    json_incref(k->params);
     memcpy(j->id, t->id, sizeof(j->id));
-    request_keep(r, join_free, j);
-    service_approval_get(request_service(r), request_caller(r), str_of(j->id), on_joined, j);
+    if (k->c)
+        call_keep(k->c, join_free, j);
+    else
+        request_keep(k->r, join_free, j);
+    service_approval_get(k->service, k->caller, str_of(j->id), on_joined, j);
 }
 
 static bool has_room(const struct prisme_task *t)
@@ -226,10 +291,11 @@ bool prisme_task_on_ask(void *arg, const struct approval_info *info)
 {
     struct prisme_task *t = arg;
 
-    if (info->verdict != APPROVAL_WAIT || !info->row || !has_room(t))
+    if (info->verdict != APPROVAL_WAIT || !info->row || !has_room(t) ||
+        find_task(t->prisme, &t->caller, str_of(info->row->id))) /* one script for one approval */
         return false;
     snprintf(t->id, sizeof(t->id), "%s", info->row->id);
-    if (t->request)
+    if (is_read(t))
         answer(t, waiting_value(t));
     return true;
 }
@@ -239,42 +305,66 @@ void prisme_task_on_queued(void *arg)
     ((struct prisme_task *)arg)->runs = true;
 }
 
-void prisme_call(struct request *r, json_t *code, json_t *files)
+static void take_call(const struct script_call *k)
 {
-    struct prisme *p = request_ctx(r);
-    json_t *params = json_object_get(request_json(r), "parameters");
+    struct prisme *p = k->prisme;
     struct prisme_task *t, *same;
+    bool asks = k->c && call_can_ask(k->c, "elicitation/create", NULL);
     uint8_t hash[32];
 
-    if (hash_call(hash, json_view(code), files, params) < 0)
-        return answer_fail(r, 500, "INTERNAL_ERROR", NULL, "the call cannot be hashed");
-    same = find_same(p, request_caller(r), hash);
+    if (hash_call(hash, json_view(k->code), k->files, k->params) < 0)
+        return answer_call(k, 200, value_of_failure("InvalidRequest", "the call cannot be hashed"));
+    same = find_same(p, k->caller, hash, asks);
     if (same)
-        return join(same, r, code, files);
+        return join(same, k);
     t = mem_zalloc(sizeof(*t));
     *t = (struct prisme_task){.prisme = p,
-                              .caller = *request_caller(r),
+                              .caller = *k->caller,
                               .next = p->tasks,
                               .link = &p->tasks,
-                              .files = json_incref(files),
-                              .params = json_incref(params)};
+                              .files = json_incref(k->files),
+                              .params = json_incref(k->params)};
     if (t->next)
         t->next->link = &t->next;
     p->tasks = t;
+    t->asks = asks;
     memcpy(t->hash, hash, sizeof(hash));
     t->timer = timer_new(p->config.loop, on_old, t);
     t->s = (struct script_exec){.prisme = p,
-                                .service = request_service(r),
+                                .service = k->service,
                                 .caller = &t->caller,
+                                .call = k->c,
                                 .task = t,
-                                .code = json_view(code),
+                                .code = json_view(k->code),
                                 .files = t->files,
                                 .parameters = t->params,
-                                .conversation = request_header(r, "x-correlation-id"),
+                                .conversation =
+                                    k->r ? request_header(k->r, "x-correlation-id") : STR(""),
                                 .fn = on_value,
                                 .arg = t};
-    watch(t, r);
+    watch(t, k->r, k->c);
     script_exec_start(&t->s);
+}
+
+void prisme_call(struct request *r, json_t *code, json_t *files)
+{
+    take_call(&(struct script_call){.prisme = request_ctx(r),
+                                    .service = request_service(r),
+                                    .caller = request_caller(r),
+                                    .r = r,
+                                    .code = code,
+                                    .files = files,
+                                    .params = json_object_get(request_json(r), "parameters")});
+}
+
+void prisme_call_tool(struct prisme *p, struct service *sv, struct call *c, json_t *args)
+{
+    take_call(&(struct script_call){.prisme = p,
+                                    .service = sv,
+                                    .caller = &c->caller,
+                                    .c = c,
+                                    .code = json_object_get(args, "code"),
+                                    .files = json_object_get(args, "files")});
 }
 
 /* --- a task that is asked for --- */
@@ -323,7 +413,7 @@ void prisme_drain(void *room)
         next = t->next;
         if (!*t->id || t->runs || t->value)
             continue;
-        if (t->request)
+        if (is_read(t))
             answer(t, waiting_value(t));
         script_exec_leave(&t->s);
         task_free(t);
@@ -336,7 +426,7 @@ void prisme_stop(void *room)
 
     for (struct prisme_task *t = p->tasks, *next; t; t = next) {
         next = t->next;
-        if (t->request)
+        if (is_read(t)) /* it goes with its reader */
             continue;
         if (!t->value)
             script_exec_leave(&t->s);

@@ -18,43 +18,21 @@ static void answer(struct call *c, json_t *value)
     content_done(&t);
 }
 
-/* With the call; the execution may be under way. */
-static void script_exec_free(void *arg)
+void prisme_call_answer(struct call *c, json_t *value)
 {
-    struct script_exec *s = arg;
-
-    if (s->x)
-        script_exec_leave(s);
-    free(s);
-}
-
-static void on_value(void *arg, json_t *value)
-{
-    answer(arg, value);
+    answer(c, value);
+    json_decref(value);
 }
 
 static void execute_python(struct call *c, json_t *args)
 {
+    const struct tool_set *set = c->tool_set;
     struct service *sv = call_service(c);
-    struct script_exec *s;
 
-    if (!sv)
-        return;
-    s = mem_zalloc(sizeof(*s));
-    *s = (struct script_exec){
-        .prisme =
-            (struct prisme *)((char *)(uintptr_t)c->tool_set - offsetof(struct prisme, tool_set)),
-        .service = sv,
-        .caller = &c->caller,
-        .call = c,
-        .code = json_view(json_object_get(args, "code")),
-        .files = json_object_get(args, "files"),
-        .fn = on_value,
-        .arg = c,
-    };
-    call_keep(c, script_exec_free, s);
-    call_drop_on_cancel(c);
-    script_exec_start(s);
+    if (sv)
+        prisme_call_tool(
+            (struct prisme *)((char *)(uintptr_t)set - offsetof(struct prisme, tool_set)), sv, c,
+            args);
 }
 
 /* Nothing runs and nobody is asked; to the model that is no error. */
