@@ -2,6 +2,7 @@
 import { useEffect, useReducer } from "preact/hooks";
 
 export class Value<T> {
+  version = 0;
   private watchers = new Set<() => void>();
   constructor(private held: T) {}
 
@@ -17,6 +18,7 @@ export class Value<T> {
 
   // Says that something inside it has changed.
   touch() {
+    this.version++;
     for (const watcher of [...this.watchers]) watcher();
   }
 
@@ -28,6 +30,10 @@ export class Value<T> {
 
 export function useValue<T>(value: Value<T>): T {
   const [, again] = useReducer((n: number) => n + 1, 0);
-  useEffect(() => value.watch(() => again(0)), [value]);
+  const seen = value.version;
+  useEffect(() => {
+    if (value.version !== seen) again(0); // a browser paints before effects run, and an answer may come meanwhile
+    return value.watch(() => again(0));
+  }, [value]);
   return value.get();
 }
