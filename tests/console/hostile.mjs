@@ -99,17 +99,18 @@ test("it cannot cover the page with an overlay", async ({ page }) => {
   ok(await page.evaluate(() => !document.fullscreenElement), "not the whole screen");
 }, { noise });
 
-test("SVG and Markdown are in such a frame as well", async ({ page }) => {
+test("SVG, Markdown and LaTeX are in such a frame as well", async ({ page }) => {
   await blank(page, house);
   await runCell(page, 1, [
     "from IPython.display import *",
     "display(SVG('<svg xmlns=\"http://www.w3.org/2000/svg\" onload=\"window.origin_seen = self.origin\"><circle r=\"5\"/></svg>'))",
     "display(Markdown('<img src=x onerror=\"window.origin_seen = self.origin\"> *x*'))",
-    "display(Latex(r'$\\href{javascript:alert(1)}{x} \\includegraphics{http://attacker.example/x.png}$'))",
+    "display(Latex(r'$\\href{javascript:alert(1)}{x} \\includegraphics{http://attacker.example/x.png} \\kern{-60em}\\rule{9999em}{9999em}$'))",
   ].join("\n"));
-  for (const at of [0, 1]) equal(await (await frameOf(page, 1, at)).evaluate(() => self.origin), "null");
+  for (const at of [0, 1, 2]) equal(await (await frameOf(page, 1, at)).evaluate(() => self.origin), "null");
   await (await frameOf(page, 1, 1)).waitForFunction(() => window.origin_seen === "null");
-  equal(await cell(page, 1).locator(".latex a, .latex img").count(), 0);
+  equal(await (await frameOf(page, 1, 2)).locator("a, img").count(), 0);
+  ok((await cell(page, 1).locator("iframe.frame").nth(2).boundingBox()).height <= 640, "a formula is as high as it likes");
   equal(await page.evaluate(() => window.origin_seen), undefined);
 }, { noise });
 
@@ -210,6 +211,7 @@ test("names of files and sessions, and a notebook of Jupyter, are text and break
   const evil = "<img src=x onerror=window.hit=1>";
   await blank(page, house);
   await runCell(page, 1, `import os\nos.makedirs('d')\nopen(${JSON.stringify(evil + ".csv")}, 'w').write(${JSON.stringify(`${evil},b\n${evil},2\n`)})\nopen('d/\\u202egnp.exe', 'w').write('x')`);
+  await cell(page, 1).getByRole("button", { name: "d/\\u202egnp.exe" }).waitFor(); // it does not pass for exe.png
   await page.getByRole("button", { name: /Rename the session/ }).click();
   await page.getByRole("textbox", { name: "Rename the session" }).fill(evil);
   await page.keyboard.press("Enter");
@@ -226,7 +228,21 @@ test("names of files and sessions, and a notebook of Jupyter, are text and break
   await page.getByRole("link", { name: /^Open exec_/ }).first().click();
   await page.getByText(/^\d+ events?$/).waitFor();
 
+  // In every field of a record, and of a session that is asked about.
+  const there = await house.call("v1/sessions", { name: evil, metadata: { evil } }).catch(() => house.call("v1/sessions", { name: evil }));
+  const ran = await house.call(`v1/sessions/${there.id}/execute`, { code: `# ${evil}\nopen(${JSON.stringify(evil)}, 'w').write('x')\nprint(${JSON.stringify(evil)})\nraise type(${JSON.stringify(evil)}, (Exception,), {})(${JSON.stringify(evil)})` });
+  await page.goto(`${house.url}#/records/${ran.id}`);
+  await page.locator(".error-head").getByText(evil).first().waitFor();
+  await page.getByRole("region", { name: "Files" }).getByText(evil).waitFor();
+  await page.goto(`${house.url}#/records/${encodeURIComponent(evil)}`);
+  await page.locator(".problem").waitFor();
+  equal([await page.locator("main img").count(), await page.locator(".facts").count()], [0, 0], "a record that is not there");
+
   await go(page, "Notebook");
+  const many = join(house.place, "many.ipynb");
+  writeFileSync(many, JSON.stringify({ nbformat: 4, cells: Array(50_000).fill({ cell_type: "code", source: "1", outputs: [] }) }));
+  await page.getByLabel("A notebook to open").setInputFiles(many);
+  await page.getByText("This notebook has 50,000 cells").waitFor();
   const book = { nbformat: 4, nbformat_minor: 5, metadata: { title: evil }, cells: [null, 5,
     { cell_type: "markdown", source: { evil } }, { cell_type: "code", source: ["1"], outputs: "none" },
     { cell_type: "code", source: "print('still here')", outputs: [null, 7, "text",
@@ -247,7 +263,53 @@ test("names of files and sessions, and a notebook of Jupyter, are text and break
   await runCell(page, 3);
   equal(await cell(page, 3).locator(".stdout").innerText(), "still here");
   equal(await page.evaluate(() => window.hit), undefined);
-}, { noise: /ERR_INVALID_URL|data:/ });
+}, { noise: /ERR_INVALID_URL|data:|404/ });
+
+// Small for who writes it, and without end for who draws it. Each is shown, and the page can be typed in all the while.
+const BOMBS = {
+  "Markdown that nests": "Markdown('>' * 190_000)",
+  "formulas that never close": "Markdown(r'\\[ ' * 60_000)",
+  "a formula of a hundred thousand letters": "Latex('$' + 'x' * 190_000 + '$')",
+  "a formula as high as a mountain": "Latex(r'$\\rule{99999em}{99999em}$')",
+  "JSON that is one string": "JSON({'a': 'x' * 3_000_000, 'y' * 3_000_000: 1})",
+  "JSON that is deep, and has no end": "display({'application/json': '[' * 2_000_000, 'text/plain': ''}, raw=True)",
+  "JSON that is wide": "JSON(list(range(300_000)))",
+  "five million lines": "print('\\n' * 5_000_000)",
+  "a line that is drawn anew in a thousand colours": "print('\\x1b[31ma\\x1b[32mb' * 999 + '\\rc' * 300_000)",
+  "a thousand pictures of HTML": "for i in range(1000): display(HTML('<b>x</b>'))",
+};
+
+test("what is small and endless does not hold the page", async ({ page }) => {
+  await blank(page, house);
+  for (const [what, code] of Object.entries(BOMBS)) {
+    await runCell(page, 1, `from IPython.display import *\n${code}`);
+    await page.evaluate(() => new Promise((go) => requestAnimationFrame(() => setTimeout(go))));
+    ok((await cell(page, 1).boundingBox()).height < 6000, `${what}: the cell is as high as it likes`);
+  }
+  await runCell(page, 1, "print('line\\n' * 55_000)");
+  await cell(page, 1).getByText("54,971 lines are folded here.").waitFor();
+  await cell(page, 1).getByRole("button", { name: "Show 45,001 of 55,001" }).click();
+  await cell(page, 1).getByText("10,000 lines are too many for a page.").waitFor();
+});
+
+test("a file that is a bomb is looked at, and the page goes on", async ({ page }) => {
+  await blank(page, house);
+  await runCell(page, 1, [
+    "uses = ''.join(f'<g id=\"a{i}\">' + f'<use href=\"#a{i - 1}\"/>' * 10 + '</g>' for i in range(1, 9))",
+    "open('laughs.svg', 'w').write(f'<svg xmlns=\"http://www.w3.org/2000/svg\"><script>top.hit = 1</script><g id=\"a0\"><circle r=\"5\"/></g>{uses}</svg>')",
+    "open('wide.csv', 'w').write(',' * 200_000 + '\\n' + '\"' + 'x' * 200_000)",
+    "open('line.txt', 'w').write('x' * 250_000)",
+    "open('head.png', 'wb').write(b'\\x89PNG\\r\\n\\x1a\\n\\0\\0\\0\\rIHDR\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\xff')",
+  ].join("\n"));
+  await go(page, "Files");
+  for (const name of ["wide.csv", "line.txt", "head.png", "laughs.svg"]) {
+    await page.getByRole("button", { name: `Preview ${name}` }).click();
+    await page.getByRole("dialog").locator(".data, .preview-text, .picture, iframe.frame").first().waitFor({ state: "attached" });
+    await page.getByRole("button", { name: "Close" }).click();
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+  }
+  equal(await page.evaluate(() => window.hit), undefined);
+}, { noise: /sandboxed|ERR_|Unsafe|SecurityError|Content Security Policy|Failed to read|Blocked a frame/i });
 
 test("the page has a strict policy and is nobody's frame", async ({ page }) => {
   const answer = await fetch(house.url, { headers: { accept: "text/html" } });

@@ -1,6 +1,6 @@
 // The notebook, as a person uses it.
 import { blank, cell, coloursOf, editor, ended, equal, frameOf, ok, open, run, runCell, serve, sessionOf, test, until, write } from "./support.mjs";
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 const house = await serve({ flags: ["--preload", ""] });
@@ -181,6 +181,12 @@ test("by keyboard alone", async ({ page }) => {
   await until("it asks", async () => /^Delete with its files\?$/.test(await focused()));
   await page.keyboard.press("Escape");
   await until("it is left alone", async () => (await page.getByRole("button", { name: "Delete with its files?" }).count()) === 0);
+  await until("the focus is where it was", async () => /^Delete /.test(await focused()));
+  await tabTo(/Rename /, "Shift+Tab");
+  await page.keyboard.press("Enter");
+  await page.keyboard.type("by keys");
+  await page.keyboard.press("Enter");
+  await until("and stays with the name", async () => /^by keys/.test(await focused()));
 }, { noise: /inline style/ }); // of Chromium's own: it styles what is typed over a selection, and the editor draws it anew
 
 test("on a phone: every view fits, and a finger is enough", async ({ page }) => {
@@ -218,7 +224,7 @@ test("tables, images, SVG, Markdown, LaTeX and JSON", async ({ page }) => {
   const text = await frameOf(page, 1, 2);
   equal(await text.locator("h1").innerText(), "Title");
   equal(await text.locator("math msup").count(), 1);
-  equal(await cell(page, 1).locator(".latex mfrac").count(), 1);
+  equal(await (await frameOf(page, 1, 3)).locator("mfrac").count(), 1);
   const tree = cell(page, 1).locator(".json");
   ok((await tree.innerText()).includes('"deep"') || (await tree.innerText()).includes("deep:"), "the tree has its names");
   ok((await tree.innerText()).includes("none: {}") && !(await tree.getByRole("button", { name: /none/ }).count()), "what is empty needs no fold");
@@ -250,6 +256,8 @@ test("a long table shows its first rows, and all of them when asked; long lines 
 
   await runCell(page, 1, "'y' * 3_000_000");
   await cell(page, 1).getByText("2,990,002 more characters in this line").waitFor();
+  const [whole] = await Promise.all([page.waitForEvent("download"), cell(page, 1).getByRole("button", { name: "Download the whole output" }).click()]);
+  equal(statSync(await whole.path()).size, 3_000_002, "the rest is where it says");
   await runCell(page, 1, "raise ValueError('z' * 3_000_000)");
   await cell(page, 1).locator(".error-head").getByText(/ … [\d,]+ more characters/).waitFor();
 });

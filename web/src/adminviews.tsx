@@ -1,6 +1,6 @@
 // Approvals that wait for a person, and keys.
 import { useRef, useState } from "preact/hooks";
-import { call, type Json, online, status } from "./api";
+import { call, type Json, keyOf, keySet, online, status, statusLoad } from "./api";
 import { useChanges } from "./changes";
 import { Button, clock, Confirm, Empty, LOOK_MS, Problem, State, tell, tellError, Time, useLoad } from "./ui";
 import { useValue } from "./value";
@@ -27,7 +27,7 @@ function Waiting({ a, may, again }: { a: Json; may: boolean; again: () => void }
       <pre class="code" tabIndex={0}>{a.text}</pre>
       {a.text_size > 2000 && <p class="soft">The whole code has {a.text_size.toLocaleString()} characters.</p>}
       {may ? (
-        <div class="filters decide">
+        <div class="decide">
           <label>Reason<input ref={reason} placeholder="if there is one" /></label>
           <Button label="Approve" kind="accent" onClick={decide("approve")} />
           <Button label="Decline" kind="outline" onClick={decide("decline")} />
@@ -47,7 +47,7 @@ export function ApprovalsView() {
       <header class="bar"><h1>Approvals</h1></header>
       <div class="column">
         <Problem text={problem} />
-        {value && !pending.length && <Empty><h2>Nothing waits</h2><p>Where a pool is set to ask, what its clients want to run stands here until a person agrees.</p></Empty>}
+        {value && !pending.length && <Empty icon="approvals"><h2>Nothing waits</h2><p>Where a pool is set to ask, what its clients want to run stands here until a person agrees.</p></Empty>}
         {pending.map((a) => <Waiting key={a.id} a={a} may={!!who?.approver} again={again} />)}
         {past.length > 0 && (
           <section class="section" aria-label="Decided">
@@ -127,15 +127,18 @@ export function KeysView() {
         <Problem text={problem} />
         {made && (
           <div class="secret" role="status">
-            <span>This is the secret of the new key. It is shown once, and kept nowhere:</span>
+            <span>This is the secret of the new key. It is shown once, and kept nowhere{made.secret === keyOf() ? " but in this tab, which uses it from now on" : ""}:</span>
             <code>{made.secret}</code>
             <Button icon="copy" label="Copy" text onClick={() => navigator.clipboard.writeText(made.secret).then(() => tell("Copied."), tellError)} />
             <Button label="Done" onClick={() => setMade(null)} />
           </div>
         )}
         {value && <Make first={!keys.length} tenant={who?.tenant ?? "local"} onMade={(key) => {
+          // The first key closes the server to who has none, and who has made it must be able to read it.
+          if (!keyOf()) keySet(key.secret);
           setMade(key);
           again();
+          statusLoad().catch(() => {});
         }} />}
         {keys.length > 0 && (
           <table class="list">

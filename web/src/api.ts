@@ -135,14 +135,16 @@ export async function call<T = Json>(path: string, ask: Ask = {}): Promise<T> {
 // Objects of a stream of JSON lines as they come; pings are left out.
 export async function* lines(answer: Response): AsyncGenerator<Json> {
   const reader = answer.body!.pipeThrough(new TextDecoderStream()).getReader();
-  let rest = "";
+  const parts: string[] = []; // of a line that is not whole yet; it may come in a thousand
   try {
     for (;;) {
       const { done, value } = await reader.read();
       if (done) return;
-      const all = (rest + value).split("\n");
-      rest = all.pop()!;
-      for (const line of all) {
+      const [first, ...more] = value.split("\n");
+      parts.push(first);
+      for (const next of more) {
+        const line = parts.join("");
+        parts.splice(0, parts.length, next);
         const found = line ? JSON.parse(line) : { type: "ping" };
         if (found.type !== "ping") yield found;
       }
@@ -152,12 +154,18 @@ export async function* lines(answer: Response): AsyncGenerator<Json> {
   }
 }
 
+// --- names ---
+
+// A name that a stranger chose, with what turns text around or is not seen at all written out.
+export const plain = (name: string) =>
+  name.replace(/[\0-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`);
+
 // --- downloads ---
 
 export function saveBlob(blob: Blob, name: string) {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(blob);
-  link.download = name;
+  link.download = plain(name);
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }

@@ -1,6 +1,6 @@
 // A request in plain words: the agent's rounds as they happen, through the interface of docs/ubik.md.
 import { useRef, useState } from "preact/hooks";
-import { ApiError, call, download, home, type Json, send } from "./api";
+import { ApiError, call, download, home, type Json, plain, send } from "./api";
 import { TerminalText } from "./output";
 import { Rich } from "./rich";
 import { Terminal } from "./terminal";
@@ -131,19 +131,21 @@ export function AskView() {
           <>
             <ol class="rounds" aria-label="Rounds">
               {asked.rounds.map((r, i) => (
-                <li key={i}><p class="answer"><span class="phase">{r.phase}</span> {r.message}</p>
-                  {r.code && <pre class="code" tabIndex={0}>{r.code}</pre>}
-                  {r.output && <TerminalText terminal={r.output} stream="stdout" />}</li>
+                <li key={i}><span class="phase">{r.phase}</span>
+                  <div class="turn"><p class="answer">{r.message}</p>
+                    {r.code && <pre class="code" tabIndex={0}>{r.code}</pre>}
+                    {r.output && <TerminalText terminal={r.output} stream="stdout" />}</div></li>
               ))}
             </ol>
-            {asked.prompt && <div class="box" role="alert"><p>{asked.prompt}</p><div class="row filters"><Button label="Agree" kind="accent" onClick={() => answer(true)} /><Button label="Decline" kind="outline" onClick={() => answer(false)} /></div></div>}
+            {running && !asked.prompt && <p class="soft working" role="status"><State state="running" /></p>}
+            {asked.prompt && <div class="box" role="alert"><p>{asked.prompt}</p><div class="row"><Button label="Agree" kind="accent" onClick={() => answer(true)} /><Button label="Decline" kind="outline" onClick={() => answer(false)} /></div></div>}
             {asked.end && (
               <section class="box" aria-label="Answer">
                 <h2>Answer <State state={asked.end.status ?? "completed"} /></h2>
                 {asked.end.answer && <Rich data={{ "text/markdown": asked.end.answer }} />}
                 {asked.end.error && <p class="problem" role="alert">{problemOf(asked.end.error)}</p>}
                 {files.length > 0 && <ul class="made left">{files.map((f) => (
-                  <li key={f.url}><button type="button" class="chip" onClick={() => download(pathOf(f.url), f.asset_filename).catch(tellError)}><span>{f.asset_filename}</span> <span class="soft">{bytes(f.size)}</span></button></li>
+                  <li key={f.url}><button type="button" class="chip" onClick={() => download(pathOf(f.url), f.asset_filename).catch(tellError)}><span>{plain(f.asset_filename)}</span> <span class="soft">{bytes(f.size)}</span></button></li>
                 ))}</ul>}
               </section>
             )}

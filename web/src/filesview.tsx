@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { address, call, download, headers, type Json, online, send, waitForServer } from "./api";
+import { address, call, download, headers, type Json, online, plain, send, waitForServer } from "./api";
 import { useChanges } from "./changes";
+import { Frame } from "./frame";
 import * as session from "./session";
 import { bytes, Button, Confirm, Dialog, Empty, LOOK_MS, Problem, Rename, tellError, Time, useLoad } from "./ui";
 import { useValue, Value } from "./value";
@@ -164,15 +165,15 @@ function Uploads() {
   return (
     <ul class="uploads" aria-label="Uploads">
       {all.size > shown.length && (
-        <li><strong>{all.size.toLocaleString()} files</strong><span class="soft grow">are on their way.</span>
+        <li class="all"><strong>{all.size.toLocaleString()} files</strong><span class="soft">are on their way.</span>
           <Button label="Cancel all" kind="outline" onClick={() => [...all].forEach((u) => u.stop())} /></li>
       )}
       {shown.map((u) => (
         <li key={u.id}>
-          <span class="path">{u.path}</span>
+          <span class="path">{plain(u.path)}</span>
+          <span class="soft">{bytes(u.sent)} of {bytes(u.size)}</span>
           {u.problem ? <span class="problem">{u.problem}</span>
             : <progress value={u.sent} max={u.size || 1} aria-label={`Upload of ${u.path}`} />}
-          <span class="soft">{bytes(u.sent)} of {bytes(u.size)}</span>
           <Button icon="close" label={u.problem ? "Close" : `Cancel the upload of ${u.path}`} onClick={() => u.stop()} />
         </li>
       ))}
@@ -234,7 +235,8 @@ function Table({ text, name, whole }: { text: string; name: string; whole: boole
 }
 
 const TEXT = /^(text\/|application\/(json|xml|x-yaml|javascript|toml|x-sh|x-python|x-ipynb))/;
-const IMAGE = /^image\/(png|jpeg|gif|webp|bmp|svg\+xml)/;
+const IMAGE = /^image\/(png|jpeg|gif|webp|bmp)/;
+const SVG_MAX = 5_000_000;
 
 function Preview({ file, onClose }: { file: Json; onClose: () => void }) {
   const [shown, setShown] = useState<{ kind: string; text?: string; url?: string; whole?: boolean } | null>(null);
@@ -247,6 +249,8 @@ function Preview({ file, onClose }: { file: Json; onClose: () => void }) {
         url = URL.createObjectURL(blob);
         return setShown({ kind: file.mime === "application/pdf" ? "pdf" : "image", url });
       }
+      // A few lines of SVG can be a billion circles: what draws them is a frame, and not the page.
+      if (/^image\/svg/.test(file.mime) && file.size <= SVG_MAX) return setShown({ kind: "svg", text: await (await send(file.url)).text() });
       const part = file.size > 0 ? await (await send(file.url, { headers: { range: `bytes=0-${FIRST - 1}` } })).arrayBuffer() : new ArrayBuffer(0);
       const text = new TextDecoder().decode(part);
       const whole = part.byteLength >= file.size;
@@ -257,11 +261,12 @@ function Preview({ file, onClose }: { file: Json; onClose: () => void }) {
   }, [file.url, file.sha256]);
   const name = file.path.split("/").pop()!;
   return (
-    <Dialog title={file.path} onClose={onClose}>
+    <Dialog title={plain(file.path)} onClose={onClose}>
       <p class="soft">{file.mime}, {bytes(file.size)}</p>
       <Problem text={problem} />
       {!shown && !problem && <p>Loading…</p>}
       {shown?.kind === "image" && <img class="picture" src={shown.url} alt={name} />}
+      {shown?.kind === "svg" && <Frame html={shown.text!} title={name} />}
       {shown?.kind === "pdf" && <iframe class="pdf" src={shown.url} title={name} />}
       {shown?.kind === "table" && <Table text={shown.text!} name={name} whole={shown.whole!} />}
       {shown?.kind === "text" && <pre class="text preview-text" tabIndex={0}>{shown.text}</pre>}
@@ -301,7 +306,7 @@ export function FilesView() {
     <div class={`view ${over ? "drop-over" : ""}`} {...handlers}>
       <header class="bar">
         <h1>Files</h1>
-        {info && <span class="soft">of {info.name ?? "the notebook's session"}</span>}
+        {info && <span class="soft of">of {info.name ? plain(info.name) : "the notebook's session"}</span>}
         <span class="grow" />
         <div class="tools">
           <Button icon="upload" label="Upload" text kind="accent" onClick={() => chosen.current!.click()} />
@@ -316,7 +321,7 @@ export function FilesView() {
         <Uploads />
         <Problem text={problem} />
         {value && !files.length && (
-          <Empty>
+          <Empty icon="files">
             <h2>No files yet</h2>
             <p>Drop files or folders here, or have a cell write some. Code finds them in its working directory.</p>
           </Empty>
@@ -325,6 +330,7 @@ export function FilesView() {
           <div class="filters"><label>Find<input type="search" value={find} onInput={(e) => setFind(e.currentTarget.value)} placeholder="part of a name" /></label>
             <span class="soft">{found.length.toLocaleString()} of {files.length.toLocaleString()} files, {bytes(found.reduce((sum, f) => sum + f.size, 0))}</span></div>
         )}
+        {find && !found.length && <p class="soft">No name has “{find}” in it.</p>}
         {found.length > 0 && (
           <table class="list">
             <thead><tr><th scope="col">Name</th><th scope="col" class="number">Size</th><th scope="col">Changed</th><th scope="col"><span class="unseen">Actions</span></th></tr></thead>

@@ -93,7 +93,7 @@ function Sessions() {
   return (
     <section class="section" aria-label="Sessions">
       <Problem text={problem} />
-      {value && !rows.length && <Empty><h2>No sessions</h2><p>Run a cell in the notebook, or have a client make one.</p></Empty>}
+      {value && !rows.length && <Empty icon="sessions"><h2>No sessions</h2><p>Run a cell in the notebook, or have a client make one.</p></Empty>}
       {rows.length > 0 && (
         <table class="list">
           <thead><tr><th scope="col">Session</th><th scope="col">State</th><th scope="col">Pool</th><th scope="col">Age</th><th scope="col" class="number">Most memory</th><th scope="col">Last use</th><th scope="col"><span class="unseen">Actions</span></th></tr></thead>

@@ -54,6 +54,8 @@ export function exportNotebook(cells: Cell[]): Json {
   };
 }
 
+const CELLS_MAX = 2000; // a page of more is slow
+
 // A file may say anything: what should be text is text from here on.
 function outputIn(o: Json): Json {
   if (o.output_type === "stream") return { type: o.name === "stderr" ? "stderr" : "stdout", text: join(o.text) };
@@ -72,6 +74,7 @@ export function importNotebook(text: string): Cell[] {
     throw new Error("This file is no notebook: it is not JSON.");
   }
   if (book.nbformat !== 4 || !Array.isArray(book.cells)) throw new Error("This file is no notebook of nbformat 4.");
+  if (book.cells.length > CELLS_MAX) throw new Error(`This notebook has ${book.cells.length.toLocaleString()} cells; the page opens ${CELLS_MAX.toLocaleString()} and no more.`);
   return (book.cells as Json[]).filter((c) => ["code", "markdown", "raw"].includes(c?.cell_type)).map((c) => {
     const source = join(c.source);
     const shell = /^%%(bash|sh)\s*\n/.exec(source);

@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { call, download, saveBlob } from "./api";
+import { call, download, plain, saveBlob } from "./api";
 import { useChanges } from "./changes";
 import { Editor, type Handle, type Language } from "./editor";
 import { uploadAll, useDrop } from "./filesview";
@@ -73,7 +73,7 @@ function Foot({ cell, run }: { cell: Cell; run: Run }) {
           {files.map((f) => (
             <li key={f.path}>
               <button type="button" class="chip" disabled={!f.url} onClick={() => download(f.url!, f.path.split("/").pop()!).catch(tellError)}>
-                <span>{f.path}</span> <span class="soft">{bytes(f.size)}</span><span class="unseen">download</span>
+                <span>{plain(f.path)}</span> <span class="soft">{bytes(f.size)}</span><span class="unseen">download</span>
               </button>
             </li>
           ))}

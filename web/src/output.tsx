@@ -1,9 +1,10 @@
 // The output of one run, in the order in which it came.
 import { memo } from "preact/compat";
 import { useState } from "preact/hooks";
-import { download, type Json } from "./api";
+import { download, type Json, saveBlob } from "./api";
 import { Rich } from "./rich";
-import { Terminal, type Span, type Style } from "./terminal";
+import { LINES_HEAD, Terminal, type Span, type Style } from "./terminal";
+import { tellError } from "./ui";
 
 export interface TextOutput {
   kind: "text";
@@ -108,35 +109,62 @@ function Lines({ terminal, from, to }: { terminal: Terminal; from: number; to: n
   const chunks = [];
   for (let at = from; at < to; at = at - (at % CHUNK) + CHUNK) {
     const end = Math.min(to, at - (at % CHUNK) + CHUNK);
-    let version = 0;
+    let version = terminal.dropped;
     for (let i = at; i < end; i++) version += terminal.lines[i].version + 1;
     chunks.push(<Chunk key={at} terminal={terminal} from={at} to={end} version={version} />);
   }
   return <>{chunks}</>;
 }
 
-export function TerminalText({ terminal, stream, execution }: { terminal: Terminal; stream: string; execution?: string }) {
-  const [open, setOpen] = useState(false);
+interface TextProps { terminal: Terminal; stream: string; execution?: string }
+
+// Where the rest is: on the server's record, or, of what has none, with the page.
+const Rest = ({ terminal, stream, execution }: TextProps) => (
+  <button class="plain" onClick={() => (execution ? download(`v1/executions/${execution}/output`, `${execution}.txt`).catch(tellError)
+    : saveBlob(new Blob([terminal.text], { type: "text/plain" }), `${stream}.txt`))}>
+    Download the whole output
+  </button>
+);
+
+function Opened({ terminal, stream, execution, onFold }: TextProps & { onFold?: () => void }) {
   const count = terminal.lineCount;
+  const long = terminal.lines.some((l) => l.length > LINE_MAX);
+  return (
+    <>
+      <Lines terminal={terminal} from={0} to={terminal.dropped ? LINES_HEAD : count} />
+      {terminal.dropped > 0 && (
+        <>
+          <div class="fold"><span>{terminal.dropped.toLocaleString()} lines are too many for a page.</span></div>
+          <Lines terminal={terminal} from={LINES_HEAD} to={count} />
+        </>
+      )}
+      {(onFold || long || terminal.dropped > 0) && (
+        <div class="fold">
+          {onFold && <button class="plain" onClick={onFold}>Fold {(count + terminal.dropped).toLocaleString()} lines</button>}
+          {(long || terminal.dropped > 0) && <Rest terminal={terminal} stream={stream} execution={execution} />}
+        </div>
+      )}
+    </>
+  );
+}
+
+export function TerminalText({ terminal, stream, execution }: TextProps) {
+  const [open, setOpen] = useState(false);
+  const count = terminal.lineCount, all = count + terminal.dropped;
   const label = stream === "stderr" ? "Error output" : "Output";
   if (count <= FOLD || open)
     return (
       <div class={`text ${stream} ${count > FOLD ? "long" : ""}`} tabIndex={0} role="region" aria-label={label}>
-        <Lines terminal={terminal} from={0} to={count} />
-        {count > FOLD && <button class="plain fold" onClick={() => setOpen(false)}>Fold {count.toLocaleString()} lines</button>}
+        <Opened terminal={terminal} stream={stream} execution={execution} onFold={count > FOLD ? () => setOpen(false) : undefined} />
       </div>
     );
   return (
     <div class={`text folded ${stream}`} tabIndex={0} role="region" aria-label={label}>
       <Lines terminal={terminal} from={0} to={HEAD} />
       <div class="fold">
-        <span>{(count - HEAD - TAIL).toLocaleString()} lines are folded here.</span>
-        <button class="plain" onClick={() => setOpen(true)}>Show all {count.toLocaleString()}</button>
-        {execution && (
-          <button class="plain" onClick={() => download(`v1/executions/${execution}/output`, `${execution}.txt`)}>
-            Download the whole output
-          </button>
-        )}
+        <span>{(all - HEAD - TAIL).toLocaleString()} lines are folded here.</span>
+        <button class="plain" onClick={() => setOpen(true)}>{terminal.dropped ? `Show ${count.toLocaleString()} of ${all.toLocaleString()}` : `Show all ${all.toLocaleString()}`}</button>
+        <Rest terminal={terminal} stream={stream} execution={execution} />
       </div>
       <Lines terminal={terminal} from={count - TAIL} to={count} />
     </div>

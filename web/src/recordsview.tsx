@@ -1,6 +1,6 @@
 // Executions on record: a list with filters, and one of them with all that is known of it. Both are live.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { call, download, type Json, online } from "./api";
+import { call, download, type Json, online, plain } from "./api";
 import { useChanges } from "./changes";
 import { type Output, Outputs, take } from "./output";
 import { binary, bytes, Button, clock, Empty, Problem, LOOK_MS, seconds, State, tellError, Time, useLoad } from "./ui";
@@ -45,7 +45,7 @@ function One({ id }: { id: string }) {
                 <h2>Files</h2>
                 <ul class="made left">{x.files.map((f: Json) => (
                   <li key={f.path}><button type="button" class="chip" disabled={!f.url} onClick={() => download(f.url, f.path.split("/").pop()!).catch(tellError)}>
-                    <span>{f.path}</span> <span class="soft">{f.change}, {bytes(f.size)}</span></button></li>
+                    <span>{plain(f.path)}</span> <span class="soft">{f.change}, {bytes(f.size)}</span></button></li>
                 ))}</ul>
               </section>
             )}
@@ -78,7 +78,7 @@ export function RecordsView({ rest }: { rest: string }) {
     if (before && (before.query !== query || !first.data.some((x) => before.page.data.some((y) => y.id === x.id)))) older.current = null;
     return first;
   }, [query, useValue(online), rest], rest ? 0 : LOOK_MS, rest ? 0 : changes);
-  if (rest) return <One id={rest} />;
+  if (rest) return <One key={rest} id={rest} />;
   const further = older.current?.query === query ? older.current.page : null;
   const fresh = new Set(value?.data.map((x) => x.id));
   const rows = [...(value?.data ?? []), ...(further?.data ?? []).filter((x) => !fresh.has(x.id))];
@@ -100,7 +100,7 @@ export function RecordsView({ rest }: { rest: string }) {
           <label>Until<input type="datetime-local" value={filter.until} onChange={set("until")} /></label>
         </div>
         <Problem text={problem} />
-        {value && !rows.length && <Empty><h2>Nothing on record</h2><p>{query ? "No execution matches these filters." : "Every cell and command that runs here is kept, with who asked for it."}</p></Empty>}
+        {value && !rows.length && <Empty icon="records"><h2>Nothing on record</h2><p>{query ? "No execution matches these filters." : "Every cell and command that runs here is kept, with who asked for it."}</p></Empty>}
         {rows.length > 0 && (
           <table class="list">
             <thead><tr><th scope="col">When</th><th scope="col">Outcome</th><th scope="col">Kind</th><th scope="col">Session</th><th scope="col">Asked by</th><th scope="col" class="number">Took</th><th scope="col"><span class="unseen">Actions</span></th></tr></thead>

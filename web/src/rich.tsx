@@ -1,91 +1,87 @@
 // What a cell shows: the best of the forms that it offers.
-import { marked } from "marked";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import temml from "temml";
-import type { Json } from "./api";
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { type Json, waitForServer } from "./api";
 import { Frame } from "./frame";
+import type { Kind } from "./markup";
 import { TerminalText } from "./output";
 import { Terminal } from "./terminal";
 
-// --- mathematics ---
+// --- Markdown and mathematics ---
 
-const MATH = /\$\$([\s\S]+?)\$\$|\$((?:\\.|[^$\\])+?)\$|\\\[([\s\S]+?)\\\]|\\\(([\s\S]+?)\\\)/g;
+const MARKUP_MS = 5000; // a page of formulas takes a hundred milliseconds
+const TRIES = 2; // the worker's script cannot be had while the server is gone
 
-interface Piece {
-  text: string;
-  math: boolean;
-  display: boolean;
+interface Work {
+  kind: Kind;
+  source: string;
+  tries: number;
+  done: (html: string | null) => void;
+}
+const works: Work[] = [];
+let worker: Worker | null = null;
+let clock = 0;
+
+function workEnd(html: string | null) {
+  clearTimeout(clock);
+  works.shift()!.done(html);
+  if (works.length) workBegin();
 }
 
-function pieces(source: string): Piece[] {
-  const found: Piece[] = [];
-  let at = 0;
-  for (const m of source.matchAll(MATH)) {
-    if (m.index > at) found.push({ text: source.slice(at, m.index), math: false, display: false });
-    const text = m[1] ?? m[2] ?? m[3] ?? m[4];
-    found.push({ text, math: true, display: m[1] !== undefined || m[3] !== undefined });
-    at = m.index + m[0].length;
+function workerStop() {
+  worker?.terminate();
+  worker = null;
+}
+
+// One after the other, in one worker; a text that takes too long takes the worker with it.
+function workBegin() {
+  const work = works[0];
+  if (!worker) {
+    worker = new Worker(new URL("./markupworker.ts", import.meta.url), { type: "module" });
+    worker.onerror = () => {
+      workerStop();
+      if (--works[0].tries > 0) void waitForServer().then(workBegin);
+      else workEnd(null);
+    };
+    worker.onmessage = ({ data }: MessageEvent<{ begun?: true; html?: string | null }>) => {
+      if (data.html !== undefined) return workEnd(data.html);
+      clock = window.setTimeout(() => {
+        workerStop();
+        workEnd(null);
+      }, MARKUP_MS);
+    };
   }
-  if (at < source.length) found.push({ text: source.slice(at), math: false, display: false });
-  return found;
+  worker.postMessage({ kind: work.kind, source: work.source });
 }
 
-function mathOf(p: Piece): string {
-  try {
-    return temml.renderToString(p.text, { displayMode: p.display, trust: false, maxExpand: 200, throwOnError: false });
-  } catch {
-    return escapeHtml(p.text);
-  }
-}
-
-const escapeHtml = (s: string) => s.replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`);
-
-function markdownHtml(source: string): string {
-  const math: string[] = [];
-  const marker = (i: number) => `\u0001${i}\u0002`;
-  const text = pieces(source)
-    .map((p) => (p.math ? marker(math.push(mathOf(p)) - 1) : p.text))
-    .join("");
-  const html = marked.parse(text, { async: false, gfm: true }) as string;
-  return html.replace(/\u0001(\d+)\u0002/g, (_, i) => math[+i] ?? "");
-}
-
-function Latex({ source }: { source: string }) {
-  const ref = useRef<HTMLDivElement>(null);
+function Markup({ kind, source, title }: { kind: Kind; source: string; title: string }) {
+  const [made, setMade] = useState<{ source: string; html: string | null } | null>(null);
   useEffect(() => {
-    const place = ref.current!;
-    const parts = pieces(source.trim());
-    const all = parts.some((p) => p.math) ? parts : [{ text: source, math: true, display: true }];
-    place.textContent = "";
-    for (const p of all) {
-      const one = place.appendChild(document.createElement("span"));
-      if (!p.math) one.textContent = p.text;
-      else {
-        try {
-          temml.render(p.text, one, { displayMode: p.display, trust: false, maxExpand: 200, throwOnError: true });
-        } catch {
-          one.textContent = p.text;
-        }
-      }
-    }
-  }, [source]);
-  return <div class="latex" ref={ref} tabIndex={0} role="group" aria-label="Formula" />;
+    let gone = false;
+    works.push({ kind, source, tries: TRIES, done: (html) => !gone && setMade({ source, html }) });
+    if (works.length === 1) workBegin();
+    return () => void (gone = true);
+  }, [kind, source]);
+  if (made?.source !== source) return <div class="making" />;
+  return made.html === null ? <Plain text={source} /> : <Frame html={made.html} title={title} />;
 }
 
 // --- JSON ---
 
 const CHILDREN_MAX = 100;
 const OPEN_MAX = 20;
+const STRING_MAX = 2000; // of a name or a string; the whole text is on record
+
+const cut = (s: string) => (s.length > STRING_MAX ? `${s.slice(0, STRING_MAX)}… ${(s.length - STRING_MAX).toLocaleString()} more characters` : s);
 
 function Leaf({ value }: { value: unknown }) {
   const kind = value === null ? "null" : typeof value;
-  return <span class={`json-${kind}`}>{kind === "string" ? JSON.stringify(value) : String(value)}</span>;
+  return <span class={`json-${kind}`}>{kind === "string" ? cut(JSON.stringify(value)) : String(value)}</span>;
 }
 
 function Branch({ name, value, depth }: { name?: string; value: unknown; depth: number }) {
   const [open, setOpen] = useState(depth === 0 || (depth === 1 && value !== null && typeof value === "object" && Object.keys(value).length <= OPEN_MAX));
   const [shown, setShown] = useState(CHILDREN_MAX);
-  const label = name === undefined ? null : <span class="json-name">{name}: </span>;
+  const label = name === undefined ? null : <span class="json-name">{cut(name)}: </span>;
   if (value === null || typeof value !== "object")
     return <div class="json-row">{label}<Leaf value={value} /></div>;
   const list = Array.isArray(value);
@@ -121,7 +117,7 @@ export function JsonTree({ text }: { text: unknown }) {
     try {
       value = JSON.parse(text);
     } catch {
-      return <pre class="text">{text}</pre>;
+      return <Plain text={text} />;
     }
   }
   return <div class="json"><Branch value={value} depth={0} /></div>;
@@ -129,7 +125,7 @@ export function JsonTree({ text }: { text: unknown }) {
 
 // --- the choice ---
 
-const MARKUP_MAX = 200_000; // the page reads it; what is longer is shown as text
+const MARKUP_MAX = 200_000; // what is longer is shown as text
 const TEXT_MAX = 10_000;
 const IMAGES = ["image/png", "image/jpeg", "image/webp", "image/gif"];
 
@@ -142,6 +138,9 @@ function LongText({ text }: { text: string }) {
   }, [text]);
   return <TerminalText terminal={terminal} stream="result" />;
 }
+
+const Plain = ({ text }: { text: string }) =>
+  text.length > TEXT_MAX ? <LongText text={text} /> : <pre class="text result" tabIndex={0}>{text}</pre>;
 
 function Picture({ mime, data, about }: { mime: string; data: string; about: string }) {
   return <img class="picture" src={`data:${mime.split(";")[0]};base64,${data.replace(/\s/g, "")}`} alt={about || "A picture"} />;
@@ -157,10 +156,9 @@ export function Rich({ data }: { data: Json }) {
   const svg = text("image/svg+xml");
   if (svg !== undefined) return <Frame html={svg} title="Output as SVG" />;
   const markdown = text("text/markdown");
-  if (markdown !== undefined && markdown.length <= MARKUP_MAX) return <Frame html={markdownHtml(markdown)} title="Output as Markdown" />;
+  if (markdown !== undefined && markdown.length <= MARKUP_MAX) return <Markup kind="markdown" source={markdown} title="Output as Markdown" />;
   const latex = text("text/latex");
-  if (latex !== undefined && latex.length <= MARKUP_MAX) return <Latex source={latex} />;
+  if (latex !== undefined && latex.length <= MARKUP_MAX) return <Markup kind="latex" source={latex} title="Formula" />;
   if (data["application/json"] !== undefined) return <JsonTree text={data["application/json"]} />;
-  const plain = about || markdown || latex || "";
-  return plain.length > TEXT_MAX ? <LongText text={plain} /> : <pre class="text result" tabIndex={0}>{plain}</pre>;
+  return <Plain text={about || markdown || latex || ""} />;
 }

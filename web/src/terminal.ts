@@ -15,6 +15,10 @@ export interface Span {
 }
 const PLAIN: Style = {};
 const COLUMNS_MAX = 2000; // of a line that is redrawn in place; a longer one is left as it is
+const SPANS_MAX = 200; // and of as many colours: each redraw walks through them
+const LINES_MAX = 50_000; // a tab does not hold the sixteen million that may be printed
+export const LINES_HEAD = 1000; // these stay, and of the others the newest
+const LINES_DROP = 10_000; // at a time
 const CURSOR_MAX = 500; // how far right the cursor is sent: a few bytes must not become a line of blanks
 const hex = (n: number) => n.toString(16).padStart(2, "0");
 
@@ -57,7 +61,7 @@ class Line {
 
   write(at: number, text: string, style: Style) {
     this.version++;
-    if (at >= this.length || this.length > COLUMNS_MAX) {
+    if (at >= this.length || this.length > COLUMNS_MAX || this.spans.length > SPANS_MAX) {
       const gap = Math.max(0, Math.min(at, COLUMNS_MAX) - this.length);
       const last = this.spans.at(-1);
       if (gap === 0 && last && last.style === style) last.text += text;
@@ -77,6 +81,7 @@ class Line {
 
 export class Terminal {
   lines: Line[] = [new Line()];
+  dropped = 0; // lines that are kept no more, after the first LINES_HEAD
   version = 0;
   private row = 0;
   private column = 0;
@@ -89,7 +94,9 @@ export class Terminal {
   }
 
   get text(): string {
-    return this.lines.map((l) => l.spans.map((s) => s.text).join("")).join("\n");
+    const all = this.lines.map((l) => l.spans.map((s) => s.text).join(""));
+    if (this.dropped) all.splice(LINES_HEAD, 0, `[${this.dropped} lines are left out here]`);
+    return all.join("\n");
   }
 
   feed(piece: string) {
@@ -99,13 +106,13 @@ export class Terminal {
     this.version++;
     const whole = torn ? text.slice(0, torn.index) : text;
     // eslint-disable-next-line no-control-regex
-    const part = /\x1b\[([0-9;?]*)([@-~])|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b.|[\n\r\b\x07]|[^\x1b\n\r\b\x07]+/gs;
+    const part = /\x1b\[([0-9;?]*)([@-~])|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b.|\n+|[\r\b\x07]|[^\x1b\n\r\b\x07]+/gs;
     for (const found of whole.matchAll(part)) this.act(found[0], found[1], found[2]);
   }
 
   private act(text: string, args: string | undefined, final: string | undefined) {
     if (final !== undefined) this.control(args ?? "", final);
-    else if (text === "\n") this.down();
+    else if (text[0] === "\n") this.down(text.length);
     else if (text === "\r") this.column = 0;
     else if (text === "\b") this.column = Math.max(0, this.column - 1);
     else if (text !== "\x07" && text[0] !== "\x1b") {
@@ -114,10 +121,17 @@ export class Terminal {
     }
   }
 
-  private down() {
-    this.row++;
+  private down(by: number) {
     this.column = 0;
-    if (this.row === this.lines.length) this.lines.push(new Line());
+    for (; by > 0; by--) {
+      this.row++;
+      if (this.row < this.lines.length) continue;
+      this.lines.push(new Line());
+      if (this.lines.length <= LINES_MAX) continue;
+      this.lines.splice(LINES_HEAD, LINES_DROP);
+      this.dropped += LINES_DROP;
+      this.row -= LINES_DROP;
+    }
   }
 
   private control(args: string, final: string) {
@@ -134,6 +148,7 @@ export class Terminal {
     else if (final === "K") line.erase(0, numbers[0] === 2 ? Infinity : this.column);
     else if (final === "J" && numbers[0] >= 2) {
       this.lines = [new Line()];
+      this.dropped = 0;
       this.row = this.column = 0;
     }
   }

@@ -1,6 +1,7 @@
 // Small parts that several views share.
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
+import { plain } from "./api";
 import { Value, useValue } from "./value";
 
 // --- icons: paths of a 20 by 20 grid ---
@@ -46,18 +47,25 @@ export function Button({ icon, label, kind = "", text, ...rest }: ButtonProps) {
   );
 }
 
-// Asks in place before it does something that cannot be taken back.
+// Asks in place before it does something that cannot be taken back. The question lies over what stands there, so
+// that nothing moves; afterwards the focus is where it was.
 export function Confirm({ label, question, icon = "trash", onYes, text }: { label: string; question: string; icon?: string; onYes: () => void; text?: boolean }) {
   const [asked, setAsked] = useState(false);
-  const yes = useRef<HTMLButtonElement>(null);
+  const place = useRef<HTMLSpanElement>(null);
+  const before = useRef(asked);
   useEffect(() => {
-    if (asked) yes.current?.focus();
+    if (before.current !== asked) place.current?.querySelector<HTMLElement>(asked ? ".danger" : ".button")?.focus();
+    before.current = asked;
   }, [asked]);
-  if (!asked) return <Button icon={icon} label={label} text={text} onClick={() => setAsked(true)} />;
   return (
-    <span class="confirm" role="group" aria-label={question} onKeyDown={(e) => e.key === "Escape" && setAsked(false)}>
-      <button ref={yes} type="button" class="button danger" onClick={() => { setAsked(false); onYes(); }}>{question}</button>
-      <Button icon="close" label="Cancel" onClick={() => setAsked(false)} />
+    <span ref={place} class="asks">
+      <Button icon={icon} label={label} text={text} kind={asked ? "covered" : ""} onClick={() => setAsked(true)} />
+      {asked && (
+        <span class="confirm" role="group" aria-label={question} onKeyDown={(e) => e.key === "Escape" && setAsked(false)}>
+          <button type="button" class="button danger" onClick={() => { setAsked(false); onYes(); }}>{question}</button>
+          <Button icon="close" label="Cancel" onClick={() => setAsked(false)} />
+        </span>
+      )}
     </span>
   );
 }
@@ -66,13 +74,17 @@ export function Confirm({ label, question, icon = "trash", onYes, text }: { labe
 export function Rename({ name, label, onName, empty }: { name: string; label: string; onName: (name: string) => void; empty?: string }) {
   const [editing, setEditing] = useState(false);
   const field = useRef<HTMLInputElement>(null);
+  const button = useRef<HTMLButtonElement>(null);
+  const byKeys = useRef(false);
   useEffect(() => {
     if (editing) field.current?.select();
+    else if (byKeys.current) button.current?.focus();
+    byKeys.current = false;
   }, [editing]);
   if (!editing)
     return (
-      <button type="button" class="rename" onClick={() => setEditing(true)} title={label}>
-        <span class={name ? "" : "soft"}>{name || empty}</span><Icon name="edit" /><span class="unseen">{label}</span>
+      <button ref={button} type="button" class="rename" onClick={() => setEditing(true)} title={label}>
+        <span class={name ? "" : "soft"}>{plain(name) || empty}</span><Icon name="edit" /><span class="unseen">{label}</span>
       </button>
     );
   const keep = () => {
@@ -84,6 +96,7 @@ export function Rename({ name, label, onName, empty }: { name: string; label: st
   return (
     <input ref={field} class="rename-field" aria-label={label} defaultValue={name} onBlur={keep}
       onKeyDown={(e) => {
+        byKeys.current = e.key === "Enter" || e.key === "Escape";
         if (e.key === "Enter") keep();
         if (e.key === "Escape") setEditing(false);
       }} />
@@ -206,5 +219,5 @@ export function useLoad<T>(load: () => Promise<T>, deps: unknown[], every = 0, l
 }
 
 export const State = ({ state }: { state: string }) => <span class={`state state-${state}`}>{state.replace("_", " ")}</span>;
-export const Empty = ({ children }: { children: ComponentChildren }) => <div class="empty">{children}</div>;
+export const Empty = ({ icon, children }: { icon: string; children: ComponentChildren }) => <div class="empty"><Icon name={icon} />{children}</div>;
 export const Problem = ({ text }: { text: string }) => (text ? <p class="problem" role="alert">{text}</p> : null);
