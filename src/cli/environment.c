@@ -224,26 +224,39 @@ static int open_locked(const char *folder, const char *name, struct err *e)
     return take_fd(&fd);
 }
 
+/* A file, which pip reads more than once, or the word for the list that comes with retort. */
+static int check_list(const char *packages, struct err *e)
+{
+    char shown[NAME_SHOWN];
+    struct stat st;
+
+    if (!packages)
+        return err_set(e, ERR_CALLER,
+                       "which packages? say --packages FILE, with a package a line, or --packages "
+                       "science");
+    if (strcmp(packages, SCIENCE) == 0)
+        return 0;
+    if (stat(packages, &st) < 0)
+        return err_set(e, ERR_CALLER,
+                       "--packages: there is no file %s; '" SCIENCE
+                       "' is the one list that comes with retort",
+                       name_show(shown, str_of(packages)));
+    if (!S_ISREG(st.st_mode))
+        return err_set(e, ERR_CALLER, "--packages: %s is not a file; save the list in one",
+                       name_show(shown, str_of(packages)));
+    return 0;
+}
+
 /* What can be wrong with the arguments, before anything is made. ret_wheels is "" without wheels.
  */
 static int check_arguments(const struct settings *s, const char *dir, const char *name,
                            char ret_wheels[PATH_MAX], struct err *e)
 {
-    const char *packages = s->environment.packages, *wheels = s->environment.wheels;
-    char shown[NAME_SHOWN];
+    const char *wheels = s->environment.wheels;
     struct stat st;
 
-    if (check_name(name, e) < 0)
+    if (check_name(name, e) < 0 || check_list(s->environment.packages, e) < 0)
         return -1;
-    if (!packages)
-        return err_set(e, ERR_CALLER,
-                       "which packages? say --packages FILE, with a package a line, or --packages "
-                       "science");
-    if (strcmp(packages, SCIENCE) != 0 && access(packages, F_OK) < 0)
-        return err_set(e, ERR_CALLER,
-                       "--packages: there is no file %s; '" SCIENCE
-                       "' is the one list that comes with retort",
-                       name_show(shown, str_of(packages)));
     if (strncmp(dir, "/tmp/", 5) == 0 || strcmp(dir, "/tmp") == 0)
         return err_set(e, ERR_CALLER,
                        "environments cannot be below /tmp, where every session has files of its "
@@ -265,8 +278,8 @@ static int find_list(const char *wanted, int folder_fd, const char *folder, char
 {
     AUTO_CLOSE int fd = -1;
 
-    if (realpath(wanted, ret))
-        return 0;
+    if (strcmp(wanted, SCIENCE) != 0)
+        return realpath(wanted, ret) ? 0 : err_sys(e, "--packages: %s", wanted);
     fd = openat(folder_fd, LIST_FILE, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
     if (fd < 0)
         return err_sys(e, "make %s/" LIST_FILE, folder);

@@ -187,7 +187,9 @@ def test_arguments_are_checked_before_anything_is_made(place):
     for words, sentence in [
             (["--packages", place.packages("walnut"), "--wheels", place.packages("walnut")], "packages.txt: Not a directory"),
             (["--packages", place.packages("walnut"), "--wheels", "nowhere"], "nowhere: No such file or directory"),
-            (["--packages", "nowhere.txt"], "there is no file nowhere.txt")]:
+            (["--packages", "nowhere.txt"], "there is no file nowhere.txt"),
+            (["--packages", "/dev/stdin"], "/dev/stdin is not a file"),
+            (["--packages", place.wheels], "is not a file")]:
         assert sentence in place.refused("create", "never", *words, "--offline", "--system-packages")
         assert "never" not in place.list()
 
@@ -235,17 +237,28 @@ def test_what_was_interrupted_goes_on(place):
     """Killed while it installs: not ready, not usable, and the next call finishes it."""
     slow = place.folder / "slow"
     slow.mkdir()
-    os.mkfifo(slow / "packages.txt")
+    (slow / "packages.txt").write_text("-r more.txt\n")
+    os.mkfifo(slow / "more.txt")
+
+    def is_read():  # pip waits for the list, as long as somebody may write to it
+        try:
+            writers.append(os.open(slow / "more.txt", os.O_WRONLY | os.O_NONBLOCK))
+        except OSError:
+            return False
+        return True
+
+    writers = []
     command = [retort.PROGRAM, "environment", "create", "torn", "--packages", slow / "packages.txt", "--wheels", place.wheels,
                "--offline", "--system-packages", "--environments", place.environments]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
-        retort.wait_until(lambda: (place.environments / "torn").is_dir(), "its folder")
+        retort.wait_until(is_read, "pip", 100)
         assert "another command works on environment torn" in place.refused("delete", "torn")
         assert place.list()["torn"]["ready"] is False
         below = retort.below(process.pid)
         process.kill()
         for pid in below:
             os.kill(pid, 9)
+    os.close(writers[0])
     code, _, err = place.create("torn", "walnut")
     assert code == 0, err
     assert place.list()["torn"]["ready"]
@@ -277,8 +290,11 @@ def test_another_base(place):
 
 
 @pytest.mark.once
-def test_the_list_that_comes_with_it(place):
-    """Without wheels it cannot be made here; it is read, and the first of it is asked for."""
+def test_the_list_that_comes_with_it(place, tmp_path, monkeypatch):
+    """Without wheels it cannot be made here; it is read, and the first of it is asked for. A folder of
+    the same name is none of its business."""
+    (tmp_path / "science").mkdir()
+    monkeypatch.chdir(tmp_path)
     code, _, err = place.call("create", "all", "--packages", "science", "--offline", "--wheels", place.wheels)
     assert code == 2 and "installing 56 packages" in err
     names = (place.environments / "all/packages.txt").read_text()
