@@ -174,6 +174,18 @@ static int write_end(struct task *t, struct db *db, struct err *e)
     return j->orphan ? 0 : db_session_put(db, &j->session, e);
 }
 
+/* Most executions are over here: their rows go into the database when the client has its answer. */
+static int write_soon(struct task *t, struct err *e)
+{
+    struct execution *j = OWNER(t, struct execution, ended);
+
+    j->written_soon = record_soon(j);
+    if (j->written_soon)
+        t->step++;
+    (void)e;
+    return 0;
+}
+
 /* --- the end --- */
 
 static void count(struct execution *j)
@@ -267,6 +279,14 @@ void job_settle(struct execution *j)
         conclude(j);
 }
 
+static void settle(void *arg)
+{
+    struct execution *j = arg;
+
+    j->recorded = true;
+    job_settle(j);
+}
+
 static void on_recorded(struct task *t, const struct err *failed)
 {
     struct execution *j = OWNER(t, struct execution, ended);
@@ -286,8 +306,10 @@ static void on_recorded(struct task *t, const struct err *failed)
         log_error("execution %s: its files are not saved: %s", j->row.id, j->unsaved.text);
     if (failed || j->unsaved.kind)
         space_return(j->loaded, &j->changes);
-    j->recorded = true;
-    job_settle(j);
+    if (j->written_soon)
+        loop_later(j->sv->loop, settle, j); /* whoever ends executions does not expect them to go */
+    else
+        settle(j);
 }
 
 void job_end(struct execution *j)
@@ -304,8 +326,11 @@ void job_end(struct execution *j)
 
 void job_record_end(struct execution *j)
 {
-    static const struct step plain[] = {
-        {.loop = close_record}, {.loop = look_at_session}, {.store = write_end}, {0}};
+    static const struct step plain[] = {{.loop = close_record},
+                                        {.loop = look_at_session},
+                                        {.loop = write_soon},
+                                        {.store = write_end},
+                                        {0}};
     static const struct step saving[] = {{.loop = take_space},   {.work = save_files},
                                          {.loop = close_record}, {.loop = look_at_session},
                                          {.store = write_end},   {0}};

@@ -93,6 +93,8 @@ static void on_written(struct task *t, const struct err *failed)
         more = all->list != last;
         drop_oldest(all);
     }
+    if (!all->list)
+        store_log_mend(t->sv->store);
 }
 
 void late_records_write(struct service *sv)

@@ -573,6 +573,7 @@ struct execution {
     struct exec_row shown;      /* the same, for who asks while it runs */
     struct session_row session; /* as written with its end; strings borrowed */
     bool orphan;                /* its session was deleted */
+    bool written_soon;          /* see record_soon() */
     bool late;                  /* the disk failed just then: its end goes on record later */
     struct transcript transcript;
     struct journal journal;
@@ -617,6 +618,9 @@ bool job_takes_output(struct execution *j, uint64_t n) MUST_CHECK;
 /* Counts n more bytes for it. False when the service holds too much: then they are not counted. */
 bool job_takes(struct execution *j, uint64_t n) MUST_CHECK;
 const char *job_status(const struct execution *j);
+/* record_soon.c */
+/* Whether its end, which is known, is where it outlives this process. */
+bool record_soon(struct execution *j);
 /* late_records.c */
 void late_records_add(struct service *sv, struct exec_row *row); /* takes what row holds */
 void late_records_write(struct service *sv);                     /* if the store accepts them now */

@@ -72,6 +72,23 @@ static struct db *open_rows(const struct store_place *p, bool makes, struct err 
     return sqlite_open(path, e);
 }
 
+/* What the last server has left in its log belongs to the rows. */
+static struct db *open_here(const struct store_place *p, bool makes, struct err *e)
+{
+    struct db *db = open_rows(p, makes, e);
+    AUTO_CLOSE int dir = -1;
+
+    if (!db || p->url)
+        return db;
+    dir = open(p->dir, O_DIRECTORY | O_CLOEXEC);
+    if (dir >= 0 && record_log_put_back(dir, db, e) == 0)
+        return db;
+    if (dir < 0)
+        err_sys(e, "open");
+    db->ops->close(db);
+    return NULL;
+}
+
 static void close_place(struct copy_place *p)
 {
     if (p->db)
@@ -84,7 +101,7 @@ static int open_place(struct copy_place *p, bool rows, bool blobs, struct err *e
 {
     int rc = 0;
 
-    if (rows && !(p->db = open_rows(p->of, p->is_target, e)))
+    if (rows && !(p->db = open_here(p->of, p->is_target, e)))
         rc = -1;
     if (rc == 0 && blobs) {
         p->has_blobs = true;

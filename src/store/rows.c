@@ -118,6 +118,81 @@ static const struct column number_columns[] = {
 };
 const struct row_type number_type = {number_columns, COUNT(number_columns), sizeof(int64_t)};
 
+/* --- the fields of a row --- */
+
+int64_t column_number(const struct column *c, const char *field)
+{
+    if (c->kind == COLUMN_UINT && c->size == sizeof(bool))
+        return *(const bool *)field;
+    if (c->kind == COLUMN_UINT && c->size == sizeof(uint32_t))
+        return *(const uint32_t *)field;
+    if (c->size == sizeof(int))
+        return *(const int *)field;
+    assert(c->size == sizeof(int64_t));
+    return *(const int64_t *)field;
+}
+
+void column_set_number(const struct column *c, char *field, int64_t n)
+{
+    if (c->size == sizeof(bool))
+        *(bool *)field = n != 0;
+    else if (c->kind == COLUMN_UINT && c->size == sizeof(uint32_t))
+        *(uint32_t *)field = (uint32_t)n;
+    else if (c->size == sizeof(int))
+        *(int *)field = (int)n;
+    else
+        *(int64_t *)field = n;
+}
+
+struct str column_bytes(const struct column *c, const char *field)
+{
+    switch (c->kind) {
+    case COLUMN_FIXED:
+        return str_of(field);
+    case COLUMN_HASH:
+        return (struct str){field, c->size};
+    default:
+        return str_of(*(char *const *)field);
+    }
+}
+
+void column_set_bytes(const struct column *c, char *field, struct str bytes)
+{
+    switch (c->kind) {
+    case COLUMN_FIXED:
+        if (!str_to_cstr(bytes, field, c->size))
+            *field = '\0';
+        break;
+    case COLUMN_HASH:
+        if (bytes.n == c->size)
+            memcpy(field, bytes.p, c->size);
+        break;
+    default:
+        if (bytes.p)
+            *(char **)field = mem_strndup(bytes);
+    }
+}
+
+static void row_copy(const struct row_type *t, void *ret, const void *row)
+{
+    memcpy(ret, row, t->size);
+    for (size_t i = 0; i < t->count; i++) {
+        const struct column *c = &t->columns[i];
+        if (c->kind == COLUMN_TEXT || c->kind == COLUMN_PATH)
+            column_set_bytes(c, (char *)ret + c->at, column_bytes(c, (const char *)row + c->at));
+    }
+}
+
+void exec_row_copy(struct exec_row *ret, const struct exec_row *r)
+{
+    row_copy(&exec_type, ret, r);
+}
+
+void session_row_copy(struct session_row *ret, const struct session_row *r)
+{
+    row_copy(&session_type, ret, r);
+}
+
 /* --- the end of a row --- */
 
 static void row_done(const struct row_type *t, void *row)

@@ -7,30 +7,6 @@
 
 /* --- rows --- */
 
-static int64_t number_of(const struct column *c, const char *field)
-{
-    if (c->kind == COLUMN_UINT && c->size == sizeof(bool))
-        return *(const bool *)field;
-    if (c->kind == COLUMN_UINT && c->size == sizeof(uint32_t))
-        return *(const uint32_t *)field;
-    if (c->size == sizeof(int))
-        return *(const int *)field;
-    assert(c->size == sizeof(int64_t));
-    return *(const int64_t *)field;
-}
-
-static void set_number(const struct column *c, char *field, int64_t n)
-{
-    if (c->size == sizeof(bool))
-        *(bool *)field = n != 0;
-    else if (c->kind == COLUMN_UINT && c->size == sizeof(uint32_t))
-        *(uint32_t *)field = (uint32_t)n;
-    else if (c->size == sizeof(int))
-        *(int *)field = (int)n;
-    else
-        *(int64_t *)field = n;
-}
-
 static struct arg arg_of(const struct column *c, const char *field)
 {
     switch (c->kind) {
@@ -39,37 +15,20 @@ static struct arg arg_of(const struct column *c, const char *field)
     case COLUMN_TEXT:
         return (struct arg)TEXT(*(char *const *)field);
     case COLUMN_PATH:
-        return (struct arg)BYTES(str_of(*(char *const *)field));
     case COLUMN_HASH:
-        return (struct arg)BYTES(((struct str){field, c->size}));
+        return (struct arg)BYTES(column_bytes(c, field));
     default:
-        return (struct arg)NUMBER(number_of(c, field));
+        return (struct arg)NUMBER(column_number(c, field));
     }
 }
 
 static void read_column(struct db *db, struct answer *a, size_t at, const struct column *c,
                         char *field)
 {
-    struct str bytes;
-
-    if (c->kind == COLUMN_INT || c->kind == COLUMN_UINT) {
-        set_number(c, field, db->sql->number(a, at));
-        return;
-    }
-    bytes = db->sql->bytes(a, at);
-    switch (c->kind) {
-    case COLUMN_FIXED:
-        if (!str_to_cstr(bytes, field, c->size))
-            *field = '\0';
-        break;
-    case COLUMN_HASH:
-        if (bytes.n == c->size)
-            memcpy(field, bytes.p, c->size);
-        break;
-    default:
-        if (bytes.p)
-            *(char **)field = mem_strndup(bytes);
-    }
+    if (c->kind == COLUMN_INT || c->kind == COLUMN_UINT)
+        column_set_number(c, field, db->sql->number(a, at));
+    else
+        column_set_bytes(c, field, db->sql->bytes(a, at));
 }
 
 static void read_row(struct db *db, struct answer *a, size_t n, const struct row_type *t, void *ret)

@@ -24,6 +24,16 @@ int db_session_put(struct db *db, const struct session_row *r, struct err *e)
                    &session_type, r, NULL, 0, e);
 }
 
+int db_session_figures(struct db *db, const char *id, int64_t executions, int64_t used_ms,
+                       struct err *e)
+{
+    return sql_post(db,
+                    "UPDATE sessions SET"
+                    " executions = CASE WHEN executions > ?2 THEN executions ELSE ?2 END,"
+                    " used_ms = CASE WHEN used_ms > ?3 THEN used_ms ELSE ?3 END WHERE id = ?1",
+                    ARGS(TEXT(id), NUMBER(executions), NUMBER(used_ms)), e);
+}
+
 int db_session_get(struct db *db, const char *tenant, const char *id, struct session_row *ret,
                    struct err *e)
 {

@@ -21,6 +21,7 @@
 #define BATCH_MAX     256 /* bounds how long the first job of a batch waits for the last */
 #define DISK_AGAIN_MS 500
 #define LOOK_MS       250 /* how soon the end of an idle connection is noticed */
+#define SOON_MS       20
 
 /* --- one batch --- */
 
@@ -160,7 +161,7 @@ static struct job *take_batch(struct store *s)
     struct job *batch, *rest, **cut = &s->first;
 
     pthread_mutex_lock(&s->mutex);
-    while (!s->first && !s->closing && !wait_for_more(s))
+    while (!(s->first && s->hurry) && !s->closing && !wait_for_more(s))
         ;
     batch = s->first;
     for (size_t n = 0; *cut && n < BATCH_MAX; n++)
@@ -168,6 +169,7 @@ static struct job *take_batch(struct store *s)
     rest = *cut;
     *cut = NULL;
     s->first = rest;
+    s->hurry = rest != NULL;
     if (!rest)
         s->end = &s->first;
     pthread_mutex_unlock(&s->mutex);
@@ -194,6 +196,8 @@ void jobs_answer(struct store *s, struct job *jobs, const struct err *failed)
         next = j->next; /* a caller that waits takes its job away */
         if (failed && j->failed.kind == ERR_NONE)
             j->failed = *failed;
+        if (j->logged)
+            record_log_settle(s, j->failed.kind == ERR_NONE);
         if (j->done) {
             *end = j;
             end = &j->next;
@@ -268,23 +272,54 @@ int thread_start(pthread_t *ret, const char *name, void *(*run)(void *), void *a
 
 /* --- asking --- */
 
+/* With the mutex held. */
+static void hurry(struct store *s)
+{
+    s->hurry = true;
+    pthread_cond_signal(&s->more);
+}
+
 static void push(struct store *s, struct job *j)
 {
     assert(!s->closing);
     *s->end = j;
     s->end = &j->next;
-    pthread_cond_signal(&s->more);
+    if (!j->logged)
+        hurry(s);
+}
+
+static void run(struct store *s, const struct job *like)
+{
+    struct job *j = mem_zalloc(sizeof(*j));
+
+    assert(s->loop && like->done);
+    *j = *like;
+    pthread_mutex_lock(&s->mutex);
+    push(s, j);
+    pthread_mutex_unlock(&s->mutex);
 }
 
 void store_run(struct store *s, store_fn *fn, store_done_fn *done, void *arg)
 {
-    struct job *j = mem_zalloc(sizeof(*j));
+    run(s, &(struct job){.fn = fn, .done = done, .arg = arg});
+}
 
-    assert(s->loop && done);
-    *j = (struct job){.fn = fn, .done = done, .arg = arg};
+static void on_soon(void *arg)
+{
+    struct store *s = arg;
+
+    s->soon_is_set = false;
     pthread_mutex_lock(&s->mutex);
-    push(s, j);
+    hurry(s);
     pthread_mutex_unlock(&s->mutex);
+}
+
+void store_run_soon(struct store *s, store_fn *fn, store_done_fn *done, void *arg)
+{
+    run(s, &(struct job){.fn = fn, .done = done, .arg = arg, .logged = true});
+    if (!s->soon_is_set)
+        timer_set(s->soon, SOON_MS);
+    s->soon_is_set = true;
 }
 
 void db_must_sync(struct db *db)
@@ -405,6 +440,8 @@ static int open_parts(struct store *s, const struct store_config *config, struct
         return -1;
     s->db->blobs = s->blobs;
     s->db->store = s;
+    if (s->loop && !config->url && record_log_put_back(s->dir, s->db, e) < 0)
+        return -1;
     if (s->loop)
         disk_try_again(s);
     /* That the files are there at all must be on the disk before anything in them counts. */
@@ -415,6 +452,9 @@ static int open_parts(struct store *s, const struct store_config *config, struct
     if (thread_start(&s->thread, "store", run_thread, s, e) < 0)
         return -1;
     s->running = true;
+    s->soon = timer_new(s->loop, on_soon, s);
+    if (!config->url)
+        record_log_open(s);
     return s->remote ? s->remote->start(s, e) : 0;
 }
 
@@ -435,6 +475,8 @@ static void close_parts(struct store *s)
     if (s->remote)
         s->remote->close(s);
     blobs_close(s);
+    timer_free(s->soon);
+    fd_closep(&s->log.fd);
     fd_closep(&s->lock);
     fd_closep(&s->dir);
     pthread_mutex_destroy(&s->mutex);
@@ -453,6 +495,7 @@ struct store *store_open(struct loop *l, const struct store_config *config, stru
                         .dir = -1,
                         .lock = -1,
                         .blobs = -1,
+                        .log = {.fd = -1},
                         .reserve = config->reserve,
                         .power = config->durability == DURABLE_POWER};
     s->end = &s->first;

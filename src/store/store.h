@@ -70,8 +70,11 @@ void store_close(struct store *s);
 typedef int store_fn(struct db *db, void *arg, struct err *e);
 typedef void store_done_fn(void *arg, const struct err *failed); /* failed NULL: it is kept */
 void store_run(struct store *s, store_fn *fn, store_done_fn *done, void *arg);
-/* The same, blocking: for the command line, which has no loop (store_open with l NULL: fn then runs
- * on the caller's thread), and for a server's start. */
+/* The same for what nobody waits for: it begins together with the next job of the others, or 20 ms
+ * later. What it writes is what store_log_exec() has taken last. */
+void store_run_soon(struct store *s, store_fn *fn, store_done_fn *done, void *arg);
+/* The same as store_run(), blocking: for the command line, which has no loop (store_open with l
+ * NULL: fn then runs on the caller's thread), and for a server's start. */
 int store_call(struct store *s, store_fn *fn, void *arg, struct err *e) MUST_CHECK;
 
 /* From a store_fn: what this job writes is on the disk before done comes. */
@@ -163,6 +166,7 @@ struct session_row {
     char home[HASH_HEX]; /* a blob: what else it keeps while it sleeps; "": nothing */
 };
 void session_row_done(struct session_row *r);
+void session_row_copy(struct session_row *ret, const struct session_row *r);
 
 /* How far a list has been read. One call looks at a thousand rows at most, however few of them are
  * wanted, so that no other job waits for the end of a long list; it returns 1 when there are more
@@ -265,12 +269,22 @@ struct exec_row {
     int64_t created_ms, started_ms, ended_ms;
 };
 void exec_row_done(struct exec_row *r);
+void exec_row_copy(struct exec_row *ret, const struct exec_row *r);
 
 /* Or replaces what came of it: status, outcome, events, started_ms and ended_ms. Who asked for
  * what, and when, stays as it was first put. */
 int db_exec_put(struct db *db, const struct exec_row *r, struct err *e) MUST_CHECK;
 int db_exec_get(struct db *db, const char *tenant, const char *id, struct exec_row *ret,
                 struct err *e) MUST_CHECK; /* 1, 0, -1 */
+
+/* From the loop: writes the end of an execution, and how often its session was used, where it
+ * outlives this process, with one system call. Who gets true may tell of it, and gives the rows to
+ * store_run_soon(). False: it is not written (it is long, or there is no such place: PostgreSQL,
+ * DURABLE_POWER, a full disk), and whoever tells of it waits for a job, as always. */
+bool store_log_exec(struct store *s, const struct exec_row *x, const struct session_row *n);
+/* A job of store_run_soon() has failed, which ends this; now its rows are written in another way.
+ */
+void store_log_mend(struct store *s);
 
 struct exec_filter {
     const char *tenant;         /* NULL: everybody's, for an admin */

@@ -48,6 +48,11 @@ struct db {
     bool checks_blobs;    /* the disk is low: one that is named may have been removed meanwhile */
 };
 
+/* Of a session that may be gone: it has had so many executions, or more, and was used then, or
+ * later. */
+int db_session_figures(struct db *db, const char *id, int64_t executions, int64_t used_ms,
+                       struct err *e) MUST_CHECK;
+
 /* Whether any row names this blob: 1, 0, -1. */
 int db_blob_named(struct db *db, const char *hash, struct err *e) MUST_CHECK;
 
@@ -83,6 +88,13 @@ extern const struct row_type key_type, session_type, space_type, exec_type, file
     approval_type, pool_type, pool_key_type, item_type, loop_type;
 extern const struct row_type number_type; /* one int64_t */
 
+/* A field of a row: a number, or the bytes of any other kind; p NULL is NULL. What is set is copied
+ * into a field that is zero. */
+int64_t column_number(const struct column *c, const char *field);
+void column_set_number(const struct column *c, char *field, int64_t n);
+struct str column_bytes(const struct column *c, const char *field);
+void column_set_bytes(const struct column *c, char *field, struct str bytes);
+
 void rows_free(const struct row_type *t, void *rows, size_t count);
 
 /* --- the store itself --- */
@@ -95,6 +107,7 @@ struct job {
     struct err failed; /* ERR_NONE: it is kept */
     bool must_sync;    /* not answered before it is on the disk */
     bool answered;
+    bool logged; /* what it writes is in the record log */
 };
 /* Tells those who asked. failed: it is not known to be on the disk; or NULL. From any thread. */
 void jobs_answer(struct store *s, struct job *jobs, const struct err *failed);
@@ -137,6 +150,13 @@ struct blob {
     bool broken; /* what is in the file is not what was hashed */
 };
 
+struct record_log {
+    int fd;      /* owned, or -1: there is none */
+    size_t at;   /* where the next entry begins */
+    size_t open; /* entries whose jobs have not ended */
+    bool stuck;  /* the job of an entry has failed */
+};
+
 struct store {
     struct loop *loop;   /* borrowed, or NULL: no thread either */
     struct db *db;       /* owned: the thread's, where there is one */
@@ -152,7 +172,12 @@ struct store {
     pthread_mutex_t mutex; /* for what is below */
     pthread_cond_t more, answered;
     struct job *first, **end; /* not begun yet, in the order given */
+    struct record_log log;    /* but for its fd */
+    bool hurry;               /* somebody waits for one of them */
     bool closing;
+
+    struct timer *soon; /* owned: when those begin for which nobody waits; the loop's */
+    bool soon_is_set;
 
     int blobs;                /* owned: their directory */
     uint64_t reserve;         /* bytes of the disk that they leave alone */
@@ -212,6 +237,16 @@ int copy_refuse_half(struct db *db, struct err *e) MUST_CHECK;
 /* --- blob_s3.c --- */
 
 int s3_blobs_open(struct store *s, const struct s3_config *c, struct err *e) MUST_CHECK;
+
+/* --- record_log.c --- */
+
+/* Puts what a server before has left in the log of this directory into its database: before
+ * anything else is done with either. The caller holds the lock of the directory. */
+int record_log_put_back(int dir, struct db *db, struct err *e) MUST_CHECK;
+/* From now on the log takes entries, if there can be one. */
+void record_log_open(struct store *s);
+/* With the mutex held: a job of an entry has ended, and is kept or not. */
+void record_log_settle(struct store *s, bool kept);
 
 /* --- flush.c: what was written reaches the disk --- */
 

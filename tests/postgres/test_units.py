@@ -1,4 +1,4 @@
-"""The units of the store (tests/unit/store) on PostgreSQL; those of SQLite itself and of ids have no part in it."""
+"""The units of the store (tests/unit/store) on PostgreSQL; those of SQLite itself, its log and ids have no part in it."""
 
 import os
 import subprocess
@@ -8,7 +8,7 @@ import pytest
 
 from support import retort
 
-NOT_HERE = {"store/id", "store/postgres_url", "store/sqlite_schema"}
+NOT_HERE = {"store/id", "store/postgres_url", "store/record_log", "store/sqlite_schema"}
 
 
 def units():

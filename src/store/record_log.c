@@ -1,0 +1,265 @@
+/*
+ * The record log: ends of executions that are answered before the database has them.
+ *
+ * A commit takes a second thread, a dozen writes and two switches of threads, and the answer of a
+ * small cell would wait for all of them. So the loop appends the record to a file of a fixed size
+ * with one system call; what the kernel has outlives this process. The job that writes the same
+ * rows is in the store's queue already, behind all that came before and ahead of all that comes
+ * later, so nobody reads the database without it. It begins with the next job that somebody waits
+ * for, or SOON_MS later, together with what came meanwhile.
+ *
+ * When the last of these jobs is through, the log is empty: its first entry gets the length 0. A
+ * store that opens puts the entries that it finds into the database. To put one in twice does no
+ * harm: the end of an execution never changes again, and the figures of its session only grow.
+ *
+ * A job that could not be kept leaves its entry where it is. Then the log takes no more of them
+ * until store_log_mend() says that somebody has written it in another way.
+ */
+#include "store/store_int.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define LOG_NAME  "retort.records"
+#define LOG_SIZE  (1 * MiB)
+#define ENTRY_MAX (32 * KiB) /* who has more than that to write waits for the database */
+
+/* In front of an entry. Both servers of a log are of one machine, so its own byte order will do. */
+struct logged_head {
+    uint32_t size; /* of what follows; 0: this is the end */
+    uint32_t check;
+};
+
+/* What stands in front of the columns of an execution. */
+struct session_figures {
+    int64_t executions, used_ms;
+};
+
+/* FNV-1a: it tells an entry from what an interrupted write left, not from an attack. */
+static uint32_t checksum(struct str s)
+{
+    uint32_t h = 2166136261U;
+
+    for (size_t i = 0; i < s.n; i++)
+        h = (h ^ (uint8_t)s.p[i]) * 16777619U;
+    return h;
+}
+
+/* --- a row as bytes: a number, or a length and so many bytes; the length 0 is NULL --- */
+
+static void put_column(struct buf *b, const struct column *c, const char *field)
+{
+    bool is_number = c->kind == COLUMN_INT || c->kind == COLUMN_UINT;
+    struct str bytes = is_number ? (struct str){0} : column_bytes(c, field);
+    int64_t n = is_number ? column_number(c, field) : bytes.p ? (int64_t)bytes.n + 1 : 0;
+
+    buf_put(b, (struct str){(const char *)&n, sizeof(n)});
+    buf_put(b, bytes);
+}
+
+static bool take(struct str *from, void *ret, size_t n)
+{
+    if (from->n < n)
+        return false;
+    memcpy(ret, from->p, n);
+    *from = str_from(*from, n);
+    return true;
+}
+
+static bool take_column(struct str *from, const struct column *c, char *field)
+{
+    struct str bytes = {0};
+    int64_t n;
+
+    if (!take(from, &n, sizeof(n)))
+        return false;
+    if (c->kind == COLUMN_INT || c->kind == COLUMN_UINT) {
+        column_set_number(c, field, n);
+        return true;
+    }
+    if (n < 0 || (uint64_t)n > from->n + 1)
+        return false;
+    if (n > 0)
+        bytes = (struct str){from->p, (size_t)n - 1};
+    *from = str_from(*from, bytes.n);
+    column_set_bytes(c, field, bytes);
+    return true;
+}
+
+static bool take_row(struct str *from, const struct row_type *t, void *ret)
+{
+    memset(ret, 0, t->size);
+    for (size_t i = 0; i < t->count; i++)
+        if (!take_column(from, &t->columns[i], (char *)ret + t->columns[i].at))
+            return false;
+    return true;
+}
+
+/* --- appending --- */
+
+static void put_entry(struct buf *b, const struct exec_row *x, const struct session_row *n)
+{
+    const struct session_figures figures = {n->executions, n->used_ms};
+    struct logged_head head = {0};
+
+    buf_put(b, (struct str){(const char *)&head, sizeof(head)});
+    buf_put(b, (struct str){(const char *)&figures, sizeof(figures)});
+    for (size_t i = 0; i < exec_type.count; i++)
+        put_column(b, &exec_type.columns[i], (const char *)x + exec_type.columns[i].at);
+    if (b->full)
+        return;
+    struct str body = str_from(buf_str(b), sizeof(head));
+    head = (struct logged_head){(uint32_t)body.n, checksum(body)};
+    memcpy(b->p, &head, sizeof(head));
+    buf_put(b, (struct str){(const char *)&(struct logged_head){0}, sizeof(head)});
+}
+
+/* With the mutex held. The end that stands behind the entry is where the next one begins. */
+static bool append(struct store *s, struct str entry)
+{
+    struct record_log *log = &s->log;
+
+    if (log->stuck || log->at + entry.n > LOG_SIZE)
+        return false;
+    if (pwrite(log->fd, entry.p, entry.n, (off_t)log->at) != (ssize_t)entry.n)
+        return false;
+    log->at += entry.n - sizeof(struct logged_head);
+    log->open++;
+    return true;
+}
+
+bool store_log_exec(struct store *s, const struct exec_row *x, const struct session_row *n)
+{
+    AUTO(buf_done) struct buf entry = BUF(ENTRY_MAX);
+    bool taken = false;
+
+    if (s->log.fd < 0 || *x->events_hash)
+        return false;
+    put_entry(&entry, x, n);
+    if (entry.full)
+        return false;
+    pthread_mutex_lock(&s->mutex);
+    taken = append(s, buf_str(&entry));
+    pthread_mutex_unlock(&s->mutex);
+    return taken;
+}
+
+static void empty(struct record_log *log)
+{
+    static const struct logged_head end;
+
+    if (log->open > 0 || log->at == 0)
+        return;
+    if (pwrite(log->fd, &end, sizeof(end), 0) == sizeof(end))
+        log->at = 0;
+}
+
+void record_log_settle(struct store *s, bool kept)
+{
+    s->log.open--;
+    s->log.stuck |= !kept;
+    if (!s->log.stuck)
+        empty(&s->log);
+}
+
+void store_log_mend(struct store *s)
+{
+    pthread_mutex_lock(&s->mutex);
+    s->log.stuck = false;
+    if (s->log.fd >= 0)
+        empty(&s->log);
+    pthread_mutex_unlock(&s->mutex);
+}
+
+/* --- what a server before this one has left --- */
+
+static int put_entry_back(struct db *db, struct str body, struct err *e)
+{
+    AUTO(exec_row_done) struct exec_row x = {0};
+    struct session_figures figures;
+
+    if (!take(&body, &figures, sizeof(figures)) || !take_row(&body, &exec_type, &x))
+        return err_set(e, ERR_DAMAGED, "an entry of %s is too short", LOG_NAME);
+    if (db->ops->begin(db, e) < 0)
+        return -1;
+    if (db_exec_put(db, &x, e) == 0 &&
+        db_session_figures(db, x.session, figures.executions, figures.used_ms, e) == 0 &&
+        db->ops->commit(db, e) >= 0)
+        return 0;
+    db->ops->rollback(db);
+    return -1;
+}
+
+/* The next entry of the file, or false. */
+static bool next_entry(struct str *rest, struct str *ret)
+{
+    struct logged_head head;
+
+    if (!take(rest, &head, sizeof(head)) || head.size == 0 || head.size > rest->n)
+        return false;
+    *ret = (struct str){rest->p, head.size};
+    *rest = str_from(*rest, head.size);
+    return checksum(*ret) == head.check;
+}
+
+/* One that the database will never take is no reason not to start. */
+static int put_all_back(struct db *db, struct str rest, struct err *e)
+{
+    struct str body;
+    size_t count = 0;
+
+    for (; next_entry(&rest, &body); count++) {
+        if (put_entry_back(db, body, e) == 0)
+            continue;
+        if (e->kind != ERR_CONFLICT && e->kind != ERR_DAMAGED)
+            return err_wrap(e, "executions of the server before");
+        log_error("an execution of the server before is not on record: %s", e->text);
+    }
+    if (count == 0)
+        return 0;
+    log_info("%zu executions of the server before are on record now", count);
+    return db->ops->sync(db, e);
+}
+
+static int read_file(int fd, struct buf *ret, struct err *e)
+{
+    char *room = buf_room(ret, LOG_SIZE);
+    ssize_t n = pread(fd, room, LOG_SIZE, 0);
+
+    if (n < 0)
+        return err_sys(e, "read %s", LOG_NAME);
+    ret->n = (size_t)n;
+    return 0;
+}
+
+int record_log_put_back(int dir, struct db *db, struct err *e)
+{
+    static const struct logged_head end;
+    AUTO_CLOSE int fd = openat(dir, LOG_NAME, O_RDWR | O_CLOEXEC);
+    AUTO(buf_done) struct buf all = BUF(LOG_SIZE + 1);
+
+    if (fd < 0)
+        return errno == ENOENT ? 0 : err_sys(e, "open %s", LOG_NAME);
+    if (read_file(fd, &all, e) < 0 || put_all_back(db, buf_str(&all), e) < 0)
+        return -1;
+    /* Without a byte it is empty as well, and a full disk need not take one. */
+    if (all.n > 0 && pwrite(fd, &end, sizeof(end), 0) < 0)
+        return err_sys(e, "write %s", LOG_NAME);
+    return 0;
+}
+
+/* --- opening --- */
+
+/* A file of its whole size: an append then asks for no room on the disk. Where there is no room
+ * now, executions wait for the database. */
+void record_log_open(struct store *s)
+{
+    AUTO_CLOSE int fd = -1;
+
+    if (s->power)
+        return;
+    fd = openat(s->dir, LOG_NAME, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (fd >= 0 && posix_fallocate(fd, 0, LOG_SIZE) == 0)
+        s->log.fd = take_fd(&fd);
+}
