@@ -250,6 +250,19 @@ def test_a_model_of_ours_comes_first(played, era):
     assert result["structuredContent"]["answer"] == "It is 42."
 
 
+def test_a_model_that_reads_the_text_hears_of_doubts(bare, era):
+    """structuredContent has them; many clients show their model the text alone."""
+    def told(*codes, answer):
+        brain = Brain(*codes, answer=answer)
+        result = connect(era, bare, capabilities=CAPABILITIES["with tools"], answers={SAMPLE: brain}).call("code_execution", request="x")
+        return [c["text"] for c in result["content"]][1]
+
+    assert told(answer="The error is 1.58.") == "status: incomplete. No run that went well stands behind the answer. No run has printed 1.58."
+    assert told("print(5)", answer="It is 77.3 or 19.") == "No run has printed 77.3, 19."
+    assert told("print(5)", answer="See `my sums.csv`.") == "status: incomplete. There is no file my sums.csv."
+    assert told("print(5)", answer="It is 5.").startswith("INFO: Started")
+
+
 def test_progress(played, era):
     client = connect(era, played)
     reply = client.ask("tools/call", {

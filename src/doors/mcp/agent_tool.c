@@ -19,6 +19,35 @@ static void put_files(struct tool_content *t, const json_t *outputs, const char 
     }
 }
 
+static void put_list(struct buf *b, const char *before, const json_t *list)
+{
+    const json_t *one;
+    size_t i;
+
+    json_array_foreach(list, i, one) {
+        struct str text = json_view(one);
+        buf_printf(b, "%s%.*s", i ? ", " : before, (int)text.n, text.p);
+    }
+    if (json_array_size(list) > 0)
+        buf_put(b, STR("."));
+}
+
+/* What a model that reads only the text would otherwise take for proven. */
+static void put_doubts(struct tool_content *t, const json_t *outputs)
+{
+    const json_t *untraced = json_object_get(outputs, "untraced");
+    AUTO(buf_done) struct buf b = BUF(16 * KiB);
+
+    if (str_is(json_view(json_object_get(outputs, "status")), "incomplete"))
+        buf_put(&b, STR("status: incomplete."));
+    if (json_is_true(json_object_get(untraced, "no_run")))
+        buf_put(&b, STR(" No run that went well stands behind the answer."));
+    put_list(&b, " No run has printed ", json_object_get(untraced, "numbers"));
+    put_list(&b, " There is no file ", json_object_get(untraced, "files"));
+    if (b.n > 0)
+        content_text(t, str_trim(buf_str(&b)));
+}
+
 json_t *agent_tool_result(const json_t *outputs, bool structured)
 {
     json_t *result;
@@ -37,6 +66,7 @@ json_t *agent_tool_result(const json_t *outputs, bool structured)
                        message.n ? message.p : "");
     if (answer.n)
         content_text(&t, answer);
+    put_doubts(&t, outputs);
     (void)text_clip(&logs, json_view(json_object_get(outputs, "logs")), LOGS_SHOWN, NULL);
     if (logs.n)
         content_text(&t, buf_str(&logs));
@@ -93,7 +123,8 @@ static const struct field code_params[] = {
     "\"logs\":{\"type\":\"string\"},\"total_rounds\":{\"type\":\"integer\"},"                      \
     "\"generated_files\":{\"type\":\"array\"},\"artifacts\":{\"type\":\"array\"},"                 \
     "\"execution_id\":{\"type\":\"string\"},\"answer\":{\"type\":[\"string\",\"null\"]},"          \
-    "\"status\":{\"type\":\"string\"}},\"required\":[\"sandbox_id\",\"plan\",\"logs\","            \
+    "\"status\":{\"type\":\"string\"},\"untraced\":{\"type\":\"object\"}},\"required\":["          \
+    "\"sandbox_id\",\"plan\",\"logs\","                                                            \
     "\"total_rounds\",\"generated_files\",\"artifacts\",\"execution_id\"]}"
 
 const struct tool tool_code_execution = {
