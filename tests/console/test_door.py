@@ -1,6 +1,7 @@
 """The door of the console without a browser: what it sends, to whom, and how."""
 
 import gzip
+import re
 
 import pytest
 
@@ -24,16 +25,42 @@ def test_compressed_for_those_who_take_it(client):
     assert refused.body == plain.body
 
 
-def test_all_of_it_is_small_and_kept_by_browsers(client):
-    page = client.get("/", headers={**PAGE, "Accept-Encoding": "gzip"}).expect(200)
-    text, size = gzip.decompress(page.body).decode(), len(page.body)
-    names = [part.split('"')[0] for part in text.split('="./')[1:]]
-    assert any(n.endswith(".js") for n in names) and any(n.endswith(".css") for n in names), names
-    for name in names:
-        got = client.get("/" + name, headers={"Accept-Encoding": "gzip"}).expect(200)
-        size += len(got.body)
-        assert "immutable" in got.headers["cache-control"]
-    assert size < 400_000, size
+@pytest.fixture
+def parts(client):
+    """Each file that the page is made of, as a browser gets it: of some only a script knows the name."""
+    def get(path):
+        got = client.get(path, headers={**PAGE, "Accept-Encoding": "gzip"}).expect(200)
+        return got, gzip.decompress(got.body).decode()
+
+    found = {"/": get("/"), "/console/frame.html": get("/console/frame.html")}
+    for name in re.findall(r'="\./(console/[^"]+)"', found["/"][1]):
+        found["/" + name] = get("/" + name)
+    scripts = "".join(text for path, (_, text) in found.items() if path.endswith(".js"))
+    for name in set(re.findall(r"[\w-]+worker-[\w-]+\.js", scripts)):
+        found["/console/" + name] = get("/console/" + name)
+    return found
+
+
+def test_all_of_it_is_small_and_kept_by_browsers(parts):
+    kinds = sorted(path.rsplit(".", 1)[1] for path in parts if "." in path)
+    assert kinds == ["css", "html", "js", "js", "svg"], list(parts)
+    assert sum(len(got.body) for got, _ in parts.values()) < 400_000
+    for path, (got, _) in parts.items():
+        kept = "no-cache" if path == "/" or path.endswith(".html") else "immutable"
+        assert kept in got.headers["cache-control"], path
+
+
+def test_every_part_has_a_policy(client, parts):
+    """Also what is opened by itself: a drawing, a script, a worker, which has the policy that it comes with."""
+    for path, (got, _) in parts.items():
+        policy = got.headers["content-security-policy"].split("; ")
+        own = "script-src 'unsafe-inline' 'unsafe-eval'" if path.endswith("frame.html") else "script-src 'self'"
+        assert {"default-src 'none'", "base-uri 'none'", "form-action 'none'", own} <= set(policy), path
+        assert ("sandbox allow-scripts" in policy) == path.endswith("frame.html")
+        assert not any(part.startswith("connect-src") and part != "connect-src 'self'" for part in policy)
+        assert got.headers["x-content-type-options"] == "nosniff", path
+    for got in (client.get("/"), client.get("/console/no.js")):
+        assert got.headers["x-content-type-options"] == "nosniff"
 
 
 def test_the_page_is_asked_for_again(client):
