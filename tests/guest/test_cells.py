@@ -311,7 +311,7 @@ def test_magics_of_a_notebook(kernel):
         error = kernel.run("%" + name).error
         assert error["name"] == "UsageError" and word in error["text"]
     assert kernel.run("%man").error["name"] == "UsageError"
-    kernel.run("%%bash\nmkdir bin\nprintf '#!/bin/sh\\necho page of \"$@\"' > bin/man\n"
+    kernel.run("%%bash\nmkdir bin\nprintf '#!/bin/sh\\n[ $1 = -C ] && cat $2 && echo page of \"$@\"' > bin/man\n"
                "chmod +x bin/man")
     kernel.run("import os; os.environ['PATH'] = os.path.abspath('bin') + ':' + os.environ['PATH']")
     assert "page of" in (said := kernel.run("%man own;page").out) and "own;page" in said

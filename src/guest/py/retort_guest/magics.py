@@ -56,7 +56,8 @@ class KernelMagics(Magics):
         """%man NAME: a page of the manual, as plain text."""
         if not line:
             raise UsageError("What manual page do you want?")
-        programs.run("MANPAGER=cat MANWIDTH=80 man -P cat %s"
+        # Its settings are in the part of /etc that no session has, and man stops without any.
+        programs.run("MANPAGER=cat MANWIDTH=80 man -C /dev/null -P cat %s"
                      % " ".join(map(shlex.quote, line.split())))
 
     @line_magic
