@@ -260,6 +260,7 @@ void agent_cancel(struct agent *a, const struct caller *c, struct str id, bool h
 
 struct run_list {
     struct agent *agent;   /* held */
+    char tenant[64];       /* or "": of all */
     struct loop_row *rows; /* owned */
     size_t count;
 };
@@ -277,7 +278,8 @@ static int read_unfinished(struct db *db, void *arg, struct err *e)
 {
     struct run_list *l = arg;
 
-    return db_loop_unfinished(db, RESUME_MAX, &l->rows, &l->count, e);
+    return db_loop_unfinished(db, *l->tenant ? l->tenant : NULL, RESUME_MAX, &l->rows, &l->count,
+                              e);
 }
 
 static void resume(struct agent *a, const struct loop_row *row)
@@ -311,10 +313,11 @@ static void on_unfinished(void *arg, const struct err *failed)
     list_free(l);
 }
 
-void agent_resume(struct agent *a)
+void agent_resume(struct agent *a, const char *tenant)
 {
     struct run_list *l = mem_zalloc(sizeof(*l));
 
+    (void)!str_to_cstr(str_of(tenant ? tenant : ""), l->tenant, sizeof(l->tenant));
     l->agent = agent_hold(a);
     store_run(a->config.store, read_unfinished, on_unfinished, l);
 }

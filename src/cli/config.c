@@ -471,6 +471,32 @@ static int check_oauth(const struct serve_settings *s, struct err *e)
     return 0;
 }
 
+static int check_node(const struct serve_settings *s, bool has_store, struct err *e)
+{
+    const char *url = s->node_url;
+    size_t n = url ? strlen(url) : 0;
+
+    if (!url && (s->node_name || s->node_secret_file || s->node_ca))
+        return err_set(e, ERR_CALLER, "%s does nothing without node-url",
+                       s->node_name          ? "node-name"
+                       : s->node_secret_file ? "node-secret-file"
+                                             : "node-ca");
+    if (!url)
+        return 0;
+    if ((strncmp(url, "http://", 7) != 0 && strncmp(url, "https://", 8) != 0) || n > 500 ||
+        strchr(url + 8, '/') || strpbrk(url, " ?#@"))
+        return err_set(e, ERR_CALLER,
+                       "node-url is http:// or https://, a host and a port: '%.200s'", url);
+    if (!has_store || !s->blobs)
+        return err_set(e, ERR_CALLER,
+                       "node-url needs store = postgresql://... and blobs = s3://...: nodes share "
+                       "both");
+    if (!s->node_secret_file)
+        return err_set(e, ERR_CALLER,
+                       "node-url needs node-secret-file: nodes know each other by it");
+    return 0;
+}
+
 static int check_serve(const struct settings *s, struct err *e)
 {
     struct address a;
@@ -482,6 +508,8 @@ static int check_serve(const struct settings *s, struct err *e)
         return err_wrap(e, "store");
     if (s->store_password_file && !s->store)
         return err_set(e, ERR_CALLER, "store-password-file needs store");
+    if (check_node(&s->serve, s->store != NULL, e) < 0)
+        return -1;
     if (s->serve.tls_client_ca && !s->serve.tls_cert)
         return err_set(e, ERR_CALLER, "tls-client-ca needs tls-cert and tls-key");
     if (check_oauth(&s->serve, e) < 0)

@@ -164,7 +164,7 @@ static int start_agent(struct local *lo, struct err *e)
 {
     (void)e;
     lo->agent = agent_of(lo->s, lo->loop, lo->service, lo->store, lo->models);
-    agent_resume(lo->agent);
+    agent_resume(lo->agent, NULL);
     return 0;
 }
 

@@ -41,6 +41,7 @@ struct server {
     struct listeners listeners;
     struct model_set model_set;
     struct blob_set blob_set;
+    struct node_set node_set;
     struct store_config store_config; /* borrows the password, and from the settings */
     char *store_password;             /* owned, or NULL */
     struct {
@@ -81,7 +82,8 @@ static int prepare(struct server *sv, struct err *e)
     if (sv->lock < 0 || listeners_open(&sv->listeners, sv->s, e) < 0 ||
         access_check(sv->s, &sv->listeners, e) < 0 ||
         state_store(sv->s, &sv->store_config, &sv->store_password, e) < 0 ||
-        model_set_open(&sv->model_set, sv->s, e) < 0 || blob_set_open(&sv->blob_set, sv->s, e) < 0)
+        model_set_open(&sv->model_set, sv->s, e) < 0 ||
+        blob_set_open(&sv->blob_set, sv->s, e) < 0 || node_set_open(&sv->node_set, sv->s, e) < 0)
         return -1;
     if (s->tls_cert) {
         sv->cert.fd = file_keep("--tls-cert", s->tls_cert, sv->cert.path, e);
@@ -114,9 +116,29 @@ static int settle(struct server *sv, struct err *e)
     return 0;
 }
 
+static void on_home(void *arg, const char *tenant)
+{
+    struct server *sv = arg;
+
+    if (!sv->ending)
+        agent_resume(sv->agent, tenant);
+}
+
+/* What is in memory here is another node's affair, and nothing of it can be kept. Our parent starts
+ * us again. */
+static void on_fenced(void *arg)
+{
+    struct server *sv = arg;
+
+    log_error("another node has taken over from this one, which ends");
+    sv->status = EXIT_OURS;
+    loop_stop(sv->loop);
+}
+
 static int build_service(struct server *sv, struct err *e)
 {
     sv->store_config.s3 = sv->blob_set.in_s3 ? &sv->blob_set.s3 : NULL;
+    sv->store_config.node = sv->node_set.on ? &sv->node_set.node : NULL;
     sv->store = store_open(sv->loop, &sv->store_config, e);
     if (!sv->store)
         return -1;
@@ -127,7 +149,12 @@ static int build_service(struct server *sv, struct err *e)
     if (!sv->service)
         return -1;
     sv->agent = agent_of(sv->s, sv->loop, sv->service, sv->store, sv->models);
-    agent_resume(sv->agent);
+    if (!service_has_nodes(sv->service)) {
+        agent_resume(sv->agent, NULL);
+        return 0;
+    }
+    service_on_home(sv->service, NULL, NULL, on_home, sv);
+    service_on_fenced(sv->service, on_fenced, sv);
     return 0;
 }
 
@@ -163,6 +190,8 @@ static int build_doors(struct server *sv, struct err *e)
         .public_url = s->public_url,
         .peer = peers_ask,
         .peer_arg = &sv->peers,
+        .peer_secret = sv->node_set.on ? sv->node_set.peers : NULL,
+        .peer_ca = sv->node_set.ca >= 0 ? sv->node_set.ca_path : NULL,
     };
     struct doors_config doors = {
         .settings = sv->s,
@@ -178,7 +207,9 @@ static int build_doors(struct server *sv, struct err *e)
                 .oauth_servers = s->oauth_servers}
     };
 
-    if (state_secret(sv->s->state, doors.mcp.secret, sizeof(doors.mcp.secret), e) < 0)
+    if (sv->node_set.on) /* what one node has signed another one may be shown */
+        memcpy(doors.mcp.secret, sv->node_set.mcp, sizeof(doors.mcp.secret));
+    else if (state_secret(sv->s->state, doors.mcp.secret, sizeof(doors.mcp.secret), e) < 0)
         return -1;
     doors.mcp.has_model = models_find(sv->models, "", (struct str){0}) != NULL;
     sv->http = doors.http = http_new(sv->loop, &config, e);
@@ -371,6 +402,7 @@ static void take_down(struct server *sv)
     models_free(sv->models);
     model_set_done(&sv->model_set);
     blob_set_done(&sv->blob_set);
+    node_set_done(&sv->node_set);
     free(sv->store_password);
     engine_free(sv->engine);
     if (sv->loop)
@@ -420,7 +452,8 @@ int serve_main(const struct settings *s)
                         .cert.fd = -1,
                         .key.fd = -1,
                         .client_ca.fd = -1,
-                        .blob_set.ca = -1};
+                        .blob_set.ca = -1,
+                        .node_set.ca = -1};
     struct err e = {0};
 
     if (egress_check(s, &e) < 0 || approval_rules_check(s, &e) < 0 ||

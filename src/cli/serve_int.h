@@ -92,6 +92,20 @@ int blobs_settings_check(const struct settings *s, struct err *e) MUST_CHECK;
 int blob_set_open(struct blob_set *set, const struct settings *s, struct err *e) MUST_CHECK;
 void blob_set_done(struct blob_set *set);
 
+/* --- node.c: this server as one of several --- */
+
+struct node_set {
+    bool on;
+    struct node_config node; /* borrows from the settings, and host */
+    char host[256];
+    uint8_t peers[PEER_SECRET_BYTES], mcp[MCP_SECRET_BYTES];
+    int ca; /* owned, or -1 */
+    char ca_path[KEPT_PATH_MAX];
+};
+/* Reads the secret: before we become somebody who cannot. */
+int node_set_open(struct node_set *set, const struct settings *s, struct err *e) MUST_CHECK;
+void node_set_done(struct node_set *set);
+
 /* --- doors.c: one row per door --- */
 
 enum door_kind {

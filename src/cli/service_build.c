@@ -116,6 +116,7 @@ struct service *service_of(const struct pool_set *set, struct loop *l, struct en
         .retention_ms = s->serve.retention_ms,
         .record_ms = s->serve.record_ms,
         .held_bytes = s->serve.held_bytes,
+        .lease_ms = s->serve.node_lease_ms,
         .home_bytes = s->serve.home_bytes,
         .file_bytes = s->serve.file_bytes,
         .tenant_bytes = s->serve.tenant_bytes,

@@ -26,6 +26,7 @@ void settings_init(struct settings *s)
     s->serve = (struct serve_settings){
         .socket_mode = 0600,
         .drain_ms = 30 * SECOND_MS,
+        .node_lease_ms = 15 * SECOND_MS,
         .log_level = LOG_INFO,
         .max_connections = 10000,
         .header_ms = 30 * SECOND_MS,

@@ -1,9 +1,8 @@
 /*
  * HTTP requests on the loop, with libcurl.
  *
- * The sockets that libcurl waits for are in an epoll set, and the loop watches the fd of
- * that set. libcurl's callbacks only buffer bytes; tell_all() calls the watchers afterwards,
- * so that they may start and cancel posts.
+ * libcurl's callbacks only buffer bytes; tell_all() calls the watchers afterwards, so that they
+ * may start and cancel posts.
  *
  * Endpoints are not trusted: answers have limits, redirects are not followed, certificates
  * are verified.
@@ -11,11 +10,9 @@
 #include "model/model_int.h"
 
 #include "loop/loop.h"
+#include "multi/multi.h"
 
-#include <curl/curl.h>
 #include <stdlib.h>
-#include <sys/epoll.h>
-#include <unistd.h>
 
 #define HEAD_MAX    (64 * KiB)
 #define BODY_MAX    (32 * MiB)
@@ -25,15 +22,11 @@
 #define RETRY_MAX_S 3600ull
 #define IDLE_MAX    16  /* idle connections */
 #define TOTAL_MAX   512 /* connections; further posts wait, and their time runs */
-#define EVENTS      64
 #define BUFFER      (64 * KiB)
 
 struct web {
-    struct loop *loop; /* borrowed */
-    CURLM *multi;      /* owned */
-    int epoll;         /* owned */
-    struct watch *watch;
-    struct timer *timer;
+    struct loop *loop;      /* borrowed */
+    struct multi *multi;    /* owned */
     struct web_post *all;   /* owned */
     struct web_post *ready; /* posts with something to tell, oldest first */
     struct web_post **ready_end;
@@ -93,7 +86,7 @@ static void web_post_free(struct web_post *p)
     if (p->next)
         p->next->here = p->here;
     if (p->easy) {
-        (void)curl_multi_remove_handle(p->web->multi, p->easy);
+        (void)curl_multi_remove_handle(multi_handle(p->web->multi), p->easy);
         curl_easy_cleanup(p->easy);
     }
     curl_slist_free_all(p->headers);
@@ -192,13 +185,15 @@ static void tell(struct web_post *p)
     w->telling = NULL;
 }
 
-static void tell_all(struct web *w)
+static void tell_all(void *arg)
 {
+    struct web *w = arg;
+    CURLM *curl = multi_handle(w->multi);
     struct CURLMsg *msg;
     struct web_post *p;
     int left;
 
-    while (w->multi && (msg = curl_multi_info_read(w->multi, &left))) {
+    while (curl && (msg = curl_multi_info_read(curl, &left))) {
         if (msg->msg != CURLMSG_DONE ||
             curl_easy_getinfo(msg->easy_handle, CURLINFO_PRIVATE, &p) != CURLE_OK)
             continue;
@@ -210,69 +205,7 @@ static void tell_all(struct web *w)
         tell(w->ready); /* NOLINT(clang-analyzer-unix.Malloc): tell() takes it off the list */
 }
 
-/* --- what the loop and libcurl call --- */
-
-static void on_sockets(void *arg)
-{
-    struct web *w = arg;
-    struct epoll_event events[EVENTS];
-    int n = epoll_wait(w->epoll, events, EVENTS, 0), running;
-
-    for (int i = 0; i < n; i++) {
-        uint32_t got = events[i].events;
-        int what = (got & EPOLLIN ? CURL_CSELECT_IN : 0) | (got & EPOLLOUT ? CURL_CSELECT_OUT : 0) |
-                   (got & (EPOLLERR | EPOLLHUP) ? CURL_CSELECT_ERR : 0);
-
-        (void)curl_multi_socket_action(w->multi, events[i].data.fd, what, &running);
-    }
-    tell_all(w);
-}
-
-static void on_timer(void *arg)
-{
-    struct web *w = arg;
-    int running;
-
-    if (w->multi)
-        (void)curl_multi_socket_action(w->multi, CURL_SOCKET_TIMEOUT, 0, &running);
-    tell_all(w);
-}
-
-static int on_interest(CURL *easy, curl_socket_t fd, int what, void *arg, void *known)
-{
-    struct web *w = arg;
-    struct epoll_event ev = {.data.fd = fd};
-
-    (void)easy;
-    (void)known;
-    if (what == CURL_POLL_REMOVE) {
-        (void)epoll_ctl(w->epoll, EPOLL_CTL_DEL, fd, &ev);
-        return 0;
-    }
-    ev.events = (what & CURL_POLL_IN ? EPOLLIN : 0u) | (what & CURL_POLL_OUT ? EPOLLOUT : 0u);
-    if (epoll_ctl(w->epoll, EPOLL_CTL_ADD, fd, &ev) == 0)
-        return 0;
-    return errno == EEXIST && epoll_ctl(w->epoll, EPOLL_CTL_MOD, fd, &ev) == 0 ? 0 : -1;
-}
-
-static int on_deadline(CURLM *multi, long ms, void *arg)
-{
-    struct web *w = arg;
-
-    (void)multi;
-    if (ms < 0)
-        timer_clear(w->timer);
-    else
-        timer_set(w->timer, (uint64_t)ms);
-    return 0;
-}
-
-static curl_socket_t on_open(void *arg, curlsocktype purpose, struct curl_sockaddr *a)
-{
-    (void)arg;
-    (void)purpose;
-    return socket(a->family, a->socktype | SOCK_CLOEXEC, a->protocol);
-}
+/* --- what libcurl calls --- */
 
 static size_t on_head(char *line, size_t one, size_t n, void *arg)
 {
@@ -339,7 +272,7 @@ static bool set_limits(struct web_post *p, uint64_t wall_ms)
     SET(CURLOPT_TIMEOUT_MS, wall);
     SET(CURLOPT_CONNECTTIMEOUT_MS, wall < CONNECT_MS ? wall : CONNECT_MS);
     SET(CURLOPT_BUFFERSIZE, (long)BUFFER);
-    SET(CURLOPT_OPENSOCKETFUNCTION, on_open);
+    SET(CURLOPT_OPENSOCKETFUNCTION, multi_socket);
     SET(CURLOPT_WRITEFUNCTION, on_bytes);
     SET(CURLOPT_WRITEDATA, p);
     SET(CURLOPT_HEADERFUNCTION, on_head);
@@ -369,39 +302,13 @@ static bool set_request(struct web_post *p, const struct web_post_spec *spec)
     return ok;
 }
 
-#define SET_ALL(option, value)                                                                     \
-    ok = ok && curl_multi_setopt(w->multi, CURLMOPT_##option, value) == CURLM_OK
-
-/* Opened by the first post, so that a process that asks nothing has no fds. */
-static bool is_open(struct web *w)
-{
-    bool ok = true;
-
-    if (w->multi)
-        return true;
-    if (w->epoll < 0)
-        w->epoll = epoll_create1(EPOLL_CLOEXEC);
-    if (w->epoll < 0 || curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
-        return false;
-    w->multi = curl_multi_init();
-    if (!w->multi)
-        return false;
-    SET_ALL(SOCKETFUNCTION, on_interest);
-    SET_ALL(SOCKETDATA, w);
-    SET_ALL(TIMERFUNCTION, on_deadline);
-    SET_ALL(TIMERDATA, w);
-    SET_ALL(MAXCONNECTS, (long)IDLE_MAX);
-    SET_ALL(MAX_TOTAL_CONNECTIONS, (long)TOTAL_MAX);
-    assert(ok); /* every supported libcurl knows these */
-    w->watch = watch_new(w->loop, w->epoll, on_sockets, w);
-    return true;
-}
-
 static bool begin(struct web_post *p, const struct web_post_spec *spec)
 {
-    p->easy = is_open(p->web) ? curl_easy_init() : NULL;
+    CURLM *curl = multi_handle(p->web->multi);
+
+    p->easy = curl ? curl_easy_init() : NULL;
     return p->easy && set_manners(p, spec) && set_limits(p, spec->wall_ms) &&
-           set_request(p, spec) && curl_multi_add_handle(p->web->multi, p->easy) == CURLM_OK;
+           set_request(p, spec) && curl_multi_add_handle(curl, p->easy) == CURLM_OK;
 }
 
 struct web_post *web_post_start(struct web *w, const struct web_post_spec *spec,
@@ -420,7 +327,7 @@ struct web_post *web_post_start(struct web *w, const struct web_post_spec *spec,
         p->ended = true;
         p->code = CURLE_FAILED_INIT;
         make_ready(p);
-        timer_set(w->timer, 0);
+        multi_kick(w->multi);
     }
     return p;
 }
@@ -450,8 +357,8 @@ struct web *web_new(struct loop *l)
 {
     struct web *w = mem_zalloc(sizeof(*w));
 
-    *w = (struct web){.loop = l, .epoll = -1, .ready_end = &w->ready};
-    w->timer = timer_new(l, on_timer, w);
+    *w = (struct web){.loop = l, .ready_end = &w->ready};
+    w->multi = multi_new(l, IDLE_MAX, TOTAL_MAX, tell_all, w);
     return w;
 }
 
@@ -462,10 +369,6 @@ void web_free(struct web *w)
     while (w->all)
         // NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it takes itself off the list
         web_post_free(w->all);
-    if (w->multi)
-        (void)curl_multi_cleanup(w->multi); /* calls on_interest() and on_deadline() */
-    watch_free(w->watch);
-    timer_free(w->timer);
-    fd_closep(&w->epoll);
+    multi_free(w->multi);
     free(w);
 }

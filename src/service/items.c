@@ -251,14 +251,19 @@ static int read_everybodys(struct task *t, struct db *db, struct err *e)
 {
     struct item_op *op = OWNER(t, struct item_op, task);
 
-    return db_item_everybodys(db, op->kind, op->parent, EVERYBODYS_MAX, &op->rows, &op->count, e);
+    return db_item_everybodys(db, *op->tenant ? op->tenant : NULL, op->kind, op->parent,
+                              EVERYBODYS_MAX, &op->rows, &op->count, e);
 }
 
-void service_item_everybodys(struct service *sv, const char *kind, const char *parent, items_fn *fn,
-                             void *arg)
+void service_item_everybodys(struct service *sv, const char *tenant, const char *kind,
+                             const char *parent, items_fn *fn, void *arg)
 {
     static const struct step steps[] = {{.store = read_everybodys}, {0}};
-    struct item_op *op = op_new(sv, &(struct caller){0}, kind, (struct str){0}, arg);
+    struct caller of = {0};
+    struct item_op *op;
+
+    (void)!str_to_cstr(str_of(tenant ? tenant : ""), of.tenant, sizeof(of.tenant));
+    op = op_new(sv, &of, kind, (struct str){0}, arg);
 
     op->list_fn = fn;
     op->parent = mem_strdup(parent);

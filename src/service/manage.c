@@ -184,6 +184,9 @@ static int check_right(struct service *sv, const struct caller *c, struct str na
 {
     if (!c->admin)
         return err_set(e, ERR_DENIED, "this needs the key of an administrator");
+    if (service_has_nodes(sv))
+        return err_set(e, ERR_CONFLICT,
+                       "several nodes serve here: their pools stand in their settings");
     if (sv->draining || sv->closing)
         return forbid(sv, e, 5, "the server is shutting down");
     if (check_name(name, e) < 0)

@@ -10,6 +10,7 @@
 #define LOOK_MS     2000 /* at the keys */
 #define SWEEP_ROWS  500  /* of files and of records, at a time */
 #define SWEEP_ENDS  20   /* sessions at a time: each may have many files */
+#define SWEEP_LOOK  200  /* the same with those of other nodes among them */
 #define SWEEP_BLOBS 100  /* found in one go: then there are more of them */
 
 /* --- by the clock --- */
@@ -38,8 +39,11 @@ static int sweep(struct task *t, struct db *db, struct err *e)
     int64_t now = time_sure_ms();
     int files, items, records = 0, blobs;
 
-    if (db_session_expired(db, now, SWEEP_ENDS, &w->rows, &w->count, e) < 0)
+    if (db_session_expired(db, now, t->sv->nodes ? SWEEP_LOOK : SWEEP_ENDS, &w->rows, &w->count,
+                           e) < 0)
         return -1;
+    if (!nodes_sweeps(t->sv)) /* the sessions are those of our own tenants */
+        return 0;
     files = db_file_expire(db, now, now - FILE_KNOWN_MS, SWEEP_ROWS, e);
     items = files < 0 ? -1 : db_item_expire(db, now, SWEEP_ROWS, e);
     if (items >= 0 && c->record_ms)
@@ -57,7 +61,7 @@ static bool forget(struct service *sv, struct session_row *row)
 {
     struct loaded *l;
 
-    if (table_get(&sv->sessions, row->id))
+    if (table_get(&sv->sessions, row->id) || (*row->tenant && !nodes_is_home(sv, row->tenant)))
         return false;
     /* Its own pool may be gone, and then any will do for this. */
     l = loaded_enter(sv, sv->pools, row, SESSION_ASLEEP);
@@ -136,21 +140,14 @@ struct starting {
     size_t pool_count;
 };
 
-/* A process before this one may have died in the middle of anything. */
+/* A process before this one may have died in the middle of anything. Among nodes that is seen to
+ * when a tenant moves in. */
 static int take_over(struct db *db, void *arg, struct err *e)
 {
-    const struct outcome lost = {.status = OUTCOME_SESSION_LOST,
-                                 .state_lost = true,
-                                 .line =
-                                     "the server ended before this execution did; variables are "
-                                     "lost, and so is what it said after these events"};
     struct starting *s = arg;
-    json_t *outcome = record_outcome(&lost);
-    AUTO_FREE char *text = record_dump(outcome, false, NULL);
 
-    json_decref(outcome);
-    if (db_session_all_asleep(db, SESSION_IDLE, SESSION_ASLEEP, e) < 0 ||
-        db_exec_all_lost(db, time_now_ms(), text, e) < 0 || db_session_count(db, &s->asleep, e) < 0)
+    if (!store_has_nodes(s->sv->store) &&
+        (service_put_in_order(db, NULL, e) < 0 || db_session_count(db, NULL, &s->asleep, e) < 0))
         return -1;
     if (db_pool_list(db, &s->pools, &s->pool_count, e) < 0)
         return -1;
@@ -175,6 +172,8 @@ static int start(struct service *sv, struct engine *en, const struct service_con
     if (!sv->fetcher || pool_entries_start(sv, config, e) < 0)
         return -1;
     pools_restore(sv, s.pools, s.pool_count);
+    if (nodes_start(sv, config->lease_ms, e) < 0)
+        return -1;
     sv->sweep = timer_new(sv->loop, on_sweep, sv);
     sv->look = timer_new(sv->loop, on_look, sv);
     sv->fresh_due = timer_new(sv->loop, on_fresh_due, sv);
@@ -311,6 +310,7 @@ void service_free(struct service *sv)
     late_records_write(sv);
     settle(sv);
     late_records_free(sv);
+    nodes_free(sv);
     assert(sv->sessions.n == 0 && sv->jobs.n == 0);
     timer_free(sv->relief);
     pool_entries_free(sv);

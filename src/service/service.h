@@ -27,6 +27,7 @@
 #include <jansson.h>
 
 struct service;
+typedef void done_fn(void *arg, const struct err *failed);
 
 /* --- settings --- */
 
@@ -71,6 +72,7 @@ struct service_config {
     bool fetch_private;             /* private addresses may be fetched from ... */
     const char *fetch_allow;        /* ... or these hosts of them; borrowed, like pools */
     uint64_t held_bytes;            /* in memory for all executions at a time; 0: 256 MiB */
+    uint64_t lease_ms;              /* of a node */
 };
 
 struct service *service_new(struct loop *l, struct engine *en, struct store *st,
@@ -99,6 +101,31 @@ void service_hold(struct service *sv, uint64_t before, uint64_t now);
 /* As loop_work(), for doors: the service, and the store below it, are not freed before done() has
  * been called. */
 void service_work(struct service *sv, loop_fn *work, loop_fn *done, void *arg);
+
+/* --- nodes: servers that share the store (nodes.c) --- */
+
+bool service_has_nodes(const struct service *sv);
+/* Where a tenant lives. Elsewhere: *ret_url is borrowed until the loop turns; NULL: that node is
+ * not known yet. Unknown: service_home_find() asks, and moves the tenant in if it lives nowhere. A
+ * server that shares its store with nobody is home to all. */
+enum home_place { HOME_HERE, HOME_ELSEWHERE, HOME_UNKNOWN };
+enum home_place service_home(struct service *sv, const char *tenant, const char **ret_url);
+void service_home_find(struct service *sv, const char *tenant, done_fn *fn, void *arg);
+/* Whether a node of this URL is among those that hold a lease, as last read. */
+bool service_node_is_there(const struct service *sv, const char *url);
+/* It does not live where we thought. */
+void service_home_forget(struct service *sv, const char *tenant);
+/* ERR_AWAY: another node may have taken over; what is in memory here may be old. */
+bool service_lease_holds(struct service *sv, struct err *e);
+/* fn whenever a tenant has moved in. kind and parent, static: items that are to be gone on with (or
+ * NULL); their tenants move in without being asked for. */
+typedef void home_fn(void *arg, const char *tenant);
+void service_on_home(struct service *sv, const char *kind, const char *parent, home_fn *fn,
+                     void *arg);
+/* Another node has taken over what was ours: this process can only end. */
+void service_on_fenced(struct service *sv, loop_fn *fn, void *arg);
+/* As last read; borrowed until the loop turns. NULL: there are none. */
+const struct node_row *service_nodes(struct service *sv, size_t *ret_count, const char **ret_self);
 
 /* --- who asks --- */
 
@@ -175,7 +202,6 @@ struct session_spec {
 typedef void session_fn(void *arg, const struct session_info *info, const struct err *failed);
 typedef void sessions_fn(void *arg, const struct session_info *infos, size_t count, bool more,
                          const struct err *failed);
-typedef void done_fn(void *arg, const struct err *failed);
 
 void service_session_create(struct service *sv, const struct caller *c,
                             const struct session_spec *spec, session_fn *fn, void *arg);
@@ -535,10 +561,10 @@ void service_item_list(struct service *sv, const struct caller *c, const struct 
                        items_fn *fn, void *arg);
 void service_item_delete(struct service *sv, const struct caller *c, const char *kind,
                          struct str id, done_fn *fn, void *arg);
-/* Every tenant's of this kind and parent, oldest first, at most 10,000: what a door goes on with
- * after a restart. */
-void service_item_everybodys(struct service *sv, const char *kind, const char *parent, items_fn *fn,
-                             void *arg);
+/* Of this kind and parent, oldest first, at most 10,000: what a door goes on with after a restart.
+ * tenant NULL: every tenant's. */
+void service_item_everybodys(struct service *sv, const char *tenant, const char *kind,
+                             const char *parent, items_fn *fn, void *arg);
 
 /* --- pools --- */
 

@@ -140,6 +140,53 @@ struct tenant {
     int64_t seated_us; /* when one of its executions last took a seat of a lane */
 };
 
+/* --- nodes.c --- */
+
+/* Where a tenant lives, as far as this node knows. */
+struct home {
+    struct task task;
+    struct service *sv; /* borrowed */
+    char tenant[sizeof(((struct caller *)0)->tenant)];
+    char node[ID_MAX];
+    bool here;             /* on this node, and what was left of it is in order */
+    bool finding, leaving; /* leaving: and does not move in */
+    int rc;
+    unsigned tries;
+    uint64_t asleep;         /* sessions */
+    struct timer *again;     /* owned, or NULL */
+    struct home_wait *waits; /* owned */
+};
+
+struct home_watch {
+    struct home_watch *next;
+    const char *kind, *parent; /* static, or NULL */
+    home_fn *fn;
+    void *arg;
+};
+
+struct nodes {
+    struct table homes;    /* struct home by tenant */
+    struct node_row *rows; /* owned: as last read */
+    size_t count;
+    uint64_t lease_ms;
+    atomic_bool is_oldest; /* of them */
+    struct timer *beat;    /* owned */
+    bool beating;
+    struct home_watch *watches; /* owned */
+    loop_fn *on_fenced;         /* or NULL */
+    void *on_fenced_arg;
+};
+
+int nodes_start(struct service *sv, uint64_t lease_ms, struct err *e) MUST_CHECK;
+void nodes_free(struct service *sv);
+bool nodes_is_home(struct service *sv, const char *tenant);
+/* Whether we remove what has expired of all tenants: one of the nodes does. */
+bool nodes_sweeps(const struct service *sv);
+/* Sessions are asleep, and what ran has ended. tenant NULL: of all. */
+int service_put_in_order(struct db *db, const char *tenant, struct err *e) MUST_CHECK;
+
+/* --- the service --- */
+
 struct service {
     struct loop *loop;            /* borrowed */
     struct store *store;          /* borrowed */
@@ -181,6 +228,7 @@ struct service {
     bool asks; /* some pool has a policy */
     struct approval_watch *watches;
     struct service_counts counts;
+    struct nodes *nodes; /* owned; NULL: nobody shares the store */
 };
 
 void service_check_empty(struct service *sv); /* a foreground execution has gone */

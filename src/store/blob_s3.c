@@ -385,7 +385,7 @@ static int find_stale(struct db *db, void *arg, struct err *e)
     struct removal_batch *w = arg;
     struct item_row *rows = NULL;
     size_t count = 0;
-    int rc = db_item_everybodys(db, KIND, ANNOUNCED, BATCH, &rows, &count, e);
+    int rc = db_item_everybodys(db, NULL, KIND, ANNOUNCED, BATCH, &rows, &count, e);
 
     for (size_t i = 0; i < count; i++) {
         removal_from(&rows[i], &w->at[w->count]);

@@ -60,7 +60,10 @@ static struct db *open_rows(const struct store_place *p, bool makes, struct err 
     char path[PATH_SIZE];
 
     if (p->url)
-        return postgres_open(p->url, p->password, true, true, e);
+        return postgres_open(&(const struct store_config){.url = p->url,
+                                                          .password = p->password,
+                                                          .durability = DURABLE_POWER},
+                             true, e);
     if ((size_t)snprintf(path, sizeof(path), "%s/retort.db", p->dir) >= sizeof(path)) {
         err_set(e, ERR_CALLER, "the path is too long");
         return NULL;

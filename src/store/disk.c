@@ -118,7 +118,7 @@ static bool is_full(struct store *s, struct err *e)
 
 bool store_is_full(struct store *s, struct err *e)
 {
-    return is_full(s, e) || (s->remote && s->remote->is_away(s, e));
+    return is_full(s, e) || (s->remote && s->remote->is_away(s, e)) || !store_lease_holds(s, e);
 }
 
 /* Only a database that can be looked after is away: blobs that are have a state of their own. */

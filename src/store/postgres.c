@@ -128,12 +128,15 @@ static int end_other(struct postgres *pg, struct err *e)
                 args, COUNT(args), e);
 }
 
-/* A server that finds another one's sessions takes them for those of a dead process. */
+/* A server that finds another one's sessions takes them for those of a dead process. Nodes share
+ * the lock, so that no such server comes beside them. */
 static int lock_alone(struct postgres *pg, struct err *e)
 {
+    const char *ask = pg->shares ? "SELECT pg_try_advisory_lock_shared(" LOCK_SERVER ")"
+                                 : "SELECT pg_try_advisory_lock(" LOCK_SERVER ")";
+
     for (int i = 0; pg->serves && i < LOCK_TRIES; i++) {
-        PGresult *r = postgres_exec(pg->conn, EXEC_MS,
-                                    "SELECT pg_try_advisory_lock(" LOCK_SERVER ")", NULL, 0, e);
+        PGresult *r = postgres_exec(pg->conn, EXEC_MS, ask, NULL, 0, e);
         bool got = r && strcmp(PQgetvalue(r, 0, 0), "t") == 0;
         PQclear(r);
         if (!r)
@@ -158,10 +161,15 @@ static int fence(struct postgres *pg, struct err *e)
         return -1;
     r = postgres_exec(pg->conn, EXEC_MS,
                       "UPDATE retort_writers SET fence = fence + 1, at = now() WHERE id = $1"
-                      " RETURNING number, fence",
+                      " AND fence >= 0 RETURNING number, fence",
                       args, COUNT(args), e);
     if (!r)
         return -1;
+    pg->fenced |= PQntuples(r) == 0;
+    if (pg->fenced) {
+        PQclear(r);
+        return err_set(e, ERR_AWAY, "another node has taken over from this one");
+    }
     pg->number = strtoll(PQgetvalue(r, 0, 0), NULL, 10);
     pg->fence = strtoll(PQgetvalue(r, 0, 1), NULL, 10);
     PQclear(r);
@@ -231,6 +239,8 @@ static int reconnect(struct postgres *pg, int64_t until_us, struct err *e)
 {
     while (!pg->conn) {
         int64_t now_us = time_mono_us();
+        if (pg->fenced)
+            return *e = pg->why, -1;
         if (pg->again_us > now_us && pg->again_us > until_us)
             return *e = pg->why, -1;
         if (pg->again_us > now_us)
@@ -437,8 +447,11 @@ static void close_postgres(struct db *db)
 {
     struct postgres *pg = postgres_of(db);
     struct err ignored;
+    bool can_write = pg->conn && PQpipelineStatus(pg->conn) != PQ_PIPELINE_OFF && is_there(pg);
 
-    if (!pg->serves && pg->conn && PQpipelineStatus(pg->conn) != PQ_PIPELINE_OFF && is_there(pg) &&
+    if (pg->shares && can_write)
+        postgres_leave(pg);
+    if (!pg->serves && can_write &&
         postgres_send(pg, "DELETE FROM retort_writers WHERE id = ?1", ARGS(TEXT(pg->writer)),
                       &ignored) == 0)
         (void)!postgres_settle(pg, NULL, &ignored);
@@ -447,6 +460,8 @@ static void close_postgres(struct db *db)
         free(pg->cache[i].text);
     postgres_params_free(pg->keywords);
     postgres_params_free(pg->values);
+    free(pg->node_name);
+    free(pg->node_url);
     free(pg);
 }
 
@@ -478,8 +493,25 @@ static void add_param(struct postgres *pg, const char *keyword, const char *valu
     pg->keywords[n + 1] = pg->values[n + 1] = NULL;
 }
 
-struct db *postgres_open(const char *url, const char *password, bool serves, bool power,
-                         struct err *e)
+const char *postgres_writer(const struct db *db)
+{
+    return ((const struct postgres *)db)->writer;
+}
+
+bool postgres_is_fenced(const struct db *db)
+{
+    return ((const struct postgres *)db)->fenced;
+}
+
+static void take_node(struct postgres *pg, const struct node_config *node)
+{
+    pg->shares = true;
+    pg->node_name = mem_strdup(node->name);
+    pg->node_url = mem_strdup(node->url);
+    pg->lease_ms = node->lease_ms;
+}
+
+struct db *postgres_open(const struct store_config *config, bool serves, struct err *e)
 {
     struct postgres *pg = mem_zalloc(sizeof(*pg));
     char name[64];
@@ -487,10 +519,12 @@ struct db *postgres_open(const char *url, const char *password, bool serves, boo
     pg->db.ops = &frame;
     pg->db.sql = &postgres_sql;
     pg->serves = serves;
-    pg->power = power;
+    pg->power = config->durability == DURABLE_POWER;
+    if (config->node && serves)
+        take_node(pg, config->node);
     id_make(pg->writer, "writer_");
     snprintf(name, sizeof(name), "retort %s", pg->writer);
-    if (postgres_params(url, password, &pg->keywords, &pg->values, e) == 0) {
+    if (postgres_params(config->url, config->password, &pg->keywords, &pg->values, e) == 0) {
         add_param(pg, "application_name", name);
         if (connect_once(pg, true, e) == 0)
             return &pg->db;

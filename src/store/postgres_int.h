@@ -4,6 +4,7 @@
 #include "store/sql_int.h"
 
 #include <libpq-fe.h>
+#include <stdatomic.h>
 
 #define FLIGHTS_MAX   256
 #define FLIGHTS_BYTES (1 * MiB) /* of arguments: then the answers are waited for */
@@ -21,9 +22,13 @@ struct flight {
 
 struct postgres {
     struct db db;
-    char **keywords, **values; /* owned, each of them, too: how to connect, for libpq */
-    bool serves;               /* no other server may use the database meanwhile */
-    bool power;                /* DURABLE_POWER */
+    char **keywords, **values;  /* owned, each of them, too: how to connect, for libpq */
+    bool serves;                /* no other server may use the database meanwhile ... */
+    bool shares;                /* ... but for nodes, as we are one: postgres_nodes.c */
+    char *node_name, *node_url; /* owned, or NULL */
+    uint64_t lease_ms;
+    atomic_bool fenced; /* another node has taken over: no connection is any good */
+    bool power;         /* DURABLE_POWER */
 
     PGconn *conn; /* owned, or NULL: away */
     int backend;  /* its process, or that of the connection before; 0: there was none */
@@ -69,6 +74,11 @@ PGresult *postgres_exec(PGconn *conn, int within_ms, const char *text, const cha
 /* What an answer says went wrong; -1. */
 int postgres_fail(const PGconn *conn, const PGresult *r, struct err *e);
 int postgres_away(struct err *e, const char *why); /* ERR_AWAY; -1 */
+
+/* --- postgres_nodes.c --- */
+
+/* The last thing of a node: nobody lives there any more. */
+void postgres_leave(struct postgres *pg);
 
 /* --- postgres_schema.c --- */
 

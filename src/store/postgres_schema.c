@@ -62,18 +62,29 @@ static int has_table(void *conn, const char *name, struct err *e)
     return get_number(conn, ask, &there, e) < 0 ? -1 : there > 0;
 }
 
-/* What only this engine has, beside the version: the writers of postgres.c. */
+/* What only this engine has, beside the version: the writers of postgres.c, the nodes of
+ * postgres_nodes.c. */
 static const char own_tables[] =
     "CREATE TABLE retort_schema (version BIGINT NOT NULL);"
     "INSERT INTO retort_schema VALUES (0);"
     "CREATE TABLE retort_writers (id TEXT COLLATE \"C\" PRIMARY KEY, number BIGINT NOT NULL,"
     " fence BIGINT NOT NULL, at TIMESTAMPTZ NOT NULL) WITH (fillfactor = 50)";
 
+static const char node_tables[] =
+    "ALTER TABLE retort_writers ADD COLUMN name TEXT COLLATE \"C\","
+    " ADD COLUMN url TEXT COLLATE \"C\", ADD COLUMN until TIMESTAMPTZ;"
+    "CREATE TABLE retort_homes (tenant TEXT COLLATE \"C\" PRIMARY KEY,"
+    " node TEXT COLLATE \"C\" NOT NULL);"
+    "CREATE INDEX retort_homes_by_node ON retort_homes (node)";
+
 static int version(void *conn, int64_t *ret, struct err *e)
 {
     int there = has_table(conn, "retort_schema", e);
 
     if (there < 0 || (there == 0 && exec(conn, own_tables, e) < 0))
+        return -1;
+    there = has_table(conn, "retort_homes", e);
+    if (there < 0 || (there == 0 && exec(conn, node_tables, e) < 0))
         return -1;
     return get_number(conn, "SELECT version FROM retort_schema", ret, e);
 }

@@ -85,7 +85,18 @@ int db_exec_output_drop(struct db *db, const char *exec, struct err *e)
     return sql_post(db, "DELETE FROM exec_output WHERE exec = ?1", ARGS(TEXT(exec)), e);
 }
 
-int db_exec_all_lost(struct db *db, int64_t now_ms, const char *outcome, struct err *e)
+/* What there is of it is of executions that run now, so this looks at few. */
+static int drop_output_of(struct db *db, const char *tenant, struct err *e)
+{
+    return sql_run(db,
+                   "DELETE FROM exec_output WHERE exec IN"
+                   " (SELECT execs.id FROM exec_output JOIN execs ON execs.id = exec_output.exec"
+                   " WHERE execs.tenant = ?1 AND execs.status NOT IN ('queued', 'running'))",
+                   ARGS(TEXT(tenant)), e);
+}
+
+int db_exec_all_lost(struct db *db, const char *tenant, int64_t now_ms, const char *outcome,
+                     struct err *e)
 {
     char text[512];
     int lost;
@@ -93,10 +104,11 @@ int db_exec_all_lost(struct db *db, int64_t now_ms, const char *outcome, struct 
     snprintf(text, sizeof(text),
              "UPDATE execs SET status = 'session_lost', ended_ms = ?1, outcome = ?2,"
              " events = (SELECT '[' || %s || ']' FROM exec_output WHERE exec = execs.id)"
-             " WHERE status IN ('queued', 'running')",
+             " WHERE status IN ('queued', 'running') AND " OF_TENANT("?3"),
              db->sql->events_joined);
-    lost = sql_run(db, text, ARGS(NUMBER(now_ms), TEXT(outcome)), e);
-    if (lost < 0 || sql_run(db, "DELETE FROM exec_output", NULL, 0, e) < 0)
+    lost = sql_run(db, text, ARGS(NUMBER(now_ms), TEXT(outcome), TEXT(tenant)), e);
+    if (lost < 0 || (tenant ? drop_output_of(db, tenant, e)
+                            : sql_run(db, "DELETE FROM exec_output", NULL, 0, e)) < 0)
         return -1;
     return lost;
 }

@@ -110,7 +110,9 @@ struct span {
 #define OF_POOLS(arg)                                                                              \
     "(" arg " IS NULL OR replace(',' || " arg " || ',', ',' || pool || ',', '')"                   \
     " <> ',' || " arg " || ',')"
-#define MADE_WHEN(of) "SELECT created_ms FROM " of " WHERE id = ?1 AND (?2 IS NULL OR tenant = ?2)"
+/* Of the tenant in the argument; of any when that is NULL. */
+#define OF_TENANT(arg) "(" arg " IS NULL OR tenant = " arg ")"
+#define MADE_WHEN(of)  "SELECT created_ms FROM " of " WHERE id = ?1 AND (?2 IS NULL OR tenant = ?2)"
 
 /* Leaves of the span what comes after page.after. made_when: MADE_WHEN() of the table. */
 int span_go_on(struct db *db, struct span *s, const char *made_when, const char *tenant,

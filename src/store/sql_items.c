@@ -74,11 +74,13 @@ int db_item_bytes(struct db *db, const char *tenant, uint64_t *ret, struct err *
                : 0;
 }
 
-int db_item_everybodys(struct db *db, const char *kind, const char *parent, size_t limit,
-                       struct item_row **ret, size_t *ret_count, struct err *e)
+int db_item_everybodys(struct db *db, const char *tenant, const char *kind, const char *parent,
+                       size_t limit, struct item_row **ret, size_t *ret_count, struct err *e)
 {
-    *ret = sql_all(db, SELECT "kind = ?1 AND parent = ?2 ORDER BY created_ms, id LIMIT ?3",
-                   ARGS(TEXT(kind), TEXT(parent), NUMBER(limit)), &item_type, ret_count, e);
+    *ret = sql_all(
+        db,
+        SELECT "kind = ?1 AND parent = ?2 AND " OF_TENANT("?4") " ORDER BY created_ms, id LIMIT ?3",
+        ARGS(TEXT(kind), TEXT(parent), NUMBER(limit), TEXT(tenant)), &item_type, ret_count, e);
     return *ret ? 0 : -1;
 }
 

@@ -42,13 +42,13 @@ int db_loop_list(struct db *db, const char *tenant, const char *owner, struct pa
     return rc;
 }
 
-int db_loop_unfinished(struct db *db, size_t limit, struct loop_row **ret, size_t *ret_count,
-                       struct err *e)
+int db_loop_unfinished(struct db *db, const char *tenant, size_t limit, struct loop_row **ret,
+                       size_t *ret_count, struct err *e)
 {
     *ret = sql_all(db,
-                   "SELECT " COLUMNS " FROM loops WHERE ended_ms = 0"
-                   " ORDER BY created_ms, id LIMIT ?1",
-                   ARGS(NUMBER(limit)), &loop_type, ret_count, e);
+                   "SELECT " COLUMNS " FROM loops WHERE ended_ms = 0 AND " OF_TENANT(
+                       "?2") " ORDER BY created_ms, id LIMIT ?1",
+                   ARGS(NUMBER(limit), TEXT(tenant)), &loop_type, ret_count, e);
     return *ret ? 0 : -1;
 }
 

@@ -103,16 +103,29 @@ int db_session_in_pool(struct db *db, const char *pool, size_t limit, struct ses
     return *ret ? 0 : -1;
 }
 
-int db_session_count(struct db *db, uint64_t *ret, struct err *e)
+int db_session_count(struct db *db, const char *tenant, uint64_t *ret, struct err *e)
 {
-    return sql_one(db, "SELECT count(*) FROM sessions", NULL, 0, &number_type, ret, e) < 0 ? -1 : 0;
+    int rc = tenant ? sql_one(db, "SELECT count(*) FROM sessions WHERE tenant = ?1",
+                              ARGS(TEXT(tenant)), &number_type, ret, e)
+                    : sql_one(db, "SELECT count(*) FROM sessions", NULL, 0, &number_type, ret, e);
+
+    return rc < 0 ? -1 : 0;
 }
 
-/* Once at a start, so it goes through them all: an index would cost something with every put. */
-int db_session_all_asleep(struct db *db, int live_state, int asleep_state, struct err *e)
+#define ALL_ASLEEP "UPDATE sessions SET state = ?2, lost = ?3 WHERE state = ?1"
+
+/* Those of all once at a start, so it goes through them: an index would cost something with every
+ * put. */
+int db_session_all_asleep(struct db *db, const char *tenant, int live_state, int asleep_state,
+                          struct err *e)
 {
-    return sql_run(db, "UPDATE sessions SET state = ?2, lost = ?3 WHERE state = ?1",
-                   ARGS(NUMBER(live_state), NUMBER(asleep_state), NUMBER(LOST_CHANGES)), e);
+    return tenant
+               ? sql_run(db, ALL_ASLEEP " AND tenant = ?4",
+                         ARGS(NUMBER(live_state), NUMBER(asleep_state), NUMBER(LOST_CHANGES),
+                              TEXT(tenant)),
+                         e)
+               : sql_run(db, ALL_ASLEEP,
+                         ARGS(NUMBER(live_state), NUMBER(asleep_state), NUMBER(LOST_CHANGES)), e);
 }
 
 /* --- files of a workspace --- */

@@ -357,6 +357,37 @@ int store_call(struct store *s, store_fn *fn, void *arg, struct err *e)
     return -1;
 }
 
+/* --- nodes --- */
+
+bool store_has_nodes(const struct store *s)
+{
+    return s->has_nodes;
+}
+
+const char *store_node(const struct store *s)
+{
+    return s->has_nodes ? postgres_writer(s->db) : "";
+}
+
+void store_lease(struct store *s, int64_t until_us)
+{
+    s->lease_us = until_us;
+}
+
+bool store_lease_holds(struct store *s, struct err *e)
+{
+    if (!s->has_nodes || time_mono_us() < s->lease_us)
+        return true;
+    err_set(e, ERR_AWAY, "this node has not reached the database for longer than its lease");
+    e->retry_s = 1;
+    return false;
+}
+
+bool store_is_fenced(struct store *s)
+{
+    return s->has_nodes && postgres_is_fenced(s->db);
+}
+
 /* --- opening and closing --- */
 
 static int make_dirs(const char *path, struct err *e)
@@ -410,8 +441,12 @@ static struct db *open_db(struct store *s, const struct store_config *config, st
 {
     char path[4096];
 
+    if (config->node && (!config->url || !config->s3)) {
+        err_set(e, ERR_CALLER, "nodes share a database and a bucket: a store and blobs are needed");
+        return NULL;
+    }
     if (config->url)
-        return postgres_open(config->url, config->password, s->loop != NULL, s->power, e);
+        return postgres_open(config, s->loop != NULL, e);
     if ((size_t)snprintf(path, sizeof(path), "%s/retort.db", config->dir) < sizeof(path))
         return sqlite_open(path, e);
     err_set(e, ERR_CALLER, "the path is too long");
@@ -497,6 +532,7 @@ struct store *store_open(struct loop *l, const struct store_config *config, stru
                         .blobs = -1,
                         .log = {.fd = -1},
                         .reserve = config->reserve,
+                        .has_nodes = config->node != NULL,
                         .power = config->durability == DURABLE_POWER};
     s->end = &s->first;
     pthread_mutex_init(&s->mutex, NULL);

@@ -44,6 +44,14 @@ struct s3_config {
 /* Whether these could be right, in their form; ERR_CALLER. */
 int s3_config_check(const struct s3_config *c, struct err *e) MUST_CHECK;
 
+/* Several servers with one database: this one. Needs a url and S3 below. All strings are borrowed.
+ */
+struct node_config {
+    const char *name;  /* for people */
+    const char *url;   /* where the others reach it */
+    uint64_t lease_ms; /* so long after its last sign it counts as gone */
+};
+
 struct store_config {
     const char *dir;            /* holds retort.db and blobs/; made when missing, mode 0700 */
     const struct s3_config *s3; /* or NULL: blobs on the disk. Then dir has a cache of them */
@@ -52,6 +60,7 @@ struct store_config {
     enum durability durability;
     const char *url;      /* postgresql://...: the rows are there, and not in dir; or NULL */
     const char *password; /* for it; or NULL: libpq finds it where its programs do */
+    const struct node_config *node; /* or NULL: no other server may use the database meanwhile */
 };
 
 /* Whether such a URL can be used; ERR_CALLER says why not. Asks nobody. */
@@ -106,6 +115,44 @@ bool id_is(struct str id, const char *prefix);
 int64_t id_ms(struct str id);
 /* The same of any text; 0: it has not the shape of an id. */
 int64_t id_time(struct str id);
+
+/* --- nodes: servers that share a database (postgres_nodes.c). The clock is the database's. --- */
+
+struct node_row {
+    char id[ID_MAX];  /* "writer_..." */
+    char *name, *url; /* owned */
+    int64_t left_ms;  /* of its lease; below 0: it is over, and nobody has taken over yet */
+    int64_t homes;    /* tenants that live there */
+};
+void node_row_done(struct node_row *r);
+
+/* Whether the store is shared: all below is for such a store alone. Closing it
+ * lets go of our tenants. */
+bool store_has_nodes(const struct store *s);
+const char *store_node(const struct store *s); /* our id */
+/* The lease holds until then, by our own clock: afterwards store_is_full(). From any thread. */
+void store_lease(struct store *s, int64_t until_us);
+bool store_lease_holds(struct store *s, struct err *e);
+/* Another node has taken over what was ours. Nothing can be written any more, for ever: a process
+ * that finds this ends. */
+bool store_is_fenced(struct store *s);
+
+/* Our lease begins anew. 0: another node has taken over; 1, -1. */
+int db_node_renew(struct db *db, struct err *e) MUST_CHECK;
+/* Nodes whose lease is over: they cannot write any more, and nobody lives there from here on.
+ * Returns how many. */
+int db_node_bury(struct db *db, struct err *e) MUST_CHECK;
+/* By name. */
+int db_node_list(struct db *db, struct node_row **ret, size_t *ret_count, struct err *e) MUST_CHECK;
+/* Where a tenant lives: here, if it lived nowhere and takes is true. 1: ret_node is set; 0:
+ * nowhere, or another node is taking it just now. */
+int db_home_find(struct db *db, const char *tenant, bool takes, char ret_node[ID_MAX],
+                 struct err *e) MUST_CHECK;
+/* Tenants who live nowhere, and for whom something is to be done without being asked: runs of the
+ * agent, items of this kind and parent, executions that ended with their node, sessions that
+ * expired before now_ms. Owned, each of them, too. */
+int db_home_wanted(struct db *db, const char *kind, const char *parent, int64_t now_ms,
+                   size_t limit, char ***ret, size_t *ret_count, struct err *e) MUST_CHECK;
 
 /* --- keys: a secret is shown once and only its SHA-256 is kept --- */
 
@@ -214,12 +261,10 @@ int db_session_expired(struct db *db, int64_t now_ms, size_t limit, struct sessi
 /* Every tenant's of this pool. */
 int db_session_in_pool(struct db *db, const char *pool, size_t limit, struct session_row **ret,
                        size_t *ret_count, struct err *e) MUST_CHECK;
-/* Every tenant's. */
-int db_session_count(struct db *db, uint64_t *ret, struct err *e) MUST_CHECK;
-/* At start: what was live in a process that is gone is asleep now, with LOST_CHANGES. Returns how
- * many.
- */
-int db_session_all_asleep(struct db *db, int live_state, int asleep_state,
+/* tenant NULL, here and below: every tenant's. */
+int db_session_count(struct db *db, const char *tenant, uint64_t *ret, struct err *e) MUST_CHECK;
+/* What was live in a process that is gone is asleep now, with LOST_CHANGES. Returns how many. */
+int db_session_all_asleep(struct db *db, const char *tenant, int live_state, int asleep_state,
                           struct err *e) MUST_CHECK;
 
 /* --- files of a workspace, as saved --- */
@@ -300,9 +345,10 @@ int db_exec_list(struct db *db, const struct exec_filter *f, struct page page, b
 int db_exec_output_put(struct db *db, const char *exec, int64_t group, const char *events,
                        struct err *e) MUST_CHECK;
 int db_exec_output_drop(struct db *db, const char *exec, struct err *e) MUST_CHECK;
-/* At start: what a dead process left running has the status "session_lost", this outcome, and the
- * events that were put as its output. Returns how many. */
-int db_exec_all_lost(struct db *db, int64_t now_ms, const char *outcome, struct err *e) MUST_CHECK;
+/* What a dead process left running has the status "session_lost", this outcome, and the events that
+ * were put as its output. Returns how many. */
+int db_exec_all_lost(struct db *db, const char *tenant, int64_t now_ms, const char *outcome,
+                     struct err *e) MUST_CHECK;
 /* Older than this: gone. Returns how many. */
 int db_exec_forget(struct db *db, int64_t before_ms, size_t limit, struct err *e) MUST_CHECK;
 
@@ -416,9 +462,9 @@ int db_loop_get(struct db *db, const char *tenant, const char *id, struct loop_r
 /* Newest first, without events. owner NULL: anybody's of the tenant. */
 int db_loop_list(struct db *db, const char *tenant, const char *owner, struct page page,
                  struct loop_row **ret, size_t *ret_count, struct err *e) MUST_CHECK;
-/* Every tenant's that goes on, oldest first. */
-int db_loop_unfinished(struct db *db, size_t limit, struct loop_row **ret, size_t *ret_count,
-                       struct err *e) MUST_CHECK;
+/* What goes on, oldest first. */
+int db_loop_unfinished(struct db *db, const char *tenant, size_t limit, struct loop_row **ret,
+                       size_t *ret_count, struct err *e) MUST_CHECK;
 /* Ended before this: gone. Returns how many. */
 int db_loop_forget(struct db *db, int64_t before_ms, size_t limit, struct err *e) MUST_CHECK;
 
@@ -492,9 +538,10 @@ int db_item_count(struct db *db, const char *tenant, const char *kind, uint64_t 
                   struct err *e) MUST_CHECK;
 /* What all items of a tenant hold. */
 int db_item_bytes(struct db *db, const char *tenant, uint64_t *ret, struct err *e) MUST_CHECK;
-/* Every tenant's of this kind and parent, oldest first. */
-int db_item_everybodys(struct db *db, const char *kind, const char *parent, size_t limit,
-                       struct item_row **ret, size_t *ret_count, struct err *e) MUST_CHECK;
+/* Of this kind and parent, oldest first. tenant NULL: every tenant's. */
+int db_item_everybodys(struct db *db, const char *tenant, const char *kind, const char *parent,
+                       size_t limit, struct item_row **ret, size_t *ret_count,
+                       struct err *e) MUST_CHECK;
 int db_item_delete(struct db *db, const char *tenant, const char *kind, const char *id,
                    struct err *e) MUST_CHECK; /* 1, 0, -1 */
 /* Those whose expires_ms is past: gone. Returns how many. */

@@ -58,10 +58,12 @@ int db_blob_named(struct db *db, const char *hash, struct err *e) MUST_CHECK;
 
 /* The database in the file of this name, at this version's schema. */
 struct db *sqlite_open(const char *path, struct err *e);
-/* That of a postgresql:// URL. serves: no other server may use it meanwhile. power: DURABLE_POWER.
- */
-struct db *postgres_open(const char *url, const char *password, bool serves, bool power,
-                         struct err *e);
+/* That of the URL of the config. serves: no other server may use it meanwhile, except for nodes
+ * beside a node. */
+struct db *postgres_open(const struct store_config *config, bool serves, struct err *e);
+/* Of a node: see store.h. */
+const char *postgres_writer(const struct db *db);
+bool postgres_is_fenced(const struct db *db); /* from any thread */
 
 /* --- what a row is made of --- */
 
@@ -187,6 +189,9 @@ struct store {
     unsigned shard;           /* where the next sweep begins */
     char (*doomed)[HASH_HEX]; /* owned: what the sweep found in this transaction */
     size_t doomed_count;
+
+    bool has_nodes;
+    _Atomic int64_t lease_us; /* ours holds until then */
 
     const struct blob_ops *remote; /* NULL: blobs are on the disk, and the directory is no cache */
     struct s3_blobs *s3;           /* owned by remote, or NULL */

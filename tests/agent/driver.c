@@ -509,7 +509,7 @@ static void up(const char *guest, const char *data, const json_t *set)
     ac.models = models;
     wait_ready();
     agent = agent_new(&ac);
-    agent_resume(agent);
+    agent_resume(agent, NULL);
 }
 
 static void down(void)

@@ -477,6 +477,14 @@ static void on_open(void *arg, const struct item_row *items, size_t count, uint6
         resume(bs, &items[i]);
 }
 
+static void on_home(void *arg, const char *tenant)
+{
+    struct batches *bs = arg;
+
+    if (!bs->closed)
+        service_item_everybodys(bs->service, tenant, BATCH_KIND, BATCH_OPEN, on_open, bs);
+}
+
 /* --- all of them --- */
 
 struct batches *batches_new(struct anthropic *a)
@@ -486,7 +494,10 @@ struct batches *batches_new(struct anthropic *a)
     bs->anthropic = a;
     bs->service = a->config.service;
     bs->timer = timer_new(a->config.loop, on_timer, bs);
-    service_item_everybodys(bs->service, BATCH_KIND, BATCH_OPEN, on_open, bs);
+    if (service_has_nodes(bs->service))
+        service_on_home(bs->service, BATCH_KIND, BATCH_OPEN, on_home, bs);
+    else
+        service_item_everybodys(bs->service, NULL, BATCH_KIND, BATCH_OPEN, on_open, bs);
     return bs;
 }
 

@@ -152,7 +152,7 @@ static void send_past(struct request *r, int status, struct str text)
 /* Takes text, malloced. */
 static void send_text(struct request *r, int status, const char *mime, char *text, size_t n)
 {
-    if ((r->past || (r->stage == STAGE_BODY && r->body_seen > 0)) && r->mhd) {
+    if ((r->past || (r->stage == STAGE_BODY && (r->body_seen > 0 || r->late))) && r->mhd) {
         send_past(r, status, (struct str){text, n});
         free(text);
     } else {

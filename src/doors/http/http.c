@@ -140,6 +140,8 @@ static bool query(struct request *r)
 
 /* --- the life of a request --- */
 
+static void on_home(void *arg, const struct err *failed);
+
 void *http_on_target(void *arg, const char *target, struct MHD_Connection *mhd)
 {
     struct http_listener *li = arg;
@@ -173,13 +175,64 @@ void http_refused(struct request *r)
     r->past = true;
 }
 
+/* Here, on another node, or it is not known yet where. False when it has answered. */
+static bool place(struct request *r)
+{
+    const char *url = NULL;
+
+    switch (forward_where(r, &url)) {
+    case FORWARD_NOT:
+        return body_begin(r);
+    case FORWARD_TO:
+        forward_begin(r, url);
+        return true;
+    case FORWARD_SEEK:
+        r->seeking = r->sought = true;
+        r->late = r->has_body;
+        r->pins++;
+        service_home_find(request_service(r), r->caller.tenant, on_home, r);
+        return true;
+    case FORWARD_ANSWERED:
+        break;
+    }
+    return false;
+}
+
+/* It is placed, and all of it is there. */
+static void take_whole(struct request *r)
+{
+    if (r->forward)
+        forward_end(r);
+    else
+        body_end(r);
+}
+
+static void on_home(void *arg, const struct err *failed)
+{
+    struct request *r = arg;
+
+    r->seeking = false;
+    if (!r->mhd || r->stage > STAGE_WHOLE)
+        ; /* the client has gone, or sent what nobody can read */
+    else if (failed)
+        answer_error(r, failed, NULL);
+    else if (place(r)) {
+        if (r->stage == STAGE_WHOLE)
+            take_whole(r);
+        else if (r->suspended)
+            request_resume(r);
+    }
+    r->pins--;
+    request_settle(r);
+}
+
 static bool admit(struct request *r)
 {
-    if (!guard_host(r) || !guard_origin(r) || !route(r))
+    if (!forward_take(r) || !guard_host(r) || !guard_origin(r) || !route(r))
         return false;
     if (r->route->flags & ROUTE_QUERY_KEY ? !query(r) || !guard_key(r) : !guard_key(r) || !query(r))
         return false;
-    return body_begin(r);
+    return place(r);
 }
 
 enum MHD_Result http_on_request(void *arg, struct MHD_Connection *mhd, const char *url,
@@ -205,8 +258,16 @@ enum MHD_Result http_on_request(void *arg, struct MHD_Connection *mhd, const cha
         return MHD_YES;
     }
 
+    if (*piece_n && r->seeking) { /* it comes again */
+        if (!r->suspended)
+            request_suspend(r);
+        return MHD_YES;
+    }
     if (*piece_n) { /* some of the body */
-        body_piece(r, (struct str){piece, *piece_n});
+        if (r->forward)
+            forward_piece(r, (struct str){piece, *piece_n});
+        else
+            body_piece(r, (struct str){piece, *piece_n});
         *piece_n = 0;
         return r->refused ? MHD_NO : MHD_YES;
     }
@@ -214,8 +275,8 @@ enum MHD_Result http_on_request(void *arg, struct MHD_Connection *mhd, const cha
     r->stage = STAGE_WHOLE; /* all of it */
     r->whole = true;
     conn_whole(r->conn);
-    if (r->has_body || admit(r))
-        body_end(r);
+    if ((r->has_body || admit(r)) && !r->seeking)
+        take_whole(r);
     if (r->refused)
         return MHD_NO;
     if (r->stage < STAGE_STREAM && !r->suspended)

@@ -153,7 +153,11 @@ struct http_config {
     /* The user of the process at the other end of a Unix socket, as the host calls it. */
     bool (*peer)(void *arg, int fd, uid_t *ret);
     void *peer_arg;
+    /* Of nodes: what they share, and who vouches for them; or NULL. */
+    const uint8_t *peer_secret; /* PEER_SECRET_BYTES; borrowed: outlives us */
+    const char *peer_ca;        /* a file, or NULL: the system's; likewise */
 };
+#define PEER_SECRET_BYTES 32
 
 struct http *http_new(struct loop *l, const struct http_config *config, struct err *e);
 void http_add(struct http *h, const struct door *d); /* borrowed: outlives us */
@@ -168,6 +172,7 @@ json_t *http_openapi(struct http *h);
 struct http_counts {
     uint64_t answers[6];
     uint64_t connections, accepted, refused;
+    uint64_t forwarded; /* to other nodes */
 };
 void http_counts(struct http *h, struct http_counts *ret);
 

@@ -125,8 +125,9 @@ struct http {
     size_t requests; /* alive: each holds us */
     size_t in_hand;  /* with a whole head, and not answered to the end */
     struct http_counts counts;
-    bool closing; /* answers say so */
-    bool freed;   /* the last request frees the rest */
+    struct peers *peers; /* owned, or NULL: there are no other nodes */
+    bool closing;        /* answers say so */
+    bool freed;          /* the last request frees the rest */
 };
 
 /* Gives what has been freed back to the system, soon. */
@@ -187,6 +188,7 @@ struct keep {
 
 struct http_body;
 struct outflow;
+struct forward;
 
 /*
  * Three may hold a request: the library until it is done with it (mhd), the handler
@@ -204,8 +206,12 @@ struct request {
     bool has_body; /* by its head */
     bool whole;    /* it has been read to its end */
     bool chunked;
-    bool head_only; /* HEAD */
-    bool keyed;     /* the caller is known by a key, or by none as long as none is needed */
+    bool head_only;    /* HEAD */
+    bool keyed;        /* the caller is known by a key, or by none as long as none is needed */
+    bool from_peer;    /* another node has let it in */
+    bool seeking;      /* for the node of its tenant; sought: and that has been done */
+    bool sought, late; /* late: its head was let by meanwhile */
+    struct forward *forward; /* owned, or NULL: another node has it */
     unsigned pins;
     struct caller caller;
     const struct door *door;
@@ -297,7 +303,25 @@ enum range range_parse(struct str header, uint64_t size, uint64_t *ret_from, uin
 void answer_content_range(struct request *r, uint64_t from, uint64_t count, uint64_t size);
 void answer_beyond(struct request *r, uint64_t size); /* 416 */
 
+/* --- forward.c: requests for tenants of other nodes --- */
+
+/* What the header of another node says, if there is one. False when it has answered. */
+bool forward_take(struct request *r);
+enum forward_to { FORWARD_NOT, FORWARD_TO, FORWARD_SEEK, FORWARD_ANSWERED };
+/* When the caller is known. TO: *ret_url. SEEK: service_home_find() first. */
+enum forward_to forward_where(struct request *r, const char **ret_url);
+/* From here on the pieces of the body are the other node's. */
+void forward_begin(struct request *r, const char *url);
+void forward_piece(struct request *r, struct str piece);
+void forward_end(struct request *r);
+void forward_gone(struct request *r);
+
 /* --- stream.c --- */
+
+/* An answer made elsewhere: stream_response(), headers, stream_begin(), then answer_stream_put().
+ * length: UINT64_MAX when it is not known. */
+struct MHD_Response *stream_response(struct request *r, int status, uint64_t length);
+void stream_begin(struct request *r, int status, struct MHD_Response *resp);
 
 void outflow_free(struct outflow *s);
 void stream_gone(struct request *r);

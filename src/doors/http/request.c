@@ -214,6 +214,7 @@ void request_over(struct request *r, bool whole)
     bool early = r->stage == STAGE_HANDLER || r->stage == STAGE_STREAM || !whole;
 
     hangup_free(r);
+    forward_gone(r);
     r->mhd = NULL;
     r->conn = NULL;
     r->suspended = false;

@@ -1,5 +1,6 @@
 /* The server: its doors, its listeners, its end. */
 #include "doors/http/http_int.h"
+#include "peer/peer.h"
 
 #include <fcntl.h>
 #include <malloc.h>
@@ -67,6 +68,8 @@ struct http *http_new(struct loop *l, const struct http_config *config, struct e
         h->config.header_ms = 10000;
     h->tick = clock_new(h);
     h->trim = timer_new(l, on_trim, h);
+    if (config->peer_secret)
+        h->peers = peers_new(l);
     signal(SIGPIPE, SIG_IGN); /* files are sent by sendfile(), which knows no MSG_NOSIGNAL */
     if (!config->tls_cert)
         return h;
@@ -126,6 +129,7 @@ void http_release(struct http *h)
 {
     if (!h->freed || h->requests > 0)
         return;
+    peers_free(h->peers); /* the last of their requests has gone */
     free(h->hosts);
     free(h->origins);
     free(h->tls_cert);

@@ -109,27 +109,40 @@ static void on_ping(void *arg)
     timer_set(s->timer, PING_MS);
 }
 
-void answer_stream(struct request *r, int status, const char *mime, struct str ping)
+struct MHD_Response *stream_response(struct request *r, int status, uint64_t length)
+{
+    bool empty = status == 204 || status == 304 || (r->head_only && length == UINT64_MAX);
+
+    /* To a HEAD the library would send the end of the chunks it has not sent. */
+    return empty
+               ? MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT)
+               : MHD_create_response_from_callback(length == UINT64_MAX ? MHD_SIZE_UNKNOWN : length,
+                                                   16 * KiB, on_read, r, NULL);
+}
+
+void stream_begin(struct request *r, int status, struct MHD_Response *resp)
 {
     struct outflow *s = mem_zalloc(sizeof(*s));
-    /* To a HEAD the library would send the end of the chunks it has not sent. */
-    struct MHD_Response *resp =
-        r->head_only
-            ? MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT)
-            : MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 16 * KiB, on_read, r, NULL);
 
     assert(r->stage == STAGE_HANDLER);
     r->stream = s;
     s->put_us = time_mono_us();
     buf_init(&s->bytes, STREAM_MAX);
-    MHD_add_response_header(resp, "content-type", mime);
-    MHD_add_response_header(resp, "x-accel-buffering", "no"); /* nginx would hold it back */
     answer_send(r, status, resp, 0);
     r->stage = STAGE_STREAM;
+}
+
+void answer_stream(struct request *r, int status, const char *mime, struct str ping)
+{
+    struct MHD_Response *resp = stream_response(r, status, UINT64_MAX);
+
+    MHD_add_response_header(resp, "content-type", mime);
+    MHD_add_response_header(resp, "x-accel-buffering", "no"); /* nginx would hold it back */
+    stream_begin(r, status, resp);
     if (ping.n && r->mhd) {
-        s->ping = ping;
-        s->timer = timer_new(r->http->loop, on_ping, r);
-        timer_set(s->timer, PING_MS);
+        r->stream->ping = ping;
+        r->stream->timer = timer_new(r->http->loop, on_ping, r);
+        timer_set(r->stream->timer, PING_MS);
     }
 }
 

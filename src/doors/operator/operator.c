@@ -187,6 +187,26 @@ static void put_store(struct buf *b, struct service *sv)
         "Whether something that was written is not on the disk yet.", c.unflushed);
 }
 
+static void put_nodes(struct buf *b, struct service *sv, struct http *h)
+{
+    struct http_counts c;
+    const char *self;
+    size_t count;
+    const struct node_row *rows = service_nodes(sv, &count, &self);
+
+    if (!service_has_nodes(sv))
+        return;
+    http_counts(h, &c);
+    one(b, "retort_nodes", "gauge", "Nodes that hold a lease, as this one last saw it.",
+        (double)count);
+    head(b, "retort_node_tenants", "gauge", "Tenants that live on this node.");
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(rows[i].id, self) == 0)
+            labelled(b, "retort_node_tenants", "node", rows[i].name, (uint64_t)rows[i].homes);
+    one(b, "retort_http_forwarded_total", "counter", "Requests handed on to the tenant's node.",
+        (double)c.forwarded);
+}
+
 static void handle_metrics(struct request *r)
 {
     const struct service_counts *counts = service_counts(request_service(r));
@@ -199,6 +219,7 @@ static void handle_metrics(struct request *r)
     put_pools(&b, request_service(r));
     put_store(&b, request_service(r));
     put_http(&b, request_ctx(r));
+    put_nodes(&b, request_service(r), request_ctx(r));
     put_process(&b);
     answer_text(r, 200, "text/plain; version=0.0.4; charset=utf-8", buf_str(&b));
 }

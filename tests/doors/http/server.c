@@ -165,6 +165,51 @@ void service_work(struct service *sv, loop_fn *work, loop_fn *done, void *arg)
     loop_work(self.loop, work, done, arg);
 }
 
+/* --- there are no other nodes --- */
+
+bool service_has_nodes(const struct service *sv)
+{
+    (void)sv;
+    return false;
+}
+
+const struct node_row *service_nodes(struct service *sv, size_t *ret_count, const char **ret_self)
+{
+    (void)sv;
+    *ret_count = 0;
+    *ret_self = "";
+    return NULL;
+}
+
+bool service_lease_holds(struct service *sv, struct err *e)
+{
+    (void)sv, (void)e;
+    return true;
+}
+
+enum home_place service_home(struct service *sv, const char *tenant, const char **ret_url)
+{
+    (void)sv, (void)tenant, (void)ret_url;
+    return HOME_HERE;
+}
+
+void service_home_find(struct service *sv, const char *tenant, done_fn *fn, void *arg)
+{
+    (void)sv, (void)tenant, (void)fn, (void)arg;
+    abort();
+}
+
+void service_home_forget(struct service *sv, const char *tenant)
+{
+    (void)sv, (void)tenant;
+}
+
+bool service_node_is_there(const struct service *sv, const char *url)
+{
+    (void)sv, (void)url;
+    return false;
+}
+
 struct blob *service_blob_new(struct service *sv, const struct caller *c, struct err *e)
 {
     (void)sv, (void)c, (void)e;

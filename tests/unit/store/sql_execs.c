@@ -224,7 +224,7 @@ static void test_all_lost(void **state)
     assert_ok(s, db_exec_output_put(s->db, "exec_1", 1, "{\"a\":1}", &s->e));
     assert_ok(s, db_exec_output_put(s->db, "exec_0", 1, "{}", &s->e));
     assert_ok(s, db_exec_output_drop(s->db, "exec_0", &s->e));
-    assert_int_equal(db_exec_all_lost(s->db, 77, "{}", &s->e), 2);
+    assert_int_equal(db_exec_all_lost(s->db, NULL, 77, "{}", &s->e), 2);
     /* They are in its record, and no longer beside it. */
     assert_ok(s, db_exec_output_put(s->db, "exec_1", 1, "{}", &s->e));
     for (size_t i = 0; i < COUNT(status); i++) {

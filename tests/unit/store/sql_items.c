@@ -110,12 +110,12 @@ static void test_everybodys(void **state)
     size_t count;
 
     fill(s);
-    assert_ok(s, db_item_everybodys(s->db, "note", "p", 10, &rows, &count, &s->e));
+    assert_ok(s, db_item_everybodys(s->db, NULL, "note", "p", 10, &rows, &count, &s->e));
     assert_int_equal(count, 4);
     assert_string_equal(rows[0].id, "a");
     assert_string_equal(rows[3].tenant, "other");
     rows_free(&item_type, rows, count);
-    assert_ok(s, db_item_everybodys(s->db, "note", "q", 10, &rows, &count, &s->e));
+    assert_ok(s, db_item_everybodys(s->db, NULL, "note", "q", 10, &rows, &count, &s->e));
     assert_int_equal(count, 0);
     rows_free(&item_type, rows, count);
 }

@@ -85,7 +85,7 @@ static void test_what_goes_on_and_what_is_old(void **state)
     put(s, "toolu_b", "acme", "", 2, 0);
     put(s, "toolu_c", "other", "", 3, 0);
     put(s, "toolu_d", "other", "", 4, 50);
-    assert_ok(s, db_loop_unfinished(s->db, 10, &rows, &count, &s->e));
+    assert_ok(s, db_loop_unfinished(s->db, NULL, 10, &rows, &count, &s->e));
     assert_string_equal(ids_of(rows, count), "toolu_b toolu_c ");
     assert_int_equal(db_loop_forget(s->db, 10, 100, &s->e), 1);
     assert_string_equal(page_of(s, "acme", NULL, (struct page){.limit = 10}), "toolu_b ");

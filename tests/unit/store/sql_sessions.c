@@ -294,11 +294,11 @@ static void test_count(void **state)
     struct shop *s = *state;
     uint64_t count = 99;
 
-    assert_ok(s, db_session_count(s->db, &count, &s->e));
+    assert_ok(s, db_session_count(s->db, NULL, &count, &s->e));
     assert_int_equal(count, 0);
     for (int i = 0; i < 3; i++)
         assert_ok(s, numbered_put(s->db, i, &s->e));
-    assert_ok(s, db_session_count(s->db, &count, &s->e));
+    assert_ok(s, db_session_count(s->db, NULL, &count, &s->e));
     assert_int_equal(count, 3);
 }
 
@@ -314,7 +314,7 @@ static void test_all_asleep(void **state)
     r.state = 4;
     assert_ok(s, db_session_put(s->db, &r, &s->e));
     session_row_done(&r);
-    assert_int_equal(db_session_all_asleep(s->db, 1, 3, &s->e), 1);
+    assert_int_equal(db_session_all_asleep(s->db, NULL, 1, 3, &s->e), 1);
     assert_int_equal(db_session_get(s->db, "t", "sess_a", &r, &s->e), 1);
     assert_int_equal(r.state, 3);
     assert_true(r.lost);

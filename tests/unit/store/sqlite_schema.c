@@ -195,7 +195,7 @@ static void ask_everything(struct shop *s)
     assert_ok(s, db_space_list(db, "x", &spaces, &n, e));
     rows_free(&space_type, spaces, n);
     assert_ok(s, db_exec_get(db, "x", "x", &exec, e));
-    assert_ok(s, db_exec_all_lost(db, 1, "{}", e));
+    assert_ok(s, db_exec_all_lost(db, NULL, 1, "{}", e));
     assert_ok(s, db_exec_forget(db, 1, 1, e));
     assert_ok(s, db_file_get(db, "x", "x", &file, e));
     assert_ok(s, db_file_delete(db, "x", "x", e));
