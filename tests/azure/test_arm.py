@@ -404,6 +404,26 @@ def test_a3_a_template_is_evaluated_before_anything_is_made(house, change, said)
         assert house.get(pool_path("early", name)).status == 404
 
 
+def test_a3_expressions_as_bicep_writes_them(house):
+    template = small(env={"type": "string", "allowedValues": ["dev", "prod"]}, extra={"type": "bool", "defaultValue": False})
+    first = template["resources"][0]
+    first["name"] = "[toLower(format('{0}-{1}', parameters('poolName'), parameters('env')))]"
+    first["properties"]["scaleConfiguration"]["maxConcurrentSessions"] = "[if(equals(parameters('env'), 'prod'), 4, 2)]"
+    template["resources"].append({**copy.deepcopy(first), "name": "[format('x-{0}', uniqueString(resourceGroup().id))]",
+                                  "condition": "[or(parameters('extra'), equals(parameters('env'), 'prod'))]"})
+    template["outputs"] = {"made": {"type": "string", "value": "[if(empty(parameters('env')), null(), parameters('env'))]"}}
+    for env, most, count in (("dev", 2, 1), ("prod", 4, 2)):
+        path = deployment("bicep", env)
+        made = house.request("PUT", path, asked(template, env=env, poolName="Made")).expect(201).json["properties"]
+        assert made["outputs"]["made"]["value"] == env
+        ids = [r["id"] for r in made["outputResources"]]
+        assert len(ids) == count and ids[0].endswith(f"/made-{env}")
+        pool = house.get(f"{ids[0]}?api-version={NEW}").expect(200).json["properties"]
+        assert pool["scaleConfiguration"]["maxConcurrentSessions"] == most
+        for each in ids:
+            house.request("DELETE", f"{each}?api-version={NEW}").expect(204)
+
+
 def test_a3_defaults_variables_conditions_and_references(house):
     template = small(where={"type": "string", "defaultValue": "[resourceGroup().location]"},
                      pin={"type": "securestring", "defaultValue": "hush-hush"})

@@ -251,6 +251,12 @@ json_t *pool_foresee(struct azure_request *v, struct str name, const json_t *doc
 bool pool_has_mcp(const struct pool_info *info);
 bool pool_takes_keys(const struct pool_info *info); /* in x-ms-apikey */
 
+/* --- functions.c: functions of templates that know nothing but their arguments --- */
+
+#define TEMPLATE_TEXT (64 * KiB) /* of one value */
+/* False: it is not known. *ret: owned, or NULL: it cannot take these. */
+bool template_function(const char *name, const json_t *args, json_t **ret);
+
 /* --- expression.c: texts in brackets --- */
 
 struct scope {
@@ -271,6 +277,8 @@ json_t *expression_value(const struct scope *s, const json_t *value, int depth, 
 int parameters_check(const json_t *declared, const json_t *given, struct err *e) MUST_CHECK;
 /* The same of default values that are expressions. */
 int parameters_check_computed(const struct scope *s, struct err *e) MUST_CHECK;
+/* The length of a text as .NET counts it: a character beyond the first 65,536 is two. */
+size_t template_length(struct str s);
 /* What is given, or the default; owned. NULL: neither, or *e. */
 json_t *parameter_value(const struct scope *s, const char *name, int depth, struct err *e);
 /* Whether a value is of the type that an output declares; *ret_secret: it is not to be shown. */

@@ -1,6 +1,7 @@
 /*
  * Expressions of deployment templates: "[concat(parameters('memory'), 'Gi')]". What a
- * template of session pools needs, and no more; anything else is refused by its name.
+ * template of session pools needs, and no more; anything else is refused by its name. Functions
+ * that need nothing of the template are in functions.c.
  *
  * A value is JSON. Reading goes from left to right and never back, so it takes as long as
  * the text is; calls within calls are counted, and so are all of a template.
@@ -12,8 +13,7 @@
 
 #define ARGS_MAX  16
 #define WORD_MAX  64
-#define TEXT_MAX_ (64 * KiB) /* of one value */
-#define CALLS_MAX 10000      /* of one template: a variable may call others, which do so too */
+#define CALLS_MAX 10000 /* of one template: a variable may call others, which do so too */
 
 struct expression_reader {
     const struct scope *scope;
@@ -73,7 +73,7 @@ static bool take_word(struct expression_reader *r, char ret[WORD_MAX])
 /* Between single quotes; two of them stand for one. */
 static json_t *read_text(struct expression_reader *r)
 {
-    AUTO(buf_done) struct buf b = BUF(TEXT_MAX_);
+    AUTO(buf_done) struct buf b = BUF(TEMPLATE_TEXT);
     json_t *v = NULL;
     size_t i = 1;
 
@@ -123,7 +123,7 @@ static json_t *fn_variables(struct expression_reader *r, json_t *args)
 
 static json_t *fn_concat(struct expression_reader *r, json_t *args)
 {
-    AUTO(buf_done) struct buf b = BUF(TEXT_MAX_);
+    AUTO(buf_done) struct buf b = BUF(TEMPLATE_TEXT);
     json_t *v;
     bool good = true;
 
@@ -186,20 +186,34 @@ static json_t *fn_reference(struct expression_reader *r, json_t *args)
 static json_t *fn_group(struct expression_reader *r, json_t *args)
 {
     (void)args;
-    return json_pack("{s:o, s:s}", "name", record_text(r->scope->group), "location", "local");
+    return json_pack("{s:o, s:o, s:s}", "id",
+                     json_sprintf("/subscriptions/%.*s/resourceGroups/%.*s",
+                                  (int)r->scope->subscription.n, r->scope->subscription.p,
+                                  (int)r->scope->group.n, r->scope->group.p),
+                     "name", record_text(r->scope->group), "location", "local");
+}
+
+static json_t *fn_subscription(struct expression_reader *r, json_t *args)
+{
+    struct str s = r->scope->subscription;
+
+    (void)args;
+    return json_pack("{s:o, s:o}", "id", json_sprintf("/subscriptions/%.*s", (int)s.n, s.p),
+                     "subscriptionId", record_text(s));
 }
 
 static const struct {
     const char *name;
     json_t *(*call)(struct expression_reader *r, json_t *args);
 } functions[] = {
-    {"parameters",    fn_parameters },
-    {"variables",     fn_variables  },
-    {"concat",        fn_concat     },
-    {"resourceId",    fn_resource_id},
-    {"reference",     fn_reference  },
-    {"resource",      fn_reference  },
-    {"resourceGroup", fn_group      },
+    {"parameters",    fn_parameters  },
+    {"variables",     fn_variables   },
+    {"concat",        fn_concat      },
+    {"resourceId",    fn_resource_id },
+    {"reference",     fn_reference   },
+    {"resource",      fn_reference   },
+    {"resourceGroup", fn_group       },
+    {"subscription",  fn_subscription},
 };
 
 /* --- reading --- */
@@ -215,6 +229,8 @@ static json_t *call(struct expression_reader *r, const char *name, json_t *args)
         return fail(r, "is one call too many of this template");
     }
     snprintf(what, sizeof(what), "calls %s, which is not known here", name);
+    if (template_function(name, args, &v))
+        snprintf(what, sizeof(what), "calls %s with what it cannot take", name);
     for (size_t i = 0; i < COUNT(functions); i++) {
         if (!str_nocase(str_of(name), str_of(functions[i].name)))
             continue;

@@ -82,8 +82,7 @@ static bool all_allowed(const json_t *allowed, const json_t *value)
     return true;
 }
 
-/* As .NET counts it: a character beyond the first 65,536 is two. */
-static size_t text_length(struct str s)
+size_t template_length(struct str s)
 {
     size_t n = utf8_count(s);
 
@@ -97,7 +96,7 @@ static json_int_t measure_of(const struct parameter_type *t, const json_t *value
     if (t->kind == KIND_INT)
         return json_integer_value(value);
     return t->kind == KIND_ARRAY ? (json_int_t)json_array_size(value)
-                                 : (json_int_t)text_length(json_view(value));
+                                 : (json_int_t)template_length(json_view(value));
 }
 
 static int check_bounds(const char *name, const struct parameter_type *t, const json_t *declared,
