@@ -516,3 +516,24 @@ def test_a_server_that_ends_in_the_middle():
                                   "/assets/tools/code_execution/toolu_" + "0" * 28 + "/a"])
 def test_what_is_not_there(ubik, path):
     assert ubik.get(path).status == 404
+
+
+def test_preferences_have_a_number():
+    """An account names its end users itself: each may have a preference, but there is an end to them."""
+    with House("--ready", "0") as house:
+        with house.account("alice") as alice:
+            alice.request("PUT", "/preferences", {"code_generation_model": "x"}).expect(200)
+        house.server.stop()
+        db = sqlite3.connect(house.server.state / "retort.db")
+        columns = [row[1] for row in db.execute("PRAGMA table_info(items)")]
+        values = ", ".join("'user' || i" if c in ("id", "owner") else c for c in columns)
+        db.execute(f"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9999)"
+                   f" INSERT INTO items ({', '.join(columns)}) SELECT {values} FROM items, n WHERE kind LIKE '%preference'")
+        db.commit()
+        db.close()
+        house.server.start()
+        with house.account("bob") as bob:
+            assert "10000" in bob.request("PUT", "/preferences", {"code_generation_model": "x"}).expect(413).text
+        with house.account("alice") as alice:  # what is there can be changed
+            alice.request("PUT", "/preferences", {"code_generation_model": "y"}).expect(200)
+            assert alice.get("/preferences").json == {"code_generation_model": "y"}

@@ -57,6 +57,6 @@ void handle_preferences_put(struct request *r)
     const struct item_row row = {.id = *user.id ? user.id : nobody, .owner = user.id};
 
     if (body)
-        item_put(&user, kind_of(&user), row, 0, body, on_preferred, r);
+        item_put(&user, kind_of(&user), row, KEPT_MAX, body, on_preferred, r);
     json_decref(body);
 }

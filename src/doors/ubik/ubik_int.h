@@ -10,7 +10,7 @@
 
 #define USER_MAX             128   /* bytes of an end user's id */
 #define DOCUMENTS_MAX        32    /* of one request, and of one upload */
-#define KEPT_MAX             10000 /* documents of an account; its agent sessions likewise */
+#define KEPT_MAX             10000 /* documents of an account; agent sessions; preferences */
 #define BODY_UBIK_MAX        (4 * MiB)
 #define REQUEST_BYTES        (256 * KiB)
 #define CODE_BYTES           (256 * KiB)
