@@ -175,14 +175,25 @@ static void answer(struct key_op *op, const struct err *failed)
     free(op);
 }
 
-/* When it was last used is written once in a while only; here it is known better. */
+static bool is_before(const struct key_row *a, const struct key_row *b)
+{
+    return a->created_ms != b->created_ms ? a->created_ms < b->created_ms
+                                          : strcmp(a->id, b->id) < 0;
+}
+
+/* When it was last used is written once in a while only; here it is known better. Both lists are in
+ * the order of db_key_list(): one walk, for there may be a key for each customer of somebody's. */
 static void keep_uses(const struct service *sv, struct key_op *op)
 {
-    for (size_t i = 0; i < sv->key_count; i++)
-        for (size_t j = 0; j < op->count; j++)
-            if (strcmp(sv->keys[i].id, op->keys[j].id) == 0 &&
-                sv->keys[i].used_ms > op->keys[j].used_ms)
-                op->keys[j].used_ms = sv->keys[i].used_ms;
+    struct key_row *read = op->keys, *end = read + op->count;
+
+    for (size_t i = 0; i < sv->key_count; i++) {
+        while (read < end && is_before(read, &sv->keys[i]))
+            read++;
+        if (read < end && strcmp(read->id, sv->keys[i].id) == 0 &&
+            sv->keys[i].used_ms > read->used_ms)
+            read->used_ms = sv->keys[i].used_ms;
+    }
 }
 
 static void on_read(struct task *t, const struct err *failed)

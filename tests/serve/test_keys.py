@@ -163,6 +163,18 @@ def test_use_is_remembered(house):
         house.bob_key["id"]]["last_used_at"] is not None, "the use to be written", 30)
 
 
+def test_a_use_outlives_a_new_list(house):
+    """The list is read anew with each key that is made; a use that is not written yet stays known."""
+    used = []
+    for _ in range(3):
+        made = house.root.post("/v1/keys", {"tenant": "often"}).expect(201).json
+        with house.server.client(made["secret"]) as client:
+            client.get("/v1/sessions").expect(200)
+        used.append(made["id"])
+    seen = {k["id"]: k["last_used_at"] for k in house.root.get("/v1/keys").expect(200).json["data"]}
+    assert all(seen[id] for id in used)
+
+
 # --- by the command line ---
 
 def test_keys_of_the_command_line():
