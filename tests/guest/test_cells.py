@@ -297,6 +297,13 @@ def test_debuggers_fail(kernel, code):
     assert kernel.run("1").value == "1"
 
 
+def test_config_knows_the_names_of_a_notebook(kernel):
+    for name in ("DisplayFormatter.active_types", "HistoryManager.enabled", "IPCompleter.greedy",
+                 "InteractiveShell.ast_node_interactivity"):
+        assert "\n    %s\n" % name.split(".")[0] in kernel.run("%config").out
+        assert kernel.run("%config " + name).status == 0, name
+
+
 def test_magics_of_a_notebook(kernel):
     kernel.run("%%writefile note.txt\nGrüße\n")
     for name in ("less", "more"):

@@ -6,9 +6,9 @@ import json
 import re
 import sys
 
+from IPython.core import formatters
 from IPython.core.displayhook import DisplayHook
 from IPython.core.displaypub import DisplayPublisher
-from IPython.core.formatters import DisplayFormatter
 
 from . import figures, preview
 from .errors import cut
@@ -97,7 +97,7 @@ def _rich(formatter):
             yield each
 
 
-class Formatter(DisplayFormatter):
+class DisplayFormatter(formatters.DisplayFormatter):  # the name is what %config takes
     def format(self, obj, include=None, exclude=None):
         data, metadata = super().format(obj, include=include, exclude=exclude)
         figures.add(obj, metadata)

@@ -35,7 +35,7 @@ from traitlets import log as traitlets_log
 from traitlets.config import Config
 
 from . import comms, errors, loop, magics, programs
-from .display import Formatter, Hook, Publisher
+from .display import DisplayFormatter, Hook, Publisher
 from .link import link
 from .wire import MSG_ERROR, STATUS_INTERRUPTED, STATUS_OK, STATUS_RAISED, TAG_TRACE
 
@@ -220,7 +220,7 @@ class Shell(InteractiveShell):
         pass
 
     def init_display_formatter(self):
-        self.display_formatter = Formatter(parent=self)
+        self.display_formatter = DisplayFormatter(parent=self)
         self.configurables.append(self.display_formatter)
 
     def init_history(self):
