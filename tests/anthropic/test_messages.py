@@ -407,6 +407,21 @@ def test_9_12_what_code_prints_can_be_sent_back(talk):
     talk.message({**body([]), "messages": [user([]), said(message), user([[{"text": "on"}]])]})
 
 
+def test_9_12_a_nul_can_be_sent_back(talk):
+    """A model that wrote one, in a stream, does not brick the conversation; nor does a text with one."""
+    events, message = talk.stream(body([[{"raw_call": {"name": "bash_code_execution", "raw": '{"command": "echo a\\u0000b"}'}}]]), lenient=True)
+    half = {"command": "echo a\0b"}  # as an SDK that reads JSON has it
+    block = next(b for b in message["content"] if b["type"] == "server_tool_use")
+    block["input"] = half
+    again = user([[{"bash": "cat $INPUT_DIR/x 2>/dev/null; echo on"}]], {"type": "text", "text": "nul\0, \\u0000 and \\\0"})
+    assert results(talk.message({**body([]), "messages": [user([]), said(message), again]}))[0]["stdout"] == "on\n"
+    batch = {"requests": [{"custom_id": "a", "params": {**body([[{"text": "x"}]]), "system": "s\0"}}]}
+    assert talk.post("/v1/messages/batches", batch).expect(200).json["request_counts"]["processing"] == 1
+    long = user([[{"bash": "echo long"}]], {"type": "text", "text": "\0 and so on " * 100000})  # is read on another thread
+    assert results(talk.message({**body([]), "messages": [long]}))[0]["stdout"] == "long\n"
+    assert "character U+0000" in talk.client.post("/v1/sessions", {"pool": "a\0"}).text
+
+
 def test_9_12_results_of_nothing_are_nothing(talk):
     odd = [{"type": "bash_code_execution_tool_result", "tool_use_id": "srvtoolu_2", "content": {}},
            {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_3", "content": []},

@@ -12,7 +12,8 @@
 #define ROUTE(method_, path_, id_, handle_, ...)                                                   \
     {                                                                                              \
         .method = HTTP_##method_, .path = "/anthropic/v1/" path_, .id = "anthropic_" id_,          \
-        .flags = ROUTE_HIDDEN | ROUTE_QUERY, .status = 200, .handle = handle_, __VA_ARGS__         \
+        .flags = ROUTE_HIDDEN | ROUTE_QUERY | ROUTE_NUL, .status = 200, .handle = handle_,         \
+        __VA_ARGS__                                                                                \
     }
 #define MESSAGES .body_kind = BODY_BYTES, .body_max = MESSAGES_BODY_MAX
 #define BATCH    .body_kind = BODY_BYTES, .body_max = BATCH_BODY_MAX

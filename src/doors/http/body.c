@@ -206,11 +206,27 @@ void body_piece(struct request *r, struct str piece)
 
 /* --- JSON --- */
 
+/* Each U+0000 of a string, which nothing here takes, becomes U+FFFD. */
+static void mend_nul(struct str json)
+{
+    char *at;
+
+    while (json.n && (at = memmem(json.p, json.n, "\\", 1))) {
+        json = str_from(json, (size_t)(at - json.p));
+        if (json.n >= 6 && memcmp(at, "\\u0000", 6) == 0)
+            memcpy(at, "\\ufffd", 6);
+        json = str_from(json, json.n > 1 ? 2 : 1); /* an escaped backslash is two */
+    }
+}
+
 /* On any thread: touches nothing but the body. */
 static void parse(void *arg)
 {
-    struct http_body *b = ((struct request *)arg)->body;
+    struct request *r = arg;
+    struct http_body *b = r->body;
 
+    if (r->route->flags & ROUTE_NUL)
+        mend_nul(buf_str(&b->json));
     if (json_read_any(buf_str(&b->json), &b->value, &b->failed) < 0)
         b->value = NULL;
     b->parsed = true;

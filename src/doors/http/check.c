@@ -49,6 +49,9 @@ int json_read_any(struct str text, json_t **ret, struct err *e)
     if (size == JSON_TOO_MANY)
         return err_set(e, ERR_LIMIT, "the JSON holds more than %d values", JSON_VALUES_MAX);
     *ret = json_loadb(text.p ? text.p : "", text.n, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &why);
+    if (!*ret && json_error_code(&why) == json_error_null_character)
+        return err_set(e, ERR_CALLER, "the JSON has the character U+0000 (line %d, column %d)",
+                       why.line, why.column);
     if (!*ret) {
         char *near = strstr(why.text, " near "); /* it quotes the client */
         if (near)

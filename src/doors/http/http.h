@@ -84,6 +84,8 @@ enum route_flags {
                              decided below, or it changes nothing */
     ROUTE_QUERY_KEY = 32, /* a key may be in the query, as api_key or token: for readers of event
                              streams, which in a browser can send no headers */
+    ROUTE_NUL = 128, /* U+0000 in strings of JSON becomes U+FFFD, and is not refused: models and
+                        texts of PDF have it */
 };
 
 /* A further answer of a route: another status, or another shape of the same one. */
