@@ -459,9 +459,6 @@ void loop_row_done(struct loop_row *r);
 int db_loop_put(struct db *db, const struct loop_row *r, struct err *e) MUST_CHECK;
 int db_loop_get(struct db *db, const char *tenant, const char *id, struct loop_row *ret,
                 struct err *e) MUST_CHECK; /* 1, 0, -1 */
-/* Newest first, without events. owner NULL: anybody's of the tenant. */
-int db_loop_list(struct db *db, const char *tenant, const char *owner, struct page page,
-                 struct loop_row **ret, size_t *ret_count, struct err *e) MUST_CHECK;
 /* What goes on, oldest first. */
 int db_loop_unfinished(struct db *db, const char *tenant, size_t limit, struct loop_row **ret,
                        size_t *ret_count, struct err *e) MUST_CHECK;

@@ -174,7 +174,7 @@ static void ask_everything(struct shop *s)
     struct file_row file, *files;
     struct item_filter filter = {.tenant = "x", .kind = "x", .owner = "", .page.limit = 1};
     struct item_row item, *items;
-    struct loop_row loop, *loops;
+    struct loop_row loop;
     struct pool_key_row pool_key;
     struct approval_row approval = {0}, *approvals;
     const uint8_t digest[32] = {0};
@@ -232,10 +232,6 @@ static void ask_everything(struct shop *s)
         }
         (void)!db_session_list(db, "x", page, &sessions, &n, e);
         rows_free(&session_type, sessions, known ? n : 0);
-        for (int own = 0; own < 2; own++) {
-            (void)!db_loop_list(db, "x", own ? "x" : NULL, page, &loops, &n, e);
-            rows_free(&loop_type, loops, known ? n : 0);
-        }
         for (int newer = 0; newer < 2; newer++) {
             page.newer = newer;
             (void)!db_file_list(db, "x", 1, page, &files, &n, e);
@@ -261,7 +257,9 @@ static void test_every_lookup_has_its_index(void **state)
     ask_everything(s);
     assert_true(q->cached > 30);
     for (size_t i = 0; i < q->cached; i++)
-        if (is_slow(q->conn, sqlite3_sql(q->cache[i])))
+        /* The schema itself has no index; it is looked at once, at the start. */
+        if (!strstr(sqlite3_sql(q->cache[i]), "FROM sqlite_schema") &&
+            is_slow(q->conn, sqlite3_sql(q->cache[i])))
             fail_msg("no index for: %s", sqlite3_sql(q->cache[i]));
     assert_true(is_slow(q->conn, "SELECT * FROM sessions WHERE used_ms = 1"));
     assert_true(is_slow(q->conn, "SELECT * FROM sessions WHERE tenant = 'x' ORDER BY used_ms"));
@@ -291,7 +289,7 @@ static void test_pages_start_in_the_index(void **state)
         sqlite3_finalize(stmt);
         sqlite3_free(explain);
     }
-    assert_int_equal(spans, 24);
+    assert_int_equal(spans, 22);
 }
 
 #define EMPTY(f) cmocka_unit_test_setup_teardown(f, open_empty, close_empty)
