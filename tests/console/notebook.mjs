@@ -184,6 +184,7 @@ test("by keyboard alone", async ({ page }) => {
   await until("the focus is where it was", async () => /^Delete /.test(await focused()));
   await tabTo(/Rename /, "Shift+Tab");
   await page.keyboard.press("Enter");
+  await page.getByRole("textbox", { name: /^Rename / }).waitFor();
   await page.keyboard.type("by keys");
   await page.keyboard.press("Enter");
   await until("and stays with the name", async () => /^by keys/.test(await focused()));
@@ -195,6 +196,13 @@ test("on a phone: every view fits, and a finger is enough", async ({ page }) => 
   await ended(page, 1);
   await cell(page, 1).locator("img.picture").waitFor();
   await runCell(page, 1, "print('w' * 3000)\nfrom IPython.display import HTML\nHTML('<div style=\"width:3000px\">wide</div>')");
+  const name = "a study of the tides at Saint-Malo between 1850 and 1990";
+  await house.call(`v1/sessions/${await sessionOf(page)}`, { name }, "PATCH");
+  await page.getByRole("button", { name: `${name} Rename the session` }).waitFor();
+  await page.getByRole("button", { name: "Restart" }).tap();
+  const [cancel, high] = [await page.getByRole("button", { name: "Cancel" }).boundingBox(), (await page.locator("header.bar").boundingBox()).height];
+  ok(cancel.x + cancel.width <= 390 && high < 100, `the question is within the width: ${JSON.stringify(cancel)}, ${high}`);
+  await page.getByRole("button", { name: "Cancel" }).tap();
   for (const view of ["Notebook", "Files", "Ask", "Sessions", "Records", "Approvals", "Keys"]) {
     await page.getByRole("navigation").getByRole("link", { name: view }).tap();
     await until(view, async () => (await page.title()).startsWith(view));

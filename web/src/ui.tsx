@@ -1,6 +1,6 @@
 // Small parts that several views share.
 import type { ComponentChildren, JSX } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { plain } from "./api";
 import { Value, useValue } from "./value";
 
@@ -53,7 +53,7 @@ export function Confirm({ label, question, icon = "trash", onYes, text }: { labe
   const [asked, setAsked] = useState(false);
   const place = useRef<HTMLSpanElement>(null);
   const before = useRef(asked);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (before.current !== asked) place.current?.querySelector<HTMLElement>(asked ? ".danger" : ".button")?.focus();
     before.current = asked;
   }, [asked]);
@@ -76,7 +76,8 @@ export function Rename({ name, label, onName, empty }: { name: string; label: st
   const field = useRef<HTMLInputElement>(null);
   const button = useRef<HTMLButtonElement>(null);
   const byKeys = useRef(false);
-  useEffect(() => {
+  // Before the next key: whoever types on is not to lose the first letters.
+  useLayoutEffect(() => {
     if (editing) field.current?.select();
     else if (byKeys.current) button.current?.focus();
     byKeys.current = false;
@@ -97,6 +98,7 @@ export function Rename({ name, label, onName, empty }: { name: string; label: st
     <input ref={field} class="rename-field" aria-label={label} defaultValue={name} onBlur={keep}
       onKeyDown={(e) => {
         byKeys.current = e.key === "Enter" || e.key === "Escape";
+        if (byKeys.current) e.preventDefault(); // else the same key presses the button that has the focus next
         if (e.key === "Enter") keep();
         if (e.key === "Escape") setEditing(false);
       }} />
