@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 #
-# install.sh install | uninstall | deb: puts what `./dev program` has built where it belongs, takes it
-# away again, or makes a Debian package of it. DESTDIR=DIR puts DIR in front of every path.
+# install.sh install | uninstall | deb | lay-out | libraries: puts what `./dev program` has built where it belongs, takes it
+# away again, or makes a Debian package of it. DESTDIR=DIR puts DIR in front of every path. For an image, lay-out
+# does no more than put files there, and libraries prints the packages that the program is linked with.
 #
 # Nothing is started, and nothing of the user's is removed: the settings in /etc/retort.ini and the
 # sessions in /var/lib/retort stay.
@@ -111,8 +112,10 @@ case ${1:-} in
 install) install_it ;;
 uninstall) uninstall_it ;;
 deb) deb ;;
+lay-out) lay_out ;;
+libraries) libraries ;;
 *)
-    echo "usage: install.sh install | uninstall | deb" >&2
+    echo "usage: install.sh install | uninstall | deb | lay-out | libraries" >&2
     exit 2
     ;;
 esac
