@@ -217,6 +217,8 @@ struct service_pools service_look_at_pools(const struct service *sv)
 
     for (const struct pool_entry *env = sv->pools; env; env = env->next) {
         const char *why;
+        if (env->gone) /* and its pool may have been stopped */
+            continue;
         found.all++;
         found.up += pool_is_up(env->pool, &why);
         if (!pool_is_refused(env->pool))

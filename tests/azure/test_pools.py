@@ -1,8 +1,12 @@
 """A3: the resource of a session pool makes, changes and ends a real pool."""
 
+import contextlib
 import json
+import os
 import shutil
+import subprocess
 import tempfile
+import time
 import venv
 from pathlib import Path
 
@@ -310,6 +314,35 @@ def test_a3_probes_of_a_pool_that_is_down():
             startup, liveness = shown_probes(pool)
             assert startup["failuresInARow"] > 1 and startup["runs"] >= startup["failuresInARow"]
             assert liveness["state"] == "Pending" and liveness["runs"] == 0  # it waits for the other
+
+
+def test_a_pool_that_is_deleted_while_the_first_one_starts():
+    """The pool is let go of a second later, while the server still asks which pools are up."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp", prefix="retort-slow-") as place:
+        os.chmod(place, 0o755)
+        subprocess.run(["/usr/bin/python3", "-m", "venv", "--system-site-packages", "--without-pip", place], check=True)
+        [packages] = Path(place).glob("lib/python3*/site-packages")
+        (packages / "slow_module.py").write_text("import os, time\n"
+                                                 f"while not os.path.exists({place + '/go'!r}):\n    time.sleep(0.05)\n")
+        server = Server("--preload", "slow_module", config=f"[pool default]\npython = {place}/bin/python\n")
+        try:
+            server.launch()
+            retort.wait_until(lambda: is_listening(server), "the socket")
+            with server.client() as client:
+                client.request("PUT", "/azure/pools/short-lived", document()).expect(201)
+                client.request("DELETE", "/azure/pools/short-lived").expect(204)
+            time.sleep(1.4)
+            Path(place, "go").touch()
+            server.wait_ready()
+            server.stop()
+        finally:
+            server.discard()
+
+
+def is_listening(server):
+    with contextlib.suppress(OSError), server.client() as client:
+        return client.get("/health").status == 200
+    return False
 
 
 def test_a3_a_pool_of_the_settings_stays_as_it_is(server):
