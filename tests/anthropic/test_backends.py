@@ -55,6 +55,21 @@ def test_the_model_sees_the_preview_of_a_large_image(talk, backend):
     assert [struct.unpack(">II", base64.b64decode(s)[16:24]) for s in sent] == [(1568, 8), (8, 6)]
 
 
+def test_a_damaged_image_does_not_reach_a_model(talk, backend):
+    """An endpoint refuses it, with every later request that has it in its history."""
+    make = ("from PIL import Image\nfrom IPython.display import Image as Shown\nImage.new('RGB', (9, 7)).save('whole.png')\n"
+            "whole = open('whole.png', 'rb').read()\nopen('torn.png', 'wb').write(whole[:-9])\nImage.new('L', (8001, 1)).save('wide.png')\n"
+            "display(Shown(data=whole[:-9], format='png'))")
+    views = [{"edit": {"command": "view", "path": name}} for name in ("torn.png", "wide.png", "whole.png")]
+    message = talk.go([[{"python": make}], views, [{"text": "seen"}]], tools=[tool("20260120")])
+    assert [r["file_type"] for r in results(message)[1:]] == ["image"] * 3  # the client gets them
+    again = {**body([], tools=[tool("20260120")]), "messages": [{"role": "user", "content": "x"}, said(message), {"role": "user", "content": "y"}]}
+    for _ in range(2):
+        sent = str(last_sent(backend)["messages"])
+        assert sent.count("iVBORw0KGgo") == 1 and sent.count("an image that cannot be shown") == 2 and sent.count("[the image]") == 1
+        talk.message(again)
+
+
 def test_the_key_goes_to_the_endpoint_and_nowhere_else(talk, backend):
     everywhere = "cat /proc/*/environ /proc/*/cmdline 2>/dev/null | tr '\\0' '\\n'; env"
     message = talk.go([[{"bash": everywhere}, {"python": "import os; print(os.environ)"}], [{"text": "x"}]], tools=[tool("20260120")])

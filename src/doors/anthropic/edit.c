@@ -4,10 +4,12 @@
  * approval. The call is the command's standard input, the result its standard output.
  */
 #include "doors/anthropic/tool_call_int.h"
+#include "doors/mcp/execution.h"
 
 #include <stdlib.h>
 
-#define TYPE "text_editor_code_execution_"
+#define TYPE       "text_editor_code_execution_"
+#define IMAGE_SIDE 8000 /* pixels: endpoints refuse larger ones */
 #define EDIT_START                                                                                 \
     "exec python3 -I -S -B /opt/retort/retort_guest/edit.py <<\\EDIT\n" /* no line of JSON is EDIT \
                                                                          */
@@ -53,28 +55,24 @@ static bool is_result(const json_t *content)
     return false;
 }
 
-/* By the first characters of the base64. */
-static const char *const image_types[][2] = {
-    {"iVBORw0KGgo", "image/png" },
-    {"/9j/",        "image/jpeg"},
-    {"R0lGOD",      "image/gif" },
-    {"UklGR",       "image/webp"},
-};
+json_t *model_image(json_t *data)
+{
+    struct str base64 = json_view(data);
+    AUTO_FREE char *bytes = mem_zalloc(base64.n / 4 * 3 + 1);
+    struct picture p;
+    size_t n;
+
+    if (!base64_decode(base64, bytes, &n) || !picture_look((struct str){bytes, n}, &p) ||
+        !p.whole || p.width > IMAGE_SIDE || p.height > IMAGE_SIDE)
+        return NULL;
+    return json_pack("{s:s, s:s, s:O}", "type", "image", "mime", p.mime, "data", data);
+}
 
 json_t *edit_image(const json_t *content)
 {
-    json_t *data = json_object_get(content, "content");
-    struct str text = json_view(data);
-
     if (!str_is(view_of(content, "file_type"), "image"))
         return NULL;
-    for (size_t i = 0; i < COUNT(image_types); i++) {
-        size_t n = strlen(image_types[i][0]);
-        if (text.n > n && memcmp(text.p, image_types[i][0], n) == 0)
-            return json_pack("{s:s, s:s, s:O}", "type", "image", "mime", image_types[i][1], "data",
-                             data);
-    }
-    return NULL;
+    return model_image(json_object_get(content, "content"));
 }
 
 json_t *edit_content(struct tool_call *c, struct str printed)

@@ -79,7 +79,10 @@ json_t *content_ran(enum server_tool tool, struct str out, struct str err, int c
                     json_t *outputs, uint64_t dropped);
 /* The content of a result as text for the model. */
 json_t *content_said(const json_t *content);
-/* edit.c: the image that a view has shown, a part owned by the caller; or NULL. */
+/* edit.c: the image as a part, owned by the caller. NULL: it is damaged or too large, and an
+ * endpoint would refuse it with the whole conversation. data: base64. */
+json_t *model_image(json_t *data);
+/* The image that a view has shown, likewise; or NULL. */
 json_t *edit_image(const json_t *content);
 /* At most max bytes: the beginning, a line that says how much is left out, the end. */
 json_t *output_clip(struct str text, size_t max, uint64_t dropped);

@@ -170,11 +170,14 @@ static void take_image(struct tool_call *c, const struct event_reader *r)
 {
     const json_t *image = r->preview ? r->preview : r->image;
     const char *mime = r->preview ? r->preview_mime : r->mime;
+    json_t *part;
 
-    if (image && strcmp(mime, "image/svg+xml") != 0 && json_string_length(image) <= IMAGE_BASE64 &&
-        json_array_size(c->images) < IMAGES_MAX)
-        json_array_append_new(
-            c->images, json_pack("{s:s, s:s, s:O}", "type", "image", "mime", mime, "data", image));
+    if (!image || strcmp(mime, "image/svg+xml") == 0 || json_string_length(image) > IMAGE_BASE64 ||
+        json_array_size(c->images) == IMAGES_MAX)
+        return;
+    part = model_image((json_t *)image);
+    if (part)
+        json_array_append_new(c->images, part);
 }
 
 /* Files at the top of $OUTPUT_DIR, and of the workspace where the settings say so. */

@@ -357,9 +357,13 @@ static void put_edit(struct buf *b, const json_t *content)
     const json_t *text = json_object_get(content, "content");
     size_t i;
 
-    if (json_is_string(text) && str_is(view_of(content, "file_type"), "image"))
-        put(b, "[the image]");
-    else if (json_is_string(text) && str_is(view_of(content, "file_type"), "pdf"))
+    if (json_is_string(text) && str_is(view_of(content, "file_type"), "image")) {
+        json_t *image = edit_image(content);
+        put(b, image ? "[the image]"
+                     : "[an image that cannot be shown: it is damaged, or has a side of more than "
+                       "8000 pixels]");
+        json_decref(image);
+    } else if (json_is_string(text) && str_is(view_of(content, "file_type"), "pdf"))
         buf_printf(b, "[a PDF of %zu bytes: its text is to be had with code]",
                    json_string_length(text) / 4 * 3);
     else if (json_is_string(text))
