@@ -6,6 +6,7 @@ import json
 import pytest
 
 from support import retort
+from support.server import Server, together
 from support.stdio import Local
 
 pytestmark = pytest.mark.once
@@ -59,6 +60,20 @@ def test_memory_of_large_requests_goes_back(server, client):
     for _ in range(3):
         client.request("POST", "/v1/execute", body=body, headers={"Content-Type": "application/json"})
     retort.wait_until(lambda: server.resident() - before < 16 << 10, "the memory is given back")
+
+
+def test_memory_of_many_at_once_goes_back():
+    """Each worker that reads one has a heap of its own, and a very large block that was freed must not be a
+    reason to keep the ends of all of these heaps."""
+    body = b'{"code": "1", "metadata": {"x": [' + b"{}," * 120_000 + b"{}]}}"
+    kind = {"Content-Type": "application/json"}
+    with Server() as server, server.client() as client:
+        client.post("/v1/execute", {"code": "1"}).expect(200)
+        before = server.resident()
+        client.request("POST", "/v1/execute", body=b'{"code": "' + b"#" * (15 << 20) + b'"}', headers=kind)
+        for _ in range(4):
+            together(*[lambda: server.client().request("POST", "/v1/execute", body=body, headers=kind)] * 8)
+        retort.wait_until(lambda: server.resident() - before < 24 << 10, "the memory is given back")
 
 
 def test_over_a_pipe():

@@ -7,8 +7,10 @@
 #include <signal.h>
 #include <stdlib.h>
 
-#define PEM_MAX (1 * MiB)
-#define TRIM_MS 500 /* after a large request, so that a row of them pays once */
+#define PEM_MAX     (1 * MiB)
+#define TRIM_MS     500       /* after a large request, so that a row of them pays once */
+#define HEAP_ENDS   (2 * MiB) /* what a heap may keep at its end */
+#define LARGE_BLOCK (1 * MiB) /* of memory: a mapping of its own, which goes when it is freed */
 
 static char *read_pem(const char *path, struct err *e)
 {
@@ -52,12 +54,22 @@ void http_trim(struct http *h)
     timer_set(h->trim, TRIM_MS);
 }
 
+/* Each thread has a heap of its own, whose end malloc_trim() leaves alone. By itself glibc takes
+ * from the largest block that was ever freed how much of an end is kept: 64 MiB for each thread,
+ * after one body of 16 MiB. */
+static void keep_heaps_small(void)
+{
+    mallopt(M_TRIM_THRESHOLD, HEAP_ENDS);
+    mallopt(M_MMAP_THRESHOLD, LARGE_BLOCK);
+}
+
 /* --- the server --- */
 
 struct http *http_new(struct loop *l, const struct http_config *config, struct err *e)
 {
     struct http *h = mem_zalloc(sizeof(*h));
 
+    keep_heaps_small();
     h->loop = l;
     h->config = *config;
     h->hosts = config->hosts ? mem_strdup(config->hosts) : NULL;
