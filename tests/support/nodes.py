@@ -6,7 +6,13 @@ with Nodes(postgres, blobs, 2, lease=2) as nodes: nodes[0] is a Server, which a 
 import contextlib
 import itertools
 import secrets
+import shutil
+import socket
 import ssl
+import tempfile
+import threading
+from pathlib import Path
+from urllib.parse import quote
 
 from support import retort, s3
 from support.postgres import sql
@@ -69,7 +75,7 @@ class Nodes:
 
     def key(self, tenant, *more):
         """A new key of the tenant. Other nodes than the first read it within two seconds."""
-        return self.servers[0].keys("create", tenant, "--tenant", tenant, "--quiet", *more).strip()
+        return self.servers[0].keys("create", "--tenant", tenant, "--quiet", *more).strip()
 
     def home(self, tenant):
         """The number of the node where the tenant lives, or None."""
@@ -80,3 +86,51 @@ class Nodes:
         """Until others have taken over from it."""
         retort.wait_until(lambda: not self.sql(f"SELECT 1 FROM retort_writers WHERE name = 'n{number}'"
                                                " AND until IS NOT NULL"), "the take-over", retort.SECONDS)
+
+
+class Gate:
+    """A Unix socket before PostgreSQL's that a network may cut: nothing passes then, and nobody is told."""
+
+    def __init__(self, postgres):
+        self.behind = str(postgres.place / ".s.PGSQL.5432")
+        self.place = Path(tempfile.mkdtemp(prefix="retort-test-gate-"))
+        self.place.chmod(0o755)
+        self.open = threading.Event()
+        self.open.set()
+
+    def __enter__(self):
+        self.door = socket.socket(socket.AF_UNIX)
+        self.door.bind(str(self.place / ".s.PGSQL.5432"))
+        (self.place / ".s.PGSQL.5432").chmod(0o777)
+        self.door.listen(20)
+        threading.Thread(target=self.accept, daemon=True).start()
+        return self
+
+    def __exit__(self, *exc):
+        self.open.set()
+        self.door.close()
+        shutil.rmtree(self.place, ignore_errors=True)
+
+    def url(self, of):
+        """That of the same database, through here."""
+        name = of.removeprefix("postgresql:///").partition("?")[0]
+        return f"postgresql:///{name}?host={quote(str(self.place), safe='')}&user=postgres"
+
+    def accept(self):
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = self.door.accept()
+                server = socket.socket(socket.AF_UNIX)
+                server.connect(self.behind)
+                for ends in (client, server), (server, client):
+                    threading.Thread(target=self.carry, args=ends, daemon=True).start()
+
+    def carry(self, source, target):
+        with contextlib.suppress(OSError):
+            while data := source.recv(1 << 16):
+                self.open.wait()
+                target.sendall(data)
+        self.open.wait()
+        for end in source, target:
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
