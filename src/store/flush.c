@@ -321,10 +321,13 @@ struct store_counts store_counts(struct store *s)
     struct flush *f = s->flush;
     struct store_counts c;
 
+    pthread_mutex_lock(&s->disk_mutex);
+    c = s->counts;
+    pthread_mutex_unlock(&s->disk_mutex);
     pthread_mutex_lock(&f->mutex);
-    c = (struct store_counts){.flushes = f->groups,
-                              .flush_failures = f->failures,
-                              .unflushed = f->since_us || f->flushing};
+    c.flushes = f->groups;
+    c.flush_failures = f->failures;
+    c.unflushed = f->since_us || f->flushing;
     pthread_mutex_unlock(&f->mutex);
     return c;
 }

@@ -102,14 +102,27 @@ static int run_jobs(struct store *s, struct job *batch, struct err *e)
     return commit(s, e);
 }
 
+static void count_batch(struct store *s, const struct job *batch, int64_t from_us)
+{
+    pthread_mutex_lock(&s->disk_mutex);
+    s->counts.batches++;
+    s->counts.batch_us += (uint64_t)(time_mono_us() - from_us);
+    for (const struct job *j = batch; j; j = j->next)
+        s->counts.jobs++;
+    pthread_mutex_unlock(&s->disk_mutex);
+}
+
 /* Returns whether something was written. */
 static bool run_batch(struct store *s, struct job *batch)
 {
     struct err e = {0};
+    int64_t from_us;
     int rc;
 
     disk_look(s);
+    from_us = time_mono_us();
     rc = run_jobs(s, batch, &e);
+    count_batch(s, batch, from_us);
 
     if (rc < 0) {
         s->db->ops->rollback(s->db);

@@ -100,6 +100,8 @@ bool store_is_low(struct store *s);
 struct store_counts {
     uint64_t flushes, flush_failures; /* groups of writes that reached the disk, or did not */
     bool unflushed;                   /* something that was written is not on the disk yet */
+    uint64_t batches, jobs;           /* transactions, and what was done in them */
+    uint64_t batch_us;                /* how long those took together */
 };
 struct store_counts store_counts(struct store *s); /* from any thread */
 

@@ -167,7 +167,8 @@ struct store {
     struct flush *flush; /* owned */
     bool has_spare;      /* space is held back */
     pthread_mutex_t disk_mutex;
-    struct err disk_failed; /* ERR_NONE: it takes what is written */
+    struct store_counts counts; /* of batches; with disk_mutex held */
+    struct err disk_failed;     /* ERR_NONE: it takes what is written */
 
     pthread_t thread;
     bool running;          /* the thread */

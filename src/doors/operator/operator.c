@@ -185,6 +185,13 @@ static void put_store(struct buf *b, struct service *sv)
         (double)c.flush_failures);
     one(b, "retort_store_unflushed", "gauge",
         "Whether something that was written is not on the disk yet.", c.unflushed);
+    one(b, "retort_store_transactions_total", "counter", "Transactions of the database.",
+        (double)c.batches);
+    one(b, "retort_store_transaction_seconds_total", "counter", "How long those took together.",
+        (double)c.batch_us / 1e6);
+    one(b, "retort_store_jobs_total", "counter",
+        "What was read and written in them: the more for each, the busier the database.",
+        (double)c.jobs);
 }
 
 static void put_nodes(struct buf *b, struct service *sv, struct http *h)
