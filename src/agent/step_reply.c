@@ -155,9 +155,9 @@ static void ask_user(struct stepping *s, const json_t *act)
         return answer(
             s, json_string("There is nobody to ask. Decide yourself, and say so in the answer."),
             true);
-    json_put(&s->r->question,
-             json_pack("{s:O, s:I}", "prompt", json_object_get(act, "question"), "expires_ms",
-                       (json_int_t)(s->now_ms + (int64_t)s->r->budget.wait_ms)));
+    int64_t expires_ms = s->now_ms + (int64_t)s->r->budget.wait_ms;
+    json_put(&s->r->question, json_pack("{s:O, s:I}", "prompt", json_object_get(act, "question"),
+                                        "expires_ms", (json_int_t)expires_ms));
     step_question(s);
 }
 
