@@ -47,8 +47,10 @@ static int by_time(const void *a, const void *b)
 
 static double median_ms(int64_t *us, size_t n)
 {
+    size_t middle = n / 2;
+
     qsort(us, n, sizeof(*us), by_time);
-    return (double)us[n / 2] / 1000;
+    return (double)us[middle] / 1000;
 }
 
 static void tell_clock(const struct prober *p, const char *name, double ahead_s, int64_t weak_ms,
