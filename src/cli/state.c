@@ -72,10 +72,12 @@ static int give(const char *path, const struct stat *st, int type, struct FTW *f
 /* The directory itself comes last, so what was not finished is seen and done again. */
 static int give_all(const char *path, const struct server_user *u, struct err *e)
 {
+    int rc;
+
     owner = u;
-    if (nftw(path, give, FDS_OF_A_WALK, FTW_DEPTH | FTW_PHYS | FTW_MOUNT) != 0)
-        return err_sys(e, "cannot give %s to user %u", path, (unsigned)u->uid);
-    return 0;
+    rc = nftw(path, give, FDS_OF_A_WALK, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+    owner = NULL;
+    return rc == 0 ? 0 : err_sys(e, "cannot give %s to user %u", path, (unsigned)u->uid);
 }
 
 int state_prepare(const char *path, const struct server_user *u, struct err *e)
