@@ -56,9 +56,11 @@ void http_trim(struct http *h)
 
 /* Each thread has a heap of its own, whose end malloc_trim() leaves alone. By itself glibc takes
  * from the largest block that was ever freed how much of an end is kept: 64 MiB for each thread,
- * after one body of 16 MiB. */
+ * after one body of 16 MiB. Without fast bins what is freed joins the end at once, which can then
+ * be cut; the end that malloc_trim() itself joins is not. */
 static void keep_heaps_small(void)
 {
+    mallopt(M_MXFAST, 0);
     mallopt(M_TRIM_THRESHOLD, HEAP_ENDS);
     mallopt(M_MMAP_THRESHOLD, LARGE_BLOCK);
 }
