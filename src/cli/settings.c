@@ -129,6 +129,8 @@ void settings_done(struct settings *s)
                      s->out,
                      s->config,
                      s->state,
+                     s->store,
+                     s->store_password_file,
                      s->serve.user,
                      s->serve.blobs,
                      s->serve.s3_endpoint,

@@ -232,11 +232,11 @@ static const struct bucket_step {
     const char *name, *right;
     const char *method, *key, *query, *text;
 } bucket_steps[] = {
-    {"bucket: to write",        "s3:PutObject",                  "PUT",    PROBE_KEY, NULL,                     PROBE_BYTES},
-    {"bucket: to read",         "s3:GetObject",                  "GET",    PROBE_KEY, NULL,                     NULL       },
-    {"bucket: to list",         "s3:ListBucket",                 "GET",    NULL,      "list-type=2&max-keys=1", NULL       },
-    {"bucket: to list uploads", "s3:ListBucketMultipartUploads", "GET",    NULL,      "uploads=",               NULL       },
-    {"bucket: to remove",       "s3:DeleteObject",               "DELETE", PROBE_KEY, NULL,                     NULL       },
+    {"bucket: to write",  "s3:PutObject",                  "PUT",    PROBE_KEY, NULL,                     PROBE_BYTES},
+    {"bucket: to read",   "s3:GetObject",                  "GET",    PROBE_KEY, NULL,                     NULL       },
+    {"bucket: to list",   "s3:ListBucket",                 "GET",    NULL,      "list-type=2&max-keys=1", NULL       },
+    {"bucket: uploads",   "s3:ListBucketMultipartUploads", "GET",    NULL,      "uploads=",               NULL       },
+    {"bucket: to remove", "s3:DeleteObject",               "DELETE", PROBE_KEY, NULL,                     NULL       },
 };
 
 /* 0, or -1 when nothing more can be expected. */
