@@ -48,6 +48,14 @@ def test_a_session_is_one(here, there):
     assert here.post(other.path + "/execute", {"code": "1 + 1"}).expect(200).json["result"] == "2"
 
 
+def test_the_list_of_nodes_is_the_same_everywhere(nodes, here, there):
+    for client in here, there:
+        retort.wait_until(lambda: len(client.get("/v1/nodes").json["data"]) == 2, "both nodes", retort.SECONDS)
+        listed = client.get("/v1/nodes").expect(200).json["data"]
+        assert {n["url"] for n in listed} == {f"http://{nodes[i].listen}" for i in range(2)}
+        assert all(n["lease_left"] <= 20 and n["tenants"] >= 0 for n in listed)
+
+
 def test_bodies_both_ways(here, there):
     data = os.urandom(LARGE)
     made = there.form("/v1/files", ("file", "a.bin", data)).expect(201).json

@@ -97,7 +97,7 @@ GET /v1/sessions/{session}/files/{path} | DELETE /v1/sessions/{session}/files/{p
 GET /v1/sessions/{session}/workspace | POST /v1/files | GET /v1/files | GET /v1/files/{file}
 GET /v1/files/{file}/content | DELETE /v1/files/{file} | GET /v1/pools | GET /v1/pools/{pool}
 GET /v1/approvals | GET /v1/approvals/{approval} | POST /v1/approvals/{approval}
-POST /v1/keys | GET /v1/keys | DELETE /v1/keys/{key} | GET /v1/openapi.json
+POST /v1/keys | GET /v1/keys | DELETE /v1/keys/{key} | GET /v1/nodes | GET /v1/openapi.json
 GET /health | GET /ready | GET /metrics
 """
 
@@ -246,6 +246,7 @@ def test_it_is_true(server, document):
         w.ask("GET", "/v1/keys").refused(401)
         c.headers["x-api-key"] = key["secret"]
         w.ask("GET", "/v1/keys").expect(200)
+        assert w.ask("GET", "/v1/nodes").expect(200).json["data"] == []
         w.ask("DELETE", "/v1/keys/{key}", fill={"key": key["id"]}).expect(204)
         assert set(w.operations) - w.asked == set()
         assert not w.wrong, "\n".join(w.wrong)

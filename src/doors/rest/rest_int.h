@@ -22,7 +22,7 @@
 
 /* --- routes.c: the table; schemas.c: what comes back --- */
 
-#define REST_SCHEMAS 30
+#define REST_SCHEMAS 32
 extern const struct schema rest_schemas[];
 
 request_fn handle_create_session, handle_list_sessions, handle_get_session, handle_rename_session,
@@ -33,8 +33,8 @@ request_fn handle_create_session, handle_list_sessions, handle_get_session, hand
     handle_delete_workspace_file, handle_get_archive, handle_create_file, handle_list_files,
     handle_get_file, handle_get_file_content, handle_delete_file, handle_list_pools,
     handle_get_pool, handle_list_approvals, handle_get_approval, handle_decide_approval,
-    handle_create_key, handle_list_keys, handle_delete_key, handle_get_events, handle_get_status,
-    handle_get_openapi;
+    handle_create_key, handle_list_keys, handle_delete_key, handle_list_nodes, handle_get_events,
+    handle_get_status, handle_get_openapi;
 
 /* --- events.c: streams of what changes; rest_new() and the like are there, too --- */
 

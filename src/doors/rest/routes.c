@@ -404,6 +404,11 @@ static const struct route routes[] = {
      "start of the server.",
      .handle = handle_get_status,
      .status = 200, .answer = "status", .answer_text = "Who asks, and figures."},
+    {HTTP_GET, "/v1/nodes", "list_nodes", "About",
+     "List the nodes that share the store, as last seen a moment ago. Empty when this server shares "
+     "it with nobody.",
+     .flags = ROUTE_ADMIN, .handle = handle_list_nodes,
+     .status = 200, .answer = "node_list", .answer_text = "All nodes."},
     {HTTP_GET, "/v1/openapi.json", "get_openapi", "About",
      "Get this document.",
      .flags = ROUTE_OPEN, .handle = handle_get_openapi,

@@ -336,6 +336,20 @@ static const struct field pool_list[] = LIST_OF("pool", WHOLE);
 static const struct field approval_list[] = LIST_OF("approval", PAGED);
 static const struct field key_list[] = LIST_OF("key", WHOLE);
 
+static const struct field node_fields[] = {
+    {"id", FIELD_TEXT, REQUIRED, .text = "Its id, of this start of its.",
+     .example = "\"writer_k3v9q2m7x4w8p5n6t2r7y3z4\""},
+    {"name", FIELD_TEXT, REQUIRED, .text = "The setting node-name.", .example = "\"node-1\""},
+    {"url", FIELD_TEXT, REQUIRED, .text = "Where other nodes reach it.",
+     .example = "\"http://10.0.0.7:8000\""},
+    {"tenants", FIELD_INT, REQUIRED, .text = "How many live there.", .example = "17"},
+    {"lease_left", FIELD_NUMBER, REQUIRED,
+     .text = "Seconds until others may take over, if it does not renew its lease; below 0: they may now.",
+     .example = "11.2"},
+    {0},
+};
+static const struct field node_list[] = LIST_OF("node", WHOLE);
+
 /* --- what goes in --- */
 
 static const struct field input_fields[] = {
@@ -445,6 +459,8 @@ const struct schema rest_schemas[] = {
     {"approval_list", "Approvals, newest first.", approval_list},
     {"key", "An API key. Its secret is kept nowhere.", key_fields},
     {"key_list", "Keys, oldest first, revoked ones too.", key_list},
+    {"node", "A server that shares the store.", node_fields},
+    {"node_list", "Nodes.", node_list},
     {"change", "Something that has changed, in a stream of GET /v1/events.", change_fields},
     {"session_counts", "Sessions by state.", session_count_fields},
     {"execution_counts", "Executions by outcome.", execution_count_fields},
