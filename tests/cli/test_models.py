@@ -1,6 +1,7 @@
 """[model NAME] and the flags for the only one. A key is shown nowhere."""
 
 import os
+import re
 
 import pytest
 
@@ -58,13 +59,16 @@ def test_what_is_shown_can_be_read_again(tmp_path):
         "; key              = set, and not shown", "").replace("; key              = none", "")
 
 
+SECRET = re.compile(r"(?<!node-)secret")  # the word in each key here, and in the name of one setting
+
+
 def test_a_key_is_never_shown(tmp_path):
     path = tmp_path / "retort.ini"
     path.write_text(SECTIONS)
     status, text = shown("--config", path)
-    assert status == 0 and "secret" not in text and "set, and not shown" in text
+    assert status == 0 and SECRET.search(text) is None and "set, and not shown" in text
     status, text = shown("--model-url", "http://m", RETORT_MODEL_KEY="sk-second-secret")
-    assert status == 0 and "secret" not in text and text.count("set, and not shown") == 2
+    assert status == 0 and SECRET.search(text) is None and text.count("set, and not shown") == 2
 
 
 def test_a_key_is_no_argument():

@@ -66,8 +66,10 @@ def test_approvals(server, client):
         client.post("/v1/approvals/" + asked["id"], {"decision": "approve"}).expect(200)
         assert stream.until(type="approval") == {**asked, "state": "approved"}
         client.post("/v1/execute", body).expect(200)
-        for _ in range(4):
-            jsonschema.validate(next(stream), schema)
+        for event in iter(lambda: next(stream), None):
+            jsonschema.validate(event, schema)
+            if event["type"] == "execution":
+                break
         assert asked["id"] in [a["id"] for a in client.get("/v1/approvals?state=used").expect(200).json["data"]]
 
 
