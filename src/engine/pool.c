@@ -14,6 +14,7 @@
 #define START_MS   120000 /* an interpreter that is not up by then hangs */
 #define AGAIN_MS   250    /* between tries while no sandbox can be made: at first, */
 #define AGAIN_MAX  8000   /* and at most */
+#define REFILL_MS  5
 
 static void refill(struct pool *p);
 static void answer_waiting(struct pool *p);
@@ -182,6 +183,7 @@ struct pool *pool_start(struct engine *en, const struct pool_config *config,
     p->recycle = timer_new(en->loop, on_recycle, p);
     p->late = timer_new(en->loop, on_late, p);
     p->again = timer_new(en->loop, pool_on_again, p);
+    p->refill = timer_new(en->loop, pool_on_refill, p);
     p->listen = timer_new(en->loop, pool_on_listen, p);
     if (p->recycle_ms)
         timer_set(p->recycle, p->recycle_ms);
@@ -211,6 +213,7 @@ void pool_free(struct pool *p)
     timer_free(p->recycle);
     timer_free(p->late);
     timer_free(p->again);
+    timer_free(p->refill);
     timer_free(p->listen);
     /* An open_later() may still be on its way: it finds nothing and says so. */
     p->parked = p->booting = NULL;
@@ -384,6 +387,25 @@ static void refill(struct pool *p)
         boot(p, NULL, NULL);
 }
 
+void pool_on_refill(void *arg)
+{
+    struct pool *p = arg;
+
+    p->refills = false;
+    refill(p);
+}
+
+/* A fork takes a processor for milliseconds, and the session that has just been handed over wants
+ * one now, for its first cell. Half of what is kept ready bridges the time. */
+static void refill_soon(struct pool *p)
+{
+    if (p->parked_count < p->ready / 2 || p->parked_count == 0)
+        return refill(p);
+    if (!p->refills)
+        timer_set(p->refill, REFILL_MS);
+    p->refills = true;
+}
+
 /* Nobody may ask for a session for a long time, and whoever wants to know whether one could be had
  * (GET /ready) must not be told of an hour ago. */
 void pool_on_again(void *arg)
@@ -425,7 +447,7 @@ static void open_one(struct pool *p, struct opening *o)
         p->parked_count--;
         o->on_open(o->arg, session_new(p, k->guest), NULL);
         free(k);
-        refill(p);
+        refill_soon(p);
     } else {
         boot(p, o->on_open, o->arg);
     }

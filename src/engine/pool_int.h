@@ -34,6 +34,8 @@ struct pool {
     struct timer *recycle, *late; /* owned */
     struct timer *again;          /* owned: the next try after one that made no sandbox */
     struct timer *listen;         /* owned: while somebody waits for the warden or the zygote */
+    struct timer *refill;         /* owned: when what was handed over is made anew */
+    bool refills;                 /* that timer is set */
     uint64_t again_ms;
     bool tried_again;       /* a start that hung has had its second try */
     struct parked *parked;  /* idle, oldest last */
@@ -52,7 +54,8 @@ struct pool {
 
 /* --- pool.c --- */
 
-void pool_on_again(void *arg);                             /* tries what did not work */
+void pool_on_again(void *arg); /* tries what did not work */
+void pool_on_refill(void *arg);
 void pool_fail_opening(struct pool *p, struct opening *o); /* frees it */
 
 /* --- pool_alive.c --- */
