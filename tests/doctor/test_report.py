@@ -253,7 +253,9 @@ def test_sessions_that_draw_the_same_are_below_the_floor(bare_python, name):
 # --- manners ---
 
 def groups():
-    return {str(path) for path in Path("/sys/fs/cgroup").glob("**/retort/*") if path.is_dir()}
+    """Those of other servers may go while this looks, which os.walk() does not mind."""
+    return {os.path.join(place, name) for place, names, _ in os.walk("/sys/fs/cgroup")
+            if os.path.basename(place) == "retort" for name in names}
 
 
 def a_child():
