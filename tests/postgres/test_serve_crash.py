@@ -1,3 +1,6 @@
 """tests/serve/test_crash.py on PostgreSQL."""
 
-from serve.test_crash import *  # noqa: F401,F403
+from serve import test_crash as tests
+from support.again import all_of
+
+globals().update(all_of(tests))

@@ -1,3 +1,6 @@
 """tests/serve/test_executions.py on PostgreSQL."""
 
-from serve.test_executions import *  # noqa: F401,F403
+from serve import test_executions as tests
+from support.again import all_of
+
+globals().update(all_of(tests))

@@ -1,3 +1,6 @@
 """tests/serve/test_files.py on PostgreSQL."""
 
-from serve.test_files import *  # noqa: F401,F403
+from serve import test_files as tests
+from support.again import all_of
+
+globals().update(all_of(tests))

@@ -1,3 +1,6 @@
 """tests/serve/test_keys.py on PostgreSQL."""
 
-from serve.test_keys import *  # noqa: F401,F403
+from serve import test_keys as tests
+from support.again import all_of
+
+globals().update(all_of(tests))

@@ -1,4 +1,6 @@
 """tests/serve/test_lists.py on PostgreSQL."""
 
-from serve.test_lists import *  # noqa: F401,F403
-from serve.test_lists import server  # noqa: F401  (its own, with many rows)
+from serve import test_lists as tests
+from support.again import all_of
+
+globals().update(all_of(tests))

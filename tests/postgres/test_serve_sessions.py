@@ -1,3 +1,6 @@
 """tests/serve/test_sessions.py on PostgreSQL."""
 
-from serve.test_sessions import *  # noqa: F401,F403
+from serve import test_sessions as tests
+from support.again import all_of
+
+globals().update(all_of(tests))
