@@ -48,12 +48,12 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define SPARE_S          (6 * 3600)
+#define SPARE_S          (INT64_C(6) * 3600)
 #define NOTE_US          (INT64_C(2) * 3600 * 1000000)
 #define FRESH_US         (INT64_C(1800) * 1000000) /* put so lately that it need not be put again */
 #define REMOVAL_KNOWN_MS (INT64_C(3) * 3600 * 1000)
 #define TAKE_OVER_MS     (INT64_C(20) * 60 * 1000)
-#define ABORT_S          (24 * 3600)
+#define ABORT_S          (INT64_C(24) * 3600)
 #define ABORT_EVERY_US   (INT64_C(3600) * 1000000)
 #define PROBE_MS         1000
 #define SETS             1024
@@ -65,7 +65,7 @@
 #define DONE             "done"
 
 static_assert(REMOVAL_KNOWN_MS * 1000 > NOTE_US, "a removal outlives the notes made before it");
-static_assert(SPARE_S * INT64_C(1000000) > 2 * NOTE_US, "what was just put is not swept");
+static_assert(SPARE_S * 1000000 > 2 * NOTE_US, "what was just put is not swept");
 
 /* What this node has put. */
 struct put_note {

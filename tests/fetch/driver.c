@@ -148,7 +148,7 @@ int main(int argc, char **argv)
     d.ones = mem_zalloc((size_t)(d.left + 1) * sizeof(*d.ones));
     for (int i = 0; at + i < argc; i++) {
         struct one *o = &d.ones[i];
-        const char tenant[] = {d.tenants ? d.tenants[i] : 'a', '\0'};
+        const char tenant[] = {(char)(d.tenants ? d.tenants[i] : 'a'), '\0'};
         o->driver = &d;
         o->fetch = fetch_start(d.fetcher, tenant, str_of(argv[at + i]), on_bytes, on_done, o);
     }

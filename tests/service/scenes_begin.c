@@ -12,7 +12,7 @@ static struct exec_spec seated(struct exec_lane *lane, const char *code)
 
 void scene_lane_holds(void)
 {
-    struct exec_lane lane = {.seats = 1, .waiting_max = 2 * CROWD};
+    struct exec_lane lane = {.seats = 1, .waiting_max = (size_t)2 * CROWD};
     static struct run slow, greedy[CROWD], other;
     struct exec_spec spec = seated(&lane, "import time; time.sleep(0.3)");
 

@@ -22,7 +22,7 @@ struct faults {
     int64_t held;    /* how many do: told by the program */
 };
 
-#define LONG_WRITE (64 * 1024)
+#define LONG_WRITE ((size_t)64 * 1024)
 
 static struct faults none;
 static volatile struct faults *wanted = &none;

@@ -107,6 +107,7 @@ static void on_batch(void *arg, const struct item_row *item, const struct err *f
 {
     struct request *r = arg;
 
+    assert(item || failed);
     if (failed)
         answer_failed(r, failed);
     else
@@ -170,6 +171,7 @@ static void on_to_delete(void *arg, const struct item_row *item, const struct er
     struct batch_deletion *d = arg;
     json_t *body = item ? json_loads(item->body, 0, NULL) : NULL;
 
+    assert(item || failed);
     if (failed) {
         answer_failed(d->r, failed);
     } else if (number_of(body, "ended_ms") == 0) {
