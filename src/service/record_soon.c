@@ -27,7 +27,8 @@ static void on_written(void *arg, const struct err *failed)
     n->sv->pending--;
     if (failed)
         log_error("execution %s is not in the database yet: %s", n->row.id, failed->text);
-    if (failed)
+    /* What will not pass stays in the store's log, and keeps no other record from being written. */
+    if (failed && (failed->kind == ERR_FULL || failed->kind == ERR_AWAY))
         late_records_add(n->sv, &n->row);
     exec_row_done(&n->row);
     session_row_done(&n->session);
