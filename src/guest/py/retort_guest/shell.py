@@ -22,6 +22,7 @@ import types
 import warnings
 
 from IPython.core import history, interactiveshell, pylabtools
+from IPython.core import magics as core_magics
 from IPython.core.autocall import ExitAutocall, IPyAutocall
 from IPython.core.compilerop import CachingCompiler
 from IPython.core.displayhook import DisplayHook
@@ -196,7 +197,7 @@ class Shell(InteractiveShell):
         super().__init__(**kwargs)
         self.input_transformer_manager = Transformer()
         self._transforms = self._transform_lists()
-        self.register_magics(programs.ScriptMagics, magics.KernelMagics)
+        self.register_magics(magics.KernelMagics)
         self.extension_manager.load_extension("IPython.extensions.storemagic")
         self.loop_runner = loop.Runner(self.run_coroutine)
         atexit.unregister(self.atexit_operations)
@@ -500,4 +501,5 @@ def make():
     config.InteractiveShell.display_page = True  # obj? is output, not a pager
     if hasattr(interactiveshell, "PickleShareDB"):
         interactiveshell.PickleShareDB = Memory
+    core_magics.ScriptMagics = programs.ScriptMagics
     return Shell.instance(config=config)

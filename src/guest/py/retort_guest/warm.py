@@ -1,8 +1,8 @@
 """Warming up: the paths that first cells take, taken before the fork.
 
-up(): code that has run is specialised, its caches are filled and its imports done. Twenty rounds
-are enough for CPython to specialise bytecode; more do not help. The output of these rounds is
-thrown away, and the shell forgets that it ran.
+up(): code that has run is specialised, its caches are filled and its imports done. Ten rounds
+are enough for CPython to specialise bytecode: a first cell is no sooner done after twenty. The output
+of these rounds is thrown away, and the shell forgets that it ran.
 
 plug(): fills the free blocks in Python's small-object pools for good. A block freed while warming
 up lies in a page full of live objects; a kernel that allocates it copies the page, while a fresh
@@ -17,7 +17,7 @@ import sys
 from . import fresh, streams
 from .link import ZYGOTE, link
 
-ROUNDS = 20
+ROUNDS = 10
 
 _PLAIN = ["x = 1", "print(2 + 2)", "x", "def f(n):\n    return n + 1\nf(x);", "1 / 0", "x = = 1",
           "import sys\nprint('a', file=sys.stderr)", "display(x)"]
