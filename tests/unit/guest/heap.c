@@ -35,6 +35,47 @@ static char mark(size_t i)
     return (char)(i % 251 + 1);
 }
 
+/* To be read, of a file that holds the first `there` bytes of it; nobody has written to it. */
+static char *map_to_read(size_t bytes, size_t there)
+{
+    int fd = memfd_create("to-read", MFD_CLOEXEC);
+    char *p = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, fd, 0);
+
+    if (fd < 0 || ftruncate(fd, (off_t)there) < 0 || pwrite(fd, "r", 1, 0) != 1)
+        return MAP_FAILED;
+    close(fd);
+    return p;
+}
+
+/* In the child: the mapping that starts here or has grown together with what lies before. */
+static const struct map *map_of(const void *p)
+{
+    static struct maps maps;
+    unsigned long at = (unsigned long)p;
+
+    if (!maps_read(&maps))
+        return NULL;
+    maps_done(&maps);
+    for (size_t i = 0; i < maps.count; i++)
+        if (maps.map[i].from <= at && at < maps.map[i].to)
+            return &maps.map[i];
+    return NULL;
+}
+
+/* A fork pays for each mapping, so small ones are to grow together; large ones stay the file's. */
+static int look_at_files(const char *small, const char *large, const char *cut)
+{
+    const struct map *m = map_of(small);
+
+    if (!m || !m->image || m->prot != (PROT_READ | PROT_EXEC) || small[0] != 'r' || small[1] != 0)
+        return 8;
+    m = map_of(large);
+    if (!m || m->image || m->prot != PROT_READ || large[0] != 'r')
+        return 9;
+    m = map_of(cut);
+    return m && !m->image && cut[0] == 'r' ? 0 : 10;
+}
+
 /* In the child, whose memory is frozen: what is wrong, from 1 on; 0: nothing. Pages of four kinds:
  * written, never touched, of a file and changed, of a file and left alone. */
 static int freeze_and_look(size_t page, const char *program)
@@ -44,11 +85,15 @@ static int freeze_and_look(size_t page, const char *program)
         mmap(NULL, PAGES * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     char *file = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
     char *wiped = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    const char *small = map_to_read(HEAP_SMALL, HEAP_SMALL);
+    const char *large = map_to_read(HEAP_SMALL + page, HEAP_SMALL + page);
+    const char *cut = map_to_read(2 * page, page);
     AUTO_FREE char *heap = malloc(100000);
     char second = 0;
     struct err e;
 
     if (fd < 0 || own == MAP_FAILED || file == MAP_FAILED || wiped == MAP_FAILED || !heap ||
+        small == MAP_FAILED || large == MAP_FAILED || cut == MAP_FAILED ||
         madvise(wiped, page, MADV_WIPEONFORK) < 0 || pread(fd, &second, 1, (off_t)page) != 1)
         return 1;
     for (size_t i = 0; i < PAGES; i += 2)
@@ -75,7 +120,7 @@ static int freeze_and_look(size_t page, const char *program)
         _exit(wiped[0] != 0 || own[0] != mark(0));
     if (waitpid(pid, &status, 0) != pid || status != 0)
         return 7;
-    return 0;
+    return look_at_files(small, large, cut);
 }
 
 static void check(void)
