@@ -112,8 +112,23 @@ static const struct command store = {
     .main = store_main,
 };
 
-static const struct command *const commands[] = {&run,  &repl,        &command_serve, &mcp,
-                                                 &keys, &environment, &store,         &doctor};
+static const struct command bench = {
+    .name = "bench",
+    .id = COMMAND_BENCH,
+    .args = "[OPTION]...",
+    .text = "Measure on this machine: sessions, cells, plots, throughput, beside its own floor.",
+    .notes =
+        "Without --server it starts a server of its own, on a Unix socket in a temporary folder, "
+        "and\n"
+        "takes both away in the end. On a server that runs it makes sessions of its own and "
+        "deletes\n"
+        "them; its executions stay on record. If that server needs a key, put it into RETORT_KEY.\n"
+        "Exit status: 0 measured, 2 usage, 3 something did not run, 130 interrupted.\n",
+    .main = bench_main,
+};
+
+static const struct command *const commands[] = {&run,         &repl,  &command_serve, &mcp,  &keys,
+                                                 &environment, &store, &doctor,        &bench};
 
 static int usage(const char *fmt, ...) PRINTF(1, 2);
 static int usage(const char *fmt, ...)

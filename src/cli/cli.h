@@ -171,6 +171,7 @@ struct settings {
         size_t count;
     } work;            /* in the order given */
     struct list words; /* arguments of `keys` and the like that are no options */
+    uint64_t bench_ms; /* of bench: how long its rounds take */
     bool json;
     bool keep_going;
     bool verbose;
@@ -197,6 +198,7 @@ int keys_main(const struct settings *s);
 int mcp_main(const struct settings *s);
 int environment_main(const struct settings *s);
 int store_main(const struct settings *s);
+int bench_main(const struct settings *s);
 
 /* The folder that holds retort_guest/ and _retort.abi3.so: beside the program in a build tree,
  * below

@@ -58,7 +58,8 @@ enum command_id {
     COMMAND_MCP,
     COMMAND_ENVIRONMENT,
     COMMAND_REPL,
-    COMMAND_STORE
+    COMMAND_STORE,
+    COMMAND_BENCH
 };
 
 struct option {

@@ -25,13 +25,14 @@
 /* --- the janitor --- */
 
 /* Rows from the environment's wish to what every system has. */
-static bool make(char ret[STATE_PATH_MAX])
+static bool make(const char *command, char ret[STATE_PATH_MAX])
 {
     const char *const places[] = {getenv("TMPDIR"), "/tmp", "/var/tmp", "/dev/shm"};
 
     for (size_t i = 0; i < COUNT(places); i++) {
         if (!places[i] || places[i][0] != '/' ||
-            snprintf(ret, STATE_PATH_MAX, "%s/retort-mcp-XXXXXX", places[i]) >= STATE_PATH_MAX)
+            snprintf(ret, STATE_PATH_MAX, "%s/retort-%s-XXXXXX", places[i], command) >=
+                STATE_PATH_MAX)
             continue;
         if (mkdtemp(ret))
             return true;
@@ -46,7 +47,7 @@ static int drop(const char *path, const struct stat *st, int type, struct FTW *f
     return 0;
 }
 
-static _Noreturn void live(const struct server_user *u)
+static _Noreturn void live(const char *command, const struct server_user *u)
 {
     static const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
     char path[STATE_PATH_MAX] = "", end;
@@ -57,7 +58,7 @@ static _Noreturn void live(const struct server_user *u)
     setsid(); /* what is meant for our group is not meant for it */
     prctl(PR_SET_NAME, "retort-janitor");
     umask(077);
-    if ((u->changes && server_user_become(u, &e) < 0) || !make(path))
+    if ((u->changes && server_user_become(u, &e) < 0) || !make(command, path))
         _exit(errno ? errno : EIO);
     (void)!chdir("/");
     (void)!write(JANITOR_FD, path, strlen(path));
@@ -69,7 +70,8 @@ static _Noreturn void live(const struct server_user *u)
 
 /* --- our side --- */
 
-int janitor_start(struct janitor *j, const struct server_user *u, struct err *e)
+int janitor_start(struct janitor *j, const char *command, const struct server_user *u,
+                  struct err *e)
 {
     int pair[2], status = 0;
     ssize_t n;
@@ -81,7 +83,7 @@ int janitor_start(struct janitor *j, const struct server_user *u, struct err *e)
         if (dup2(pair[1], JANITOR_FD) < 0)
             _exit(errno);
         syscall(SYS_close_range, JANITOR_FD + 1, ~0u, 0);
-        live(u);
+        live(command, u);
     }
     close(pair[1]);
     n = j->pid < 0 ? -1 : read(pair[0], j->path, sizeof(j->path) - 1);

@@ -9,7 +9,8 @@ struct janitor {
     char path[STATE_PATH_MAX];
 };
 
-/* Forks: with one thread. The directory is u's. */
-int janitor_start(struct janitor *j, const struct server_user *u, struct err *e) MUST_CHECK;
+/* Forks: with one thread. The directory is u's, and `command` is in its name. */
+int janitor_start(struct janitor *j, const char *command, const struct server_user *u,
+                  struct err *e) MUST_CHECK;
 /* Returns when the directory is gone. */
 void janitor_end(struct janitor *j);

@@ -102,7 +102,7 @@ static int make_state(struct local *lo, struct err *e)
 {
     if (!lo->s->state) {
         lo->state = lo->janitor.path;
-        return janitor_start(&lo->janitor, &lo->user, e);
+        return janitor_start(&lo->janitor, "mcp", &lo->user, e);
     }
     lo->state = lo->s->state;
     if (state_prepare(lo->state, &lo->user, e) < 0)

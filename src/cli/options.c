@@ -10,6 +10,7 @@
 #define MCP         IN(COMMAND_MCP)
 #define ENVIRONMENT IN(COMMAND_ENVIRONMENT)
 #define STORE       IN(COMMAND_STORE)
+#define BENCH       IN(COMMAND_BENCH)
 #define FLAG_ONLY   (IN(SOURCE_FILE) | IN(SOURCE_ENV))
 #define YEARS_MS    (3650 * DAY_MS)
 #define TiB         (1024 * GiB)
@@ -29,6 +30,12 @@ const struct option options[] = {
     {"server", 0, OPTION_PATH, GROUP_WORK, RUN, AT(server), .metavar = "URL",
      .not_from = FLAG_ONLY, .unset = "RETORT_SERVER, else http://127.0.0.1:8000",
      .text = "Address of the server that has the session. If the server needs a key, put it into RETORT_KEY."},
+    {"server", 0, OPTION_PATH, GROUP_WORK, BENCH, AT(server), .metavar = "URL",
+     .not_from = FLAG_ONLY, .unset = "one of its own",
+     .text = "Measure a server that runs, such as http://127.0.0.1:8000."},
+    {"seconds", 0, OPTION_SECONDS, GROUP_WORK, BENCH, AT(bench_ms), 0, 10 * MINUTE_MS, .metavar = "S",
+     .not_from = FLAG_ONLY,
+     .text = "How long to go on with rounds of one client; starting and ending take some seconds more."},
 
     {"file", 'f', OPTION_LIST, GROUP_FILES, RUN, AT(files), .metavar = "FILE",
      .text = "Copy FILE into the workspace first; may be given again."},
@@ -425,10 +432,10 @@ const struct option options[] = {
     {"agent-wait",      0, OPTION_SECONDS, GROUP_AGENT, SERVE | MCP, AT(agent.budget.wait_ms),
      1000, 30 * DAY_MS, .metavar = "S", .text = "How long the agent waits for a person's answer."},
 
-    {"python",  0,   OPTION_PATH, GROUP_OTHER, RUN | DOCTOR, AT(pool.python), .metavar = "PYTHON",
+    {"python",  0,   OPTION_PATH, GROUP_OTHER, RUN | DOCTOR | BENCH, AT(pool.python), .metavar = "PYTHON",
      .unset = "/usr/bin/python3, else from PATH",
      .text = "Python interpreter: a path, or the name of an environment."},
-    {"environments", 0, OPTION_PATH, GROUP_OTHER, RUN | DOCTOR, AT(environments_dir), .metavar = "DIR",
+    {"environments", 0, OPTION_PATH, GROUP_OTHER, RUN | DOCTOR | BENCH, AT(environments_dir), .metavar = "DIR",
      .unset = "/var/lib/retort-environments, or below the user's home",
      .text = "Directory of the environments that `retort environment` makes."},
     {"preload", 0,   OPTION_TEXT, GROUP_OTHER, RUN, AT(pool.preload), .metavar = "NAMES",
@@ -437,11 +444,11 @@ const struct option options[] = {
      .metavar = "WHICH", .choices = "own|one",
      .text = "User id of the sandbox when an ordinary user starts it. own: one of its own, where the "
              "system grants subordinate ids. one: the same as yours."},
-    {"json",    0,   OPTION_BOOL, GROUP_OTHER, RUN_ONLY | DOCTOR | KEYS | ENVIRONMENT, AT(json),
+    {"json",    0,   OPTION_BOOL, GROUP_OTHER, RUN_ONLY | DOCTOR | KEYS | ENVIRONMENT | BENCH, AT(json),
      .not_from = FLAG_ONLY, .text = "Print one JSON document in place of text."},
     {"verbose", 'v', OPTION_BOOL, GROUP_OTHER, RUN | DOCTOR | KEYS | MCP, AT(verbose),
      .not_from = FLAG_ONLY, .text = "Print details on stderr."},
-    {"help",    'h', OPTION_BOOL, GROUP_OTHER, RUN | DOCTOR | SERVE | KEYS | MCP | ENVIRONMENT | STORE, AT(help),
+    {"help",    'h', OPTION_BOOL, GROUP_OTHER, RUN | DOCTOR | SERVE | KEYS | MCP | ENVIRONMENT | STORE | BENCH, AT(help),
      .not_from = FLAG_ONLY, .text = "Print this text."},
 };
 // clang-format on

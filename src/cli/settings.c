@@ -23,6 +23,7 @@ void settings_init(struct settings *s)
         .approval_timeout_ms = 10 * MINUTE_MS,
         .approval_wait_ms = DAY_MS,
     };
+    s->bench_ms = 12 * SECOND_MS;
     s->serve = (struct serve_settings){
         .socket_mode = 0600,
         .drain_ms = 30 * SECOND_MS,

@@ -37,6 +37,7 @@ KEYS = ["tenant", "name", "admin", "approver", "pool", "door", "read-only", "exp
         "store", "store-password-file", "json", "verbose", "help"]
 ENVIRONMENT = ["packages", "wheels", "offline", "system-packages", "base", "config", "environments", "json", "help"]
 STORE = ["store-password-file", "user", "s3-endpoint", "s3-region", "s3-style", "s3-key-file", "s3-ca", "help"]
+BENCH = ["server", "seconds", "python", "environments", "json", "help"]
 RUN = ["code", "shell", "keep-going", "session", "server", "file", "out", "folder", *LIMITS, "python",
        "environments", "preload", "sandbox-users", "json", "verbose", "help"]
 REPL = [name for name in RUN if name not in ("code", "shell", "keep-going", "json")]
@@ -75,7 +76,7 @@ def test_columns(command):
 
 
 def test_of_serve_and_keys():
-    for command, options in (("serve", SERVE), ("keys", KEYS), ("repl", REPL), ("store", STORE)):
+    for command, options in (("serve", SERVE), ("keys", KEYS), ("repl", REPL), ("store", STORE), ("bench", BENCH)):
         text = shown(command, "--help")
         assert text.startswith(f"usage: retort {command}")
         assert re.findall(r"^  .{4}--([a-z0-9-]+)", text, re.M) == options
@@ -107,12 +108,12 @@ def test_every_option_of_the_source_is_shown():
     source = (retort.REPO / "src/cli/options.c").read_text()
     table = source[source.index("options[] = {"):source.index("options_count")]
     assert set(re.findall(r'^    \{"([a-z0-9-]+)"', table, re.M)) == {
-        *RUN, *SERVE, *KEYS, *ENVIRONMENT, "pool", "tools", "images-dir", "roots", "model-key"}
+        *RUN, *SERVE, *KEYS, *ENVIRONMENT, *BENCH, "pool", "tools", "images-dir", "roots", "model-key"}
 
 
 def test_lines_fit_a_wide_terminal():
     for args in (("--help",), ("run", "--help"), ("doctor", "--help"), ("serve", "--help"),
-                 ("keys", "--help"), ("environment", "--help"), ("mcp", "--help"), ("repl", "--help"), ("store", "--help")):
+                 ("keys", "--help"), ("environment", "--help"), ("mcp", "--help"), ("repl", "--help"), ("store", "--help"), ("bench", "--help")):
         assert max(map(len, shown(*args).splitlines())) <= 120
 
 

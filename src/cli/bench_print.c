@@ -1,0 +1,164 @@
+/* What `retort bench` says: a table for people, or one JSON document. */
+#include "cli/bench_int.h"
+
+#include <sys/utsname.h>
+
+/* On a machine of our own, work that never waits takes as long every time, and nobody else works.
+ */
+#define CALM_JITTER 1.3
+#define CALM_WAITED 0.05
+#define CALM_LOAD   0.5 /* for each core */
+
+enum row_kind { ALONE, OVER, TIMES };
+
+static const struct row {
+    const char *name, *what;
+    enum series ours, beside;
+    enum row_kind kind; /* OVER: how much more than beside; TIMES: how many times beside */
+    const char *beside_what;
+    double scale; /* of a sample, in the unit that is shown */
+    const char *unit;
+} rows[] = {
+    {"pipe",       "a byte through a pipe, and back",     SERIES_PIPE,     0,                 ALONE, NULL,          1e-3, "ms"      },
+    {"fork",       "fork, and wait for its end",          SERIES_FORK,     0,                 ALONE, NULL,          1e-3, "ms"      },
+    {"health",     "GET /health",                         SERIES_HEALTH,   0,                 ALONE, NULL,          1e-3, "ms"      },
+    {"cell",       "print(2+2), the session is up",       SERIES_CELL,     SERIES_HEALTH,     OVER,  "GET /health", 1e-3,
+     "ms"                                                                                                                           },
+    {"create",     "a new session, from the parked",      SERIES_CREATE,   SERIES_HEALTH,     OVER,  "GET /health",
+     1e-3,                                                                                                                "ms"      },
+    {"cold",       "a new session, none parked",          SERIES_COLD,     SERIES_FORK,       TIMES, "a fork",      1e-3, "ms"      },
+    {"first",      "new session, describe(), its answer", SERIES_FIRST,    SERIES_WARM,       TIMES,
+     "the cell when warm",                                                                                          1e-3, "ms"      },
+    {"plot",       "the first plot of a session",         SERIES_PLOT,     SERIES_PLOT_AGAIN, TIMES, "the second",
+     1e-3,                                                                                                                "ms"      },
+    {"one_shot",   "one-shots, back to back, each",       SERIES_ONE_SHOT, SERIES_HALVES,     TIMES,
+     "create and cell",                                                                                             1e-3, "ms"      },
+    {"throughput", "cells a second, many sessions",       SERIES_RATE,     0,                 ALONE, NULL,          1,    "a second"},
+    {"answers",    "start of a server to an answer",      SERIES_ANSWERS,  0,                 ALONE, NULL,          1e-3, "ms"      },
+    {"ready",      "start of a server to a warm pool",    SERIES_READY,    0,                 ALONE, NULL,          1e-3, "ms"      },
+};
+
+/* Three digits, whatever the size. */
+static void put_number(struct buf *b, double v)
+{
+    int decimals = v >= 100 ? 0 : v >= 10 ? 1 : v >= 1 ? 2 : 3;
+
+    buf_printf(b, "%9.*f", decimals, v);
+}
+
+static double figure(struct measured *m, const struct row *r, double share)
+{
+    double ours = samples_rank(&m->of[r->ours], share);
+    double beside = samples_rank(&m->of[r->beside], share);
+
+    return r->kind == OVER ? (ours - beside) * r->scale : ours / beside;
+}
+
+static void put_row(struct measured *m, const struct row *r, struct buf *b)
+{
+    static const double shares[] = {0, .5, .95};
+    struct samples *s = &m->of[r->ours];
+
+    buf_printf(b, "%-36s", r->what);
+    if (s->n == 0) {
+        buf_printf(b, "  not measured: %s\n",
+                   m->why_not[r->ours] ? m->why_not[r->ours] : "no time was left");
+        return;
+    }
+    for (size_t i = 0; i < COUNT(shares); i++)
+        put_number(b, samples_rank(s, shares[i]) * r->scale);
+    buf_printf(b, " %s", r->unit);
+    if (r->kind != ALONE && m->of[r->beside].n > 0)
+        buf_printf(
+            b, r->kind == OVER ? "   %s + %.2f ms (best: + %.2f)" : "   %s x %.2f (best: x %.2f)",
+            r->beside_what, figure(m, r, .5), figure(m, r, 0));
+    buf_printf(b, "\n");
+}
+
+static double jitter(struct measured *m, double share)
+{
+    return samples_rank(&m->spin, share) / samples_rank(&m->spin, 0);
+}
+
+/* The share of the time that our loop wanted to run and did not. */
+static double waited(const struct measured *m)
+{
+    double wall = 0;
+
+    for (size_t i = 0; i < m->spin.n; i++)
+        wall += m->spin.v[i];
+    return 1 - m->spin_cpu_us / wall;
+}
+
+static bool is_busy(struct measured *m)
+{
+    return jitter(m, .95) >= CALM_JITTER || waited(m) > CALM_WAITED ||
+           m->load > CALM_LOAD * bench_cores();
+}
+
+void bench_put_text(struct measured *m, struct buf *b)
+{
+    struct utsname u;
+
+    (void)uname(&u);
+    buf_printf(b, "retort " RETORT_VERSION ", %u cores, Linux %s; ", bench_cores(), u.release);
+    buf_printf(b, "pool %s with Python %s, %u parked, %s %s\n", m->pool, m->python, m->ready,
+               m->own ? "on a server of its own, over" : "at", m->url);
+    buf_printf(b,
+               "Load before: %.1f. A loop that never waits took %.2f times its best in the median, "
+               "%.2f in its worst twentieth%s.\n\n",
+               m->load, jitter(m, .5), jitter(m, .95),
+               !is_busy(m) ? "" : ": THE MACHINE IS BUSY, look at the ratios and the best");
+    buf_printf(b, "%-36s%9s%9s%9s\n", "", "best", "median", "95 %");
+    for (size_t i = 0; i < COUNT(rows); i++)
+        put_row(m, &rows[i], b);
+    buf_printf(b,
+               "\nOver HTTP on kept connections; client and server share these processors. "
+               "%zu clients at once for the throughput.\n",
+               m->clients);
+}
+
+static json_t *row_json(struct measured *m, const struct row *r)
+{
+    struct samples *s = &m->of[r->ours];
+    json_t *v = json_pack("{s:s, s:s, s:s, s:I}", "name", r->name, "what", r->what, "unit", r->unit,
+                          "n", (json_int_t)s->n);
+
+    if (s->n == 0) {
+        json_object_set_new(
+            v, "not_measured",
+            json_string(m->why_not[r->ours] ? m->why_not[r->ours] : "no time was left"));
+        return v;
+    }
+    json_object_set_new(v, "best", json_real(samples_rank(s, 0) * r->scale));
+    json_object_set_new(v, "p50", json_real(samples_rank(s, .5) * r->scale));
+    json_object_set_new(v, "p95", json_real(samples_rank(s, .95) * r->scale));
+    if (r->kind != ALONE && m->of[r->beside].n > 0)
+        json_object_set_new(v, "beside",
+                            json_pack("{s:s, s:f, s:s, s:f, s:f}", "what", r->beside_what, "p50",
+                                      samples_rank(&m->of[r->beside], .5) * r->scale, "as",
+                                      r->kind == OVER ? "ms_over" : "times", "figure",
+                                      figure(m, r, .5), "figure_best", figure(m, r, 0)));
+    return v;
+}
+
+void bench_put_json(struct measured *m, struct buf *b)
+{
+    json_t *all = json_array(), *root;
+    struct utsname u;
+    AUTO_FREE char *text = NULL;
+
+    (void)uname(&u);
+    for (size_t i = 0; i < COUNT(rows); i++)
+        json_array_append_new(all, row_json(m, &rows[i]));
+    root = json_pack(
+        "{s:i, s:s, s:{s:i, s:s, s:f, s:f, s:f, s:b}, s:{s:b, s:s, s:s, s:s, s:i}, s:I, s:o}",
+        "version", 1, "retort", RETORT_VERSION, "machine", "cores", (int)bench_cores(), "kernel",
+        u.release, "load", m->load, "jitter_p50", jitter(m, .5), "jitter_p95", jitter(m, .95),
+        "busy", is_busy(m), "server", "own", m->own, "address", m->url, "pool", m->pool, "python",
+        m->python, "ready", (int)m->ready, "clients", (json_int_t)m->clients, "rows", all);
+    text = json_dumps(root, JSON_INDENT(1) | JSON_REAL_PRECISION(6));
+    json_decref(root);
+    assert(text);
+    buf_printf(b, "%s\n", text);
+}
