@@ -90,6 +90,38 @@ def test_ipython_has_no_terminal_until_it_is_asked_for(kernel):
     assert kernel.run(loaded).value == "['IPython', 'prompt_toolkit']"
 
 
+LATER = ["cProfile", "logging.config", "pexpect", "pstats", "pydoc", "stack_data", "urllib.request"]
+
+
+def test_what_only_some_commands_need_is_there_when_they_are_given(kernel):
+    loaded = "import sys\nsorted({%s} & set(sys.modules))" % ", ".join(map(repr, LATER))
+    # Version 9 takes a class out of one of them at once.
+    newer = kernel.run("import IPython\nIPython.version_info[0] >= 9").value == "True"
+    assert kernel.run(loaded).value == ("['stack_data']" if newer else "[]")
+    assert kernel.run("type(get_ipython().run_line_magic('prun', '-q -r sum([1])')).__name__").value == "'Stats'"
+    refused = kernel.run("%load http://127.0.0.1:1/x.py").error
+    assert (refused["name"], "Connection refused" in refused["text"]) == ("URLError", True)
+    assert "ZeroDivisionError" in kernel.run(
+        "from IPython.core.ultratb import VerboseTB\n"
+        "try:\n    1 / 0\nexcept Exception as error:\n"
+        "    print(VerboseTB(color_scheme='NoColor').text(type(error), error, error.__traceback__))").out
+    assert kernel.run("from IPython.utils._process_posix import ProcessHandler\n"
+                      "ProcessHandler().sh[-2:]").value == "'sh'"
+    assert "Return the number of items" in kernel.run("help(len)").out
+    assert kernel.run("from traitlets.config import Application\n"
+                      "[h.level for h in Application(log_level='ERROR').log.handlers]").value == "[40]"
+    # They are the modules themselves, whoever asks.
+    for name in LATER:
+        cell = kernel.run("import importlib, sys\nm = importlib.import_module(%r)\n"
+                          "(type(m).__name__, m is sys.modules[%r], bool(m.__spec__))" % (name, name))
+        assert cell.value == "('module', True, True)", name
+    assert kernel.run("from IPython.core import ultratb\nimport stack_data\n"
+                      "ultratb.stack_data.FrameInfo is stack_data.FrameInfo").value == "True"
+    assert kernel.run("import urllib.request\nisinstance(urllib.request.Request('http://a'), "
+                      "urllib.request.Request)").value == "True"
+    assert eval(kernel.run(loaded).value) == LATER
+
+
 def test_only_the_users_paths(kernel):
     assert kernel.run("import sys\nsys.path[0], any('retort' in p for p in sys.path)").value \
         == "('', False)"
