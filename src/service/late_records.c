@@ -1,10 +1,10 @@
 /*
- * Ends of executions that could not be put on record, because the disk failed just then, or the
- * database could not be reached.
+ * Ends of executions, and new sessions, that could not be put on record, because the disk failed
+ * just then, or the database could not be reached.
  *
  * They wait in memory until the store accepts something again, and are then written in the order in
- * which the executions ended. A server that is killed meanwhile finds these executions without an
- * end and says so, as of any that it did not see the end of.
+ * which they came. A server that is killed meanwhile finds executions without an end and says so,
+ * as of any that it did not see the end of. What the store has in its log is there again.
  */
 #include "service/service_int.h"
 
@@ -16,6 +16,8 @@
 struct late_record {
     struct late_record *next;
     struct exec_row row;
+    struct session_row session; /* instead, where it has an id */
+    bool is_gone;               /* the session was deleted */
     size_t bytes;
 };
 
@@ -41,28 +43,28 @@ static void drop_oldest(struct late_records *all)
     all->count--;
     all->bytes -= l->bytes;
     exec_row_done(&l->row);
+    session_row_done(&l->session);
     free(l);
 }
 
 static void lose_oldest(struct late_records *all)
 {
-    log_error("execution %s: its end is not on record: the store did not accept it in time",
-              all->list->row.id);
+    const struct late_record *l = all->list;
+
+    log_error("%s is not on record: the store did not accept it in time",
+              *l->session.id ? l->session.id : l->row.id);
     drop_oldest(all);
 }
 
-void late_records_add(struct service *sv, struct exec_row *row)
+static void add(struct service *sv, struct late_record *l, size_t bytes)
 {
     struct late_records *all = sv->late;
-    struct late_record *l = mem_zalloc(sizeof(*l));
 
     if (!all) {
         sv->late = all = mem_zalloc(sizeof(*all));
         all->end = &all->list;
     }
-    l->row = *row;
-    *row = (struct exec_row){0};
-    l->bytes = text_size(l->row.code) + text_size(l->row.outcome) + text_size(l->row.events);
+    l->bytes = bytes;
     *all->end = l;
     all->end = &l->next;
     all->count++;
@@ -71,12 +73,50 @@ void late_records_add(struct service *sv, struct exec_row *row)
         lose_oldest(all);
 }
 
+void late_records_add(struct service *sv, struct exec_row *row)
+{
+    struct late_record *l = mem_zalloc(sizeof(*l));
+
+    l->row = *row;
+    *row = (struct exec_row){0};
+    add(sv, l, text_size(l->row.code) + text_size(l->row.outcome) + text_size(l->row.events));
+}
+
+void late_session_add(struct service *sv, const struct session_row *row)
+{
+    struct late_record *l = mem_zalloc(sizeof(*l));
+
+    session_row_copy(&l->session, row);
+    add(sv, l, text_size(row->metadata) + text_size(row->env));
+}
+
+/* What the store's thread writes now is written before whatever it is asked to delete from now on.
+ */
+void late_session_forget(struct service *sv, const char *id)
+{
+    const struct late_records *all = sv->late;
+    struct late_record *l;
+
+    if (!all)
+        return;
+    for (l = all->last ? all->last->next : all->list; l; l = l->next)
+        if (strcmp(l->session.id, id) == 0)
+            l->is_gone = true;
+}
+
+static int write_one(const struct late_record *l, struct db *db, struct err *e)
+{
+    if (*l->session.id)
+        return l->is_gone ? 0 : db_session_add(db, &l->session, e);
+    return db_exec_put(db, &l->row, e) < 0 ? -1 : db_exec_output_drop(db, l->row.id, e);
+}
+
 static int write_all(struct task *t, struct db *db, struct err *e)
 {
     const struct late_records *all = OWNER(t, struct late_records, task);
 
     for (const struct late_record *l = all->list;; l = l->next) {
-        if (db_exec_put(db, &l->row, e) < 0 || db_exec_output_drop(db, l->row.id, e) < 0)
+        if (write_one(l, db, e) < 0)
             return -1;
         if (l == all->last)
             return 0;

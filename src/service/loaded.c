@@ -301,18 +301,68 @@ static void on_kept(struct task *t, const struct err *failed)
     free(k);
 }
 
-void loaded_keep(struct loaded *l, bool is_new)
+static struct keeping *keeping_new(struct loaded *l, bool is_new)
 {
-    static const struct step steps[] = {{.store = write_row}, {0}};
-    struct keeping *k;
+    struct keeping *k = mem_zalloc(sizeof(*k));
 
-    if (l->state == SESSION_ENDED)
-        return;
-    k = mem_zalloc(sizeof(*k));
     *k = (struct keeping){.loaded = l, .row = l->row, .is_new = is_new};
     k->row.name = k->name = l->row.name ? mem_strdup(l->row.name) : NULL;
     loaded_hold(l);
-    task_start(&k->task, l->sv, NULL, steps, on_kept);
+    return k;
+}
+
+void loaded_keep(struct loaded *l, bool is_new)
+{
+    static const struct step steps[] = {{.store = write_row}, {0}};
+
+    if (l->state != SESSION_ENDED)
+        task_start(&keeping_new(l, is_new)->task, l->sv, NULL, steps, on_kept);
+}
+
+/* --- its row, written soon --- */
+
+static int write_row_soon(struct db *db, void *arg, struct err *e)
+{
+    const struct keeping *k = arg;
+
+    return db_session_put(db, &k->row, e);
+}
+
+static void on_kept_soon(void *arg, const struct err *failed)
+{
+    struct keeping *k = arg;
+    struct loaded *l = k->loaded;
+
+    l->sv->pending--;
+    if (failed)
+        log_warn("session %s is not in the database yet: %s", l->row.id, failed->text);
+    /* Its entry stays in the store's log until this is written after all. */
+    if (failed && (failed->kind == ERR_FULL || failed->kind == ERR_AWAY) && k->is_new &&
+        l->state != SESSION_ENDED)
+        late_session_add(l->sv, &k->row);
+    loaded_drop(l);
+    free(k->name);
+    free(k);
+}
+
+static void write_soon(struct loaded *l, bool is_new)
+{
+    l->sv->pending++;
+    store_run_soon(l->sv->store, is_new, write_row_soon, on_kept_soon, keeping_new(l, is_new));
+}
+
+void loaded_keep_new(struct loaded *l)
+{
+    if (!store_log_session(l->sv->store, &l->row))
+        return loaded_keep(l, true);
+    write_soon(l, true);
+    l->kept = true;
+    feed_session(l, true);
+}
+
+void loaded_keep_soon(struct loaded *l)
+{
+    write_soon(l, false);
 }
 
 /* --- who waits for it to be made --- */

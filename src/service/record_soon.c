@@ -47,6 +47,6 @@ bool record_soon(struct execution *j)
     n->sv->pending++;
     exec_row_copy(&n->row, &j->row);
     session_row_copy(&n->session, &j->session);
-    store_run_soon(j->sv->store, write_rows, on_written, n);
+    store_run_soon(j->sv->store, true, write_rows, on_written, n);
     return true;
 }

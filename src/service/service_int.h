@@ -444,6 +444,10 @@ struct loaded *loaded_enter(struct service *sv, struct pool_entry *env, struct s
                             enum session_state state);
 /* Writes the row as it is now. is_new: callers that wait for the session are answered then. */
 void loaded_keep(struct loaded *l, bool is_new);
+/* The same for a new one, which is kept at once where the store's log takes it. */
+void loaded_keep_new(struct loaded *l);
+/* The same where nobody is told of it, and a crash before it costs nothing. */
+void loaded_keep_soon(struct loaded *l);
 void loaded_answer(struct loaded *l, const struct err *failed); /* its waiters */
 void loaded_answer_if_there(struct loaded *l);
 /* The caller's session where it is in memory, else NULL. */
@@ -671,7 +675,10 @@ const char *job_status(const struct execution *j);
 bool record_soon(struct execution *j);
 /* late_records.c */
 void late_records_add(struct service *sv, struct exec_row *row); /* takes what row holds */
-void late_records_write(struct service *sv);                     /* if the store accepts them now */
+/* A new session; forgotten once it is to be deleted. */
+void late_session_add(struct service *sv, const struct session_row *row);
+void late_session_forget(struct service *sv, const char *id);
+void late_records_write(struct service *sv); /* if the store accepts them now */
 void late_records_free(struct service *sv);
 
 /* exec_end.c */

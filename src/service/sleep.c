@@ -295,7 +295,7 @@ struct loaded *loaded_begin(struct service *sv, struct pool_entry *env, struct s
     sv->counts.sessions_created++;
     loaded_used(l);
     open_sandbox(l);
-    loaded_keep(l, true);
+    loaded_keep_new(l);
     return l;
 }
 
@@ -354,7 +354,10 @@ static void on_saved(void *arg, const struct err *failed)
                       : l->once                      ? LOST_HOME
                                                      : LOST_VARIABLES;
     loaded_go(l, SESSION_ASLEEP);
-    loaded_keep(l, false);
+    if (l->once) /* it has kept its files already, and nothing else */
+        loaded_keep_soon(l);
+    else
+        loaded_keep(l, false);
     job_pump(l);
     loaded_drop(l);
 }
@@ -413,10 +416,12 @@ static void on_deleted(struct task *t, const struct err *failed)
 {
     struct deletion *n = OWNER(t, struct deletion, task);
 
-    if (failed)
+    if (failed) {
         log_warn("session %s is not deleted: %s", n->loaded->row.id, failed->text);
-    else
+    } else {
+        store_log_strike(t->sv->store, n->loaded->row.id);
         feed_session(n->loaded, true);
+    }
     if (n->done)
         n->done(n->arg, failed);
     loaded_drop(n->loaded);
@@ -436,5 +441,6 @@ void loaded_end(struct loaded *l, done_fn *done, void *arg)
     err_set(&e, ERR_MISSING, "the session has been deleted");
     loaded_answer(l, &e);
     jobs_fail(l, &e);
+    late_session_forget(l->sv, l->row.id);
     task_start(&n->task, l->sv, NULL, steps, on_deleted);
 }

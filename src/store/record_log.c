@@ -1,5 +1,6 @@
 /*
- * The record log: ends of executions that are answered before the database has them.
+ * The record log: new sessions and ends of executions that are answered before the database has
+ * them.
  *
  * A commit takes a second thread, a dozen writes and two switches of threads, and the answer of a
  * small cell would wait for all of them. So the loop appends the record to a file of a fixed size
@@ -10,7 +11,9 @@
  *
  * When the last of these jobs is through, the log is empty: its first entry gets the length 0. A
  * store that opens puts the entries that it finds into the database. To put one in twice does no
- * harm: the end of an execution never changes again, and the figures of its session only grow.
+ * harm: the end of an execution never changes again, the figures of its session only grow, and a
+ * session that is there already stays as it is. One that was deleted would come back, so its entry
+ * is struck out.
  *
  * A job that could not be kept leaves its entry where it is. Then the log takes no more of them
  * until store_log_mend() says that somebody has written it in another way.
@@ -18,6 +21,7 @@
 #include "store/store_int.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -25,11 +29,15 @@
 #define LOG_SIZE  (1 * MiB)
 #define ENTRY_MAX (32 * KiB) /* who has more than that to write waits for the database */
 
+enum logged_kind { LOGGED_EXEC, LOGGED_SESSION, LOGGED_STRUCK };
+
 /* In front of an entry. Both servers of a log are of one machine, so its own byte order will do. */
 struct logged_head {
-    uint32_t size; /* of what follows; 0: this is the end */
+    uint16_t size; /* of what follows; 0: this is the end */
+    uint16_t kind;
     uint32_t check;
 };
+static_assert(ENTRY_MAX <= UINT16_MAX, "the size of an entry is a part of its head");
 
 /* What stands in front of the columns of an execution. */
 struct session_figures {
@@ -98,21 +106,15 @@ static bool take_row(struct str *from, const struct row_type *t, void *ret)
 
 /* --- appending --- */
 
-static void put_entry(struct buf *b, const struct exec_row *x, const struct session_row *n)
+static void put_bytes(struct buf *b, const void *p, size_t n)
 {
-    const struct session_figures figures = {n->executions, n->used_ms};
-    struct logged_head head = {0};
+    buf_put(b, (struct str){p, n});
+}
 
-    buf_put(b, (struct str){(const char *)&head, sizeof(head)});
-    buf_put(b, (struct str){(const char *)&figures, sizeof(figures)});
-    for (size_t i = 0; i < exec_type.count; i++)
-        put_column(b, &exec_type.columns[i], (const char *)x + exec_type.columns[i].at);
-    if (b->full)
-        return;
-    struct str body = str_from(buf_str(b), sizeof(head));
-    head = (struct logged_head){(uint32_t)body.n, checksum(body)};
-    memcpy(b->p, &head, sizeof(head));
-    buf_put(b, (struct str){(const char *)&(struct logged_head){0}, sizeof(head)});
+static void put_row(struct buf *b, const struct row_type *t, const void *row)
+{
+    for (size_t i = 0; i < t->count; i++)
+        put_column(b, &t->columns[i], (const char *)row + t->columns[i].at);
 }
 
 /* With the mutex held. The end that stands behind the entry is where the next one begins. */
@@ -129,20 +131,78 @@ static bool append(struct store *s, struct str entry)
     return true;
 }
 
+/* With the mutex held: an entry about a session begins there. */
+static void note_session(struct record_log *log, const char *id, size_t at)
+{
+    if (log->session_count == log->session_cap) {
+        log->session_cap = log->session_cap ? 2 * log->session_cap : 64;
+        log->sessions = mem_realloc(log->sessions, log->session_cap * sizeof(*log->sessions));
+    }
+    struct logged_session *n = &log->sessions[log->session_count++];
+    n->at = at;
+    snprintf(n->id, sizeof(n->id), "%s", id);
+}
+
+/* entry: room for the head, and the body. session: whose row it is, or NULL. */
+static bool log_entry(struct store *s, struct buf *entry, enum logged_kind kind,
+                      const char *session)
+{
+    static const struct logged_head end;
+    size_t at;
+    bool taken;
+
+    put_bytes(entry, &end, sizeof(end));
+    if (entry->full)
+        return false;
+    struct str body = {entry->p + sizeof(end), entry->n - 2 * sizeof(end)};
+    const struct logged_head head = {(uint16_t)body.n, (uint16_t)kind, checksum(body)};
+    memcpy(entry->p, &head, sizeof(head));
+    pthread_mutex_lock(&s->mutex);
+    at = s->log.at;
+    taken = append(s, buf_str(entry));
+    if (taken && session)
+        note_session(&s->log, session, at);
+    pthread_mutex_unlock(&s->mutex);
+    return taken;
+}
+
 bool store_log_exec(struct store *s, const struct exec_row *x, const struct session_row *n)
 {
+    const struct session_figures figures = {n->executions, n->used_ms};
     AUTO(buf_done) struct buf entry = BUF(ENTRY_MAX);
-    bool taken = false;
 
     if (s->log.fd < 0 || *x->events_hash)
         return false;
-    put_entry(&entry, x, n);
-    if (entry.full)
+    put_bytes(&entry, &(struct logged_head){0}, sizeof(struct logged_head));
+    put_bytes(&entry, &figures, sizeof(figures));
+    put_row(&entry, &exec_type, x);
+    return log_entry(s, &entry, LOGGED_EXEC, NULL);
+}
+
+bool store_log_session(struct store *s, const struct session_row *n)
+{
+    AUTO(buf_done) struct buf entry = BUF(ENTRY_MAX);
+
+    if (s->log.fd < 0 || n->name || *n->home)
         return false;
+    put_bytes(&entry, &(struct logged_head){0}, sizeof(struct logged_head));
+    put_row(&entry, &session_type, n);
+    return log_entry(s, &entry, LOGGED_SESSION, n->id);
+}
+
+void store_log_strike(struct store *s, const char *session)
+{
+    static const uint16_t struck = LOGGED_STRUCK;
+    struct record_log *log = &s->log;
+
     pthread_mutex_lock(&s->mutex);
-    taken = append(s, buf_str(&entry));
+    for (size_t i = 0; i < log->session_count; i++) {
+        size_t at = log->sessions[i].at + offsetof(struct logged_head, kind);
+        if (strcmp(log->sessions[i].id, session) == 0 &&
+            pwrite(log->fd, &struck, sizeof(struck), (off_t)at) != sizeof(struck))
+            log_error("a session that was deleted would be there again after a crash: %s", session);
+    }
     pthread_mutex_unlock(&s->mutex);
-    return taken;
 }
 
 static void empty(struct record_log *log)
@@ -152,7 +212,7 @@ static void empty(struct record_log *log)
     if (log->open > 0 || log->at == 0)
         return;
     if (pwrite(log->fd, &end, sizeof(end), 0) == sizeof(end))
-        log->at = 0;
+        log->at = log->session_count = 0;
 }
 
 void record_log_settle(struct store *s, bool kept)
@@ -174,30 +234,56 @@ void store_log_mend(struct store *s)
 
 /* --- what a server before this one has left --- */
 
-static int put_entry_back(struct db *db, struct str body, struct err *e)
+static int too_short(struct err *e)
+{
+    return err_set(e, ERR_DAMAGED, "an entry of %s is too short", LOG_NAME);
+}
+
+static int put_exec_back(struct db *db, struct str body, struct err *e)
 {
     AUTO(exec_row_done) struct exec_row x = {0};
     struct session_figures figures;
 
     if (!take(&body, &figures, sizeof(figures)) || !take_row(&body, &exec_type, &x))
-        return err_set(e, ERR_DAMAGED, "an entry of %s is too short", LOG_NAME);
+        return too_short(e);
+    if (db_exec_put(db, &x, e) < 0)
+        return -1;
+    return db_session_figures(db, x.session, figures.executions, figures.used_ms, e);
+}
+
+static int put_session_back(struct db *db, struct str body, struct err *e)
+{
+    AUTO(session_row_done) struct session_row n = {0};
+
+    if (!take_row(&body, &session_type, &n))
+        return too_short(e);
+    return db_session_add(db, &n, e);
+}
+
+/* One of the kinds may also be that of a newer version. */
+static int put_entry_back(struct db *db, enum logged_kind kind, struct str body, struct err *e)
+{
+    static int (*const put_back[])(struct db * db, struct str body, struct err * e) = {
+        [LOGGED_EXEC] = put_exec_back, [LOGGED_SESSION] = put_session_back};
+
+    if (kind >= COUNT(put_back))
+        return err_set(e, ERR_DAMAGED, "an entry of %s is of an unknown kind", LOG_NAME);
     if (db->ops->begin(db, e) < 0)
         return -1;
-    if (db_exec_put(db, &x, e) == 0 &&
-        db_session_figures(db, x.session, figures.executions, figures.used_ms, e) == 0 &&
-        db->ops->commit(db, e) >= 0)
+    if (put_back[kind](db, body, e) == 0 && db->ops->commit(db, e) >= 0)
         return 0;
     db->ops->rollback(db);
     return -1;
 }
 
 /* The next entry of the file, or false. */
-static bool next_entry(struct str *rest, struct str *ret)
+static bool next_entry(struct str *rest, enum logged_kind *ret_kind, struct str *ret)
 {
     struct logged_head head;
 
     if (!take(rest, &head, sizeof(head)) || head.size == 0 || head.size > rest->n)
         return false;
+    *ret_kind = (enum logged_kind)head.kind;
     *ret = (struct str){rest->p, head.size};
     *rest = str_from(*rest, head.size);
     return checksum(*ret) == head.check;
@@ -206,19 +292,20 @@ static bool next_entry(struct str *rest, struct str *ret)
 /* One that the database will never take is no reason not to start. */
 static int put_all_back(struct db *db, struct str rest, struct err *e)
 {
+    enum logged_kind kind;
     struct str body;
     size_t count = 0;
 
-    for (; next_entry(&rest, &body); count++) {
-        if (put_entry_back(db, body, e) == 0)
+    for (; next_entry(&rest, &kind, &body); count++) {
+        if (kind == LOGGED_STRUCK || put_entry_back(db, kind, body, e) == 0)
             continue;
         if (e->kind != ERR_CONFLICT && e->kind != ERR_DAMAGED)
-            return err_wrap(e, "executions of the server before");
-        log_error("an execution of the server before is not on record: %s", e->text);
+            return err_wrap(e, "what the server before has logged");
+        log_error("an entry of the log of the server before is not on record: %s", e->text);
     }
     if (count == 0)
         return 0;
-    log_info("%zu executions of the server before are on record now", count);
+    log_info("%zu entries of the log of the server before are on record now", count);
     return db->ops->sync(db, e);
 }
 
@@ -262,4 +349,10 @@ void record_log_open(struct store *s)
     fd = openat(s->dir, LOG_NAME, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (fd >= 0 && posix_fallocate(fd, 0, LOG_SIZE) == 0)
         s->log.fd = take_fd(&fd);
+}
+
+void record_log_close(struct store *s)
+{
+    free(s->log.sessions);
+    fd_closep(&s->log.fd);
 }

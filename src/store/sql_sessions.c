@@ -24,6 +24,15 @@ int db_session_put(struct db *db, const struct session_row *r, struct err *e)
                    &session_type, r, NULL, 0, e);
 }
 
+int db_session_add(struct db *db, const struct session_row *r, struct err *e)
+{
+    return sql_put(db,
+                   "INSERT INTO sessions (" COLUMNS ")"
+                   " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+                   " ON CONFLICT (id) DO NOTHING",
+                   &session_type, r, NULL, 0, e);
+}
+
 int db_session_figures(struct db *db, const char *id, int64_t executions, int64_t used_ms,
                        struct err *e)
 {

@@ -297,7 +297,7 @@ static void push(struct store *s, struct job *j)
     assert(!s->closing);
     *s->end = j;
     s->end = &j->next;
-    if (!j->logged)
+    if (!j->soon)
         hurry(s);
 }
 
@@ -327,9 +327,9 @@ static void on_soon(void *arg)
     pthread_mutex_unlock(&s->mutex);
 }
 
-void store_run_soon(struct store *s, store_fn *fn, store_done_fn *done, void *arg)
+void store_run_soon(struct store *s, bool logged, store_fn *fn, store_done_fn *done, void *arg)
 {
-    run(s, &(struct job){.fn = fn, .done = done, .arg = arg, .logged = true});
+    run(s, &(struct job){.fn = fn, .done = done, .arg = arg, .soon = true, .logged = logged});
     if (!s->soon_is_set)
         timer_set(s->soon, SOON_MS);
     s->soon_is_set = true;
@@ -524,7 +524,7 @@ static void close_parts(struct store *s)
         s->remote->close(s);
     blobs_close(s);
     timer_free(s->soon);
-    fd_closep(&s->log.fd);
+    record_log_close(s);
     fd_closep(&s->lock);
     fd_closep(&s->dir);
     pthread_mutex_destroy(&s->mutex);

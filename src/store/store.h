@@ -80,8 +80,8 @@ typedef int store_fn(struct db *db, void *arg, struct err *e);
 typedef void store_done_fn(void *arg, const struct err *failed); /* failed NULL: it is kept */
 void store_run(struct store *s, store_fn *fn, store_done_fn *done, void *arg);
 /* The same for what nobody waits for: it begins together with the next job of the others, or 20 ms
- * later. What it writes is what store_log_exec() has taken last. */
-void store_run_soon(struct store *s, store_fn *fn, store_done_fn *done, void *arg);
+ * later. logged: what it writes is what the log has taken last, see store_log_exec(). */
+void store_run_soon(struct store *s, bool logged, store_fn *fn, store_done_fn *done, void *arg);
 /* The same as store_run(), blocking: for the command line, which has no loop (store_open with l
  * NULL: fn then runs on the caller's thread), and for a server's start. */
 int store_call(struct store *s, store_fn *fn, void *arg, struct err *e) MUST_CHECK;
@@ -244,6 +244,8 @@ struct page {
 
 /* Or replaces; id, tenant, pool and created_ms stay. ERR_CONFLICT when the name is taken. */
 int db_session_put(struct db *db, const struct session_row *r, struct err *e) MUST_CHECK;
+/* The same, but one that is there already stays as it is. */
+int db_session_add(struct db *db, const struct session_row *r, struct err *e) MUST_CHECK;
 /* 1 found, 0 not, -1 failed. */
 int db_session_get(struct db *db, const char *tenant, const char *id, struct session_row *ret,
                    struct err *e) MUST_CHECK;
@@ -329,6 +331,11 @@ int db_exec_get(struct db *db, const char *tenant, const char *id, struct exec_r
  * store_run_soon(). False: it is not written (it is long, or there is no such place: PostgreSQL,
  * DURABLE_POWER, a full disk), and whoever tells of it waits for a job, as always. */
 bool store_log_exec(struct store *s, const struct exec_row *x, const struct session_row *n);
+/* The same for a new session. One with a name waits for a job always: only the database knows
+ * whether the name is taken. */
+bool store_log_session(struct store *s, const struct session_row *n);
+/* Before anybody hears that a session was deleted: no crash brings it back. */
+void store_log_strike(struct store *s, const char *session);
 /* A job of store_run_soon() has failed, which ends this; now its rows are written in another way.
  */
 void store_log_mend(struct store *s);

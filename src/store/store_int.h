@@ -109,6 +109,7 @@ struct job {
     struct err failed; /* ERR_NONE: it is kept */
     bool must_sync;    /* not answered before it is on the disk */
     bool answered;
+    bool soon;   /* nobody waits for it */
     bool logged; /* what it writes is in the record log */
 };
 /* Tells those who asked. failed: it is not known to be on the disk; or NULL. From any thread. */
@@ -152,11 +153,19 @@ struct blob {
     bool broken; /* what is in the file is not what was hashed */
 };
 
+/* A session that an entry of the log is about. */
+struct logged_session {
+    size_t at; /* where the entry begins */
+    char id[ID_MAX];
+};
+
 struct record_log {
-    int fd;      /* owned, or -1: there is none */
-    size_t at;   /* where the next entry begins */
-    size_t open; /* entries whose jobs have not ended */
-    bool stuck;  /* the job of an entry has failed */
+    int fd;                          /* owned, or -1: there is none */
+    size_t at;                       /* where the next entry begins */
+    size_t open;                     /* entries whose jobs have not ended */
+    bool stuck;                      /* the job of an entry has failed */
+    struct logged_session *sessions; /* owned */
+    size_t session_count, session_cap;
 };
 
 struct store {
@@ -251,6 +260,7 @@ int s3_blobs_open(struct store *s, const struct s3_config *c, struct err *e) MUS
 int record_log_put_back(int dir, struct db *db, struct err *e) MUST_CHECK;
 /* From now on the log takes entries, if there can be one. */
 void record_log_open(struct store *s);
+void record_log_close(struct store *s);
 /* With the mutex held: a job of an entry has ended, and is kept or not. */
 void record_log_settle(struct store *s, bool kept);
 

@@ -220,3 +220,24 @@ def test_files_are_saved_by_themselves_once_that_is_possible(number):
         server.start()
         client.close()
         assert session.read("late") == b"kept"
+
+
+@pytest.mark.parametrize("number", [errno.EIO, errno.EDQUOT, errno.ENOSPC], ids=errno.errorcode.get)
+def test_a_session_made_just_before_is_on_record_once_that_is_possible(number):
+    """The client hears of it when it is in the log; the disk breaks before the database has it."""
+    faults = Faults(folder())
+    with Disk(*FLAGS, env=faults.env) as server, server.client() as client:
+        with contextlib.closing(sqlite3.connect(server.state / "retort.db", isolation_level=None)) as db:
+            db.execute("BEGIN IMMEDIATE")  # the server's own writes wait for this
+            kept, deleted = (client.post("/v1/sessions", {}).expect(201).json["id"] for _ in range(2))
+            faults.break_disk(server.state, number)
+            db.execute("ROLLBACK")
+        retort.wait_until(lambda: client.get("/ready").status == 503, "it is not ready", retort.SECONDS)
+        faults.mend_disk()
+        retort.wait_until(lambda: client.get("/ready").status == 200, "it is ready", retort.SECONDS)
+        client.delete("/v1/sessions/" + deleted).expect(204)
+        retort.wait_until(lambda: client.get("/v1/sessions").json["data"], "it is on record", retort.SECONDS)
+        server.kill()
+        server.start()
+        client.close()
+        assert [s["id"] for s in client.get("/v1/sessions").expect(200).json["data"]] == [kept]

@@ -105,6 +105,29 @@ def test_what_was_told_can_be_read_again():
         assert [e["type"] for e in client.get("/v1/executions/" + next(iter(told))).json["events"]][-1] == "display"
 
 
+def test_a_session_is_there_as_soon_as_its_client_hears_of_it():
+    """Made and deleted a moment before kill -9: its client has the last word."""
+    with Server("--ready", "4") as server, server.client() as client:
+        for i in range(4):
+            body = {"metadata": {"round": i}, "env": {"WORD": str(i)}}
+            made = [client.post("/v1/sessions", body).expect(201).json["id"] for _ in range(4)]
+            gone = client.post("/v1/sessions", {}).expect(201).json["id"]
+            if i % 2:
+                made.append(client.post("/v1/sessions", body).expect(201).json["id"])
+            client.delete("/v1/sessions/" + gone).expect(204)
+            server.kill()
+            server.start()
+            client.close()
+            for session in made:
+                found = client.get("/v1/sessions/" + session).expect(200).json
+                assert (found["metadata"], found["state"]) == ({"round": i}, "asleep"), found
+            assert client.get("/v1/sessions/" + gone).status == 404
+            answer = client.post(f"/v1/sessions/{made[-1]}/execute", {"code": "import os; os.environ['WORD']"})
+            assert answer.expect(200).json["result"] == f"'{i}'", answer
+            for session in made:
+                client.delete("/v1/sessions/" + session).expect(204)
+
+
 def quietly(do, *args):
     with contextlib.suppress(Exception):
         do(*args)

@@ -139,7 +139,7 @@ static void on_done(void *arg, const struct err *failed)
 static void run_soon(struct place *p, store_fn *fn, int *number)
 {
     place = p;
-    store_run_soon(p->store, fn, on_done, number);
+    store_run_soon(p->store, true, fn, on_done, number);
 }
 
 /* --- tests --- */
@@ -176,6 +176,81 @@ static int put_session(struct db *db, void *arg, struct err *e)
 static int get_session(struct db *db, void *arg, struct err *e)
 {
     return db_session_get(db, "t", "sess_1", arg, e) < 0 ? -1 : 0;
+}
+
+static bool log_session(struct place *p, const char *id, char *name, int64_t executions)
+{
+    char tenant[] = "t", metadata[] = "{\"a\":\"\u00fc\"}";
+    struct session_row r = {.tenant = tenant,
+                            .pool = tenant,
+                            .name = name,
+                            .metadata = metadata,
+                            .executions = executions,
+                            .idle_ms = 7};
+
+    snprintf(r.id, sizeof(r.id), "%s", id);
+    return store_log_session(p->store, &r);
+}
+
+static void test_a_new_session_is_there_after_the_next_start(void **state)
+{
+    struct place *p = *state;
+    struct session_row found = {0};
+    char name[] = "taken, perhaps";
+
+    assert_false(log_session(p, "sess_2", name, 0));
+    assert_true(log_session(p, "sess_1", NULL, 0));
+    assert_true(log_it(p, 1, plain, 3));
+    reopen(p);
+    assert_ok(p, store_call(p->store, get_session, &found, &p->e));
+    assert_string_equal(found.id, "sess_1");
+    assert_string_equal(found.metadata, "{\"a\":\"\u00fc\"}");
+    assert_null(found.name);
+    assert_int_equal(found.idle_ms, 7);
+    assert_int_equal(found.executions, 3);
+    session_row_done(&found);
+}
+
+/* What came of a session since then is not undone by the entry of its beginning. */
+static void test_a_session_that_is_there_stays_as_it_is(void **state)
+{
+    struct place *p = *state;
+    char tenant[] = "t", name[] = "new";
+    struct session_row r = {
+        .id = "sess_1", .tenant = tenant, .pool = tenant, .name = name, .executions = 5};
+    struct session_row found = {0};
+
+    assert_true(log_session(p, "sess_1", NULL, 0));
+    assert_ok(p, store_call(p->store, put_session, &r, &p->e));
+    reopen(p);
+    assert_ok(p, store_call(p->store, get_session, &found, &p->e));
+    assert_string_equal(found.name, "new");
+    assert_int_equal(found.executions, 5);
+    session_row_done(&found);
+}
+
+static void test_a_session_that_is_struck_out_does_not_come_back(void **state)
+{
+    struct place *p = *state;
+    struct session_row found = {0};
+    int number = 4;
+
+    assert_true(log_session(p, "sess_1", NULL, 0));
+    assert_true(log_it(p, 3, plain, 1));
+    store_log_strike(p->store, "sess_1");
+    reopen(p);
+    assert_ok(p, store_call(p->store, get_session, &found, &p->e));
+    assert_string_equal(found.id, "");
+    assert_true(is_there(p, 3));
+
+    /* Where its entry was, there is another now. */
+    assert_true(log_session(p, "sess_1", NULL, 0));
+    run_soon(p, write_row, &number);
+    loop_run(p->loop);
+    assert_true(log_it(p, 5, plain, 1));
+    store_log_strike(p->store, "sess_1");
+    reopen(p);
+    assert_true(is_there(p, 5));
 }
 
 /* A name that was given since then stays. A session that was deleted is not there again. */
@@ -345,6 +420,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         IN_PLACE(test_what_no_job_has_written_is_there_after_the_next_start),
+        IN_PLACE(test_a_new_session_is_there_after_the_next_start),
+        IN_PLACE(test_a_session_that_is_there_stays_as_it_is),
+        IN_PLACE(test_a_session_that_is_struck_out_does_not_come_back),
         IN_PLACE(test_the_figures_of_a_session_only_grow),
         IN_PLACE(test_a_job_that_nobody_waits_for_runs_by_itself),
         IN_PLACE(test_nobody_reads_the_database_without_it),
