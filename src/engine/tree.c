@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #define DEPTH_MAX 32
 #define FILES_MAX 20000
@@ -31,17 +32,27 @@ struct name_list {
     size_t names;     /* bytes of the paths */
     size_t looked_at; /* of the effort */
     bool blind;       /* descriptors or memory were wanting: what is not here may be there */
+    bool some;        /* there is an entry of any kind, listed or not */
+};
+
+/* A workspace without any entry, and when that became so. What is put into it later changes this
+ * time, as the guest cannot set it: until then there is nothing to look at. */
+struct bareness {
+    bool is_known;
+    struct timespec since;
 };
 
 /* Looks are numbered as they begin. What one has seen is old when a later one has been told, or
  * when the host has put a file meanwhile. */
 struct tree {
     struct name_list seen;
+    struct bareness bare;
     uint64_t begun, told;
 };
 
 struct look {
     struct name_list now;
+    struct bareness bare;
     uint64_t number;
     bool cut; /* there was more than is looked at */
 };
@@ -108,8 +119,10 @@ static bool walk(struct name_list *l, size_t effort, int dir, char *path, size_t
         struct stat st;
         size_t n = strlen(entry->d_name);
         work_yield();
-        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
-            strncmp(entry->d_name, UPLOAD_PREFIX, sizeof(UPLOAD_PREFIX) - 1) == 0 ||
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+            continue;
+        l->some = true;
+        if (strncmp(entry->d_name, UPLOAD_PREFIX, sizeof(UPLOAD_PREFIX) - 1) == 0 ||
             len + n + 2 > SPACE_NAME_MAX)
             continue;
         if (l->looked_at++ >= effort) {
@@ -140,10 +153,14 @@ static int by_path(const void *a, const void *b)
     return strcmp(((const struct entry *)a)->path, ((const struct entry *)b)->path);
 }
 
+static bool same_time(struct timespec a, struct timespec b)
+{
+    return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
+}
+
 static bool same(const struct entry *a, const struct entry *b)
 {
-    return a->ino == b->ino && a->size == b->size && a->ctime.tv_sec == b->ctime.tv_sec &&
-           a->ctime.tv_nsec == b->ctime.tv_nsec;
+    return a->ino == b->ino && a->size == b->size && same_time(a->ctime, b->ctime);
 }
 
 struct teller {
@@ -214,16 +231,38 @@ void look_free(struct look *k)
     free(k);
 }
 
+/* Before the walk. The kernel's time goes in ticks: what comes in the tick of the last change
+ * leaves the time as it is, so that one must be over. */
+static struct bareness bareness_of(int dir)
+{
+    struct timespec now;
+    struct stat st;
+    bool is_over = fstat(dir, &st) == 0 && clock_gettime(CLOCK_REALTIME_COARSE, &now) == 0 &&
+                   (st.st_ctim.tv_sec < now.tv_sec ||
+                    (st.st_ctim.tv_sec == now.tv_sec && st.st_ctim.tv_nsec < now.tv_nsec));
+
+    return is_over ? (struct bareness){true, st.st_ctim} : (struct bareness){0};
+}
+
+static bool is_still(struct bareness b, int dir)
+{
+    struct stat st;
+
+    return b.is_known && fstat(dir, &st) == 0 && same_time(st.st_ctim, b.since);
+}
+
 static void look(struct look *k, const struct space *sp, size_t effort)
 {
     char path[SPACE_NAME_MAX] = "";
     int dir;
 
+    k->bare = bareness_of(sp->dir);
     space_act_as(sp->uid);
     dir = space_open_beneath(sp->dir, ".", O_RDONLY | O_DIRECTORY, 0);
     k->now.blind = dir < 0;
     k->cut = dir >= 0 && !walk(&k->now, effort, dir, path, 0, 0);
     space_act_as_self();
+    k->bare.is_known &= !k->now.some && !k->now.blind;
     if (k->now.n > 1)
         qsort(k->now.at, k->now.n, sizeof(*k->now.at), by_path);
 }
@@ -242,6 +281,10 @@ bool look_try(struct look *k, const struct tree *t, const struct space *sp)
 {
     if (t->seen.n > EFFORT_SMALL)
         return false;
+    if (is_still(t->bare, sp->dir)) {
+        k->bare = t->bare;
+        return true;
+    }
     look(k, sp, EFFORT_SMALL);
     if (!k->cut)
         return true;
@@ -278,6 +321,7 @@ uint32_t tree_tell(struct tree *t, struct look *k, const struct limits *l, tree_
     if (!look_is_old(k, t) && !k->now.blind) {
         struct name_list before = t->seen;
         t->seen = k->now;
+        t->bare = k->bare;
         t->told = k->number;
         k->now = (struct name_list){0};
         compare(&before, &t->seen, &teller);
@@ -320,6 +364,7 @@ void tree_note(struct tree *t, int space, uid_t uid, struct str path)
     bool there;
 
     t->told = ++t->begun;
+    t->bare = (struct bareness){0};
     if (space_check_path(path, name, &e) < 0)
         return;
     space_act_as(uid);
