@@ -58,6 +58,7 @@ struct serve_settings {
     enum { KEPT_PROCESS, KEPT_POWER } durability; /* as enum durability */
     char *blobs;                                  /* owned: s3://bucket/prefix, or NULL */
     char *node_url, *node_name, *node_secret_file, *node_ca; /* owned, or NULL */
+    char *node_cert, *node_key;                              /* likewise; both or neither */
     uint64_t node_lease_ms;
     char *s3_endpoint, *s3_region, *s3_key_file, *s3_ca; /* owned, or NULL */
     enum { S3_PATH, S3_VIRTUAL_HOST } s3_style;

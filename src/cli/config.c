@@ -476,11 +476,15 @@ static int check_node(const struct serve_settings *s, bool has_store, struct err
     const char *url = s->node_url;
     size_t n = url ? strlen(url) : 0;
 
-    if (!url && (s->node_name || s->node_secret_file || s->node_ca))
+    if (!url && (s->node_name || s->node_secret_file || s->node_ca || s->node_cert))
         return err_set(e, ERR_CALLER, "%s does nothing without node-url",
                        s->node_name          ? "node-name"
                        : s->node_secret_file ? "node-secret-file"
-                                             : "node-ca");
+                       : s->node_ca          ? "node-ca"
+                                             : "node-cert");
+    if (!s->node_cert != !s->node_key)
+        return err_set(e, ERR_CALLER, "node-cert and node-key belong together; %s is missing",
+                       s->node_cert ? "node-key" : "node-cert");
     if (!url)
         return 0;
     if ((strncmp(url, "http://", 7) != 0 && strncmp(url, "https://", 8) != 0) || n > 500 ||
@@ -494,6 +498,10 @@ static int check_node(const struct serve_settings *s, bool has_store, struct err
     if (!s->node_secret_file)
         return err_set(e, ERR_CALLER,
                        "node-url needs node-secret-file: nodes know each other by it");
+    if (s->node_cert && (!s->node_ca || !s->tls_cert || strncmp(url, "https://", 8) != 0))
+        return err_set(e, ERR_CALLER,
+                       "node-cert needs node-ca, tls-cert and a node-url with https://: nodes show "
+                       "certificates to each other, and to nothing in between");
     return 0;
 }
 

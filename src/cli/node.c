@@ -52,6 +52,12 @@ int node_set_open(struct node_set *set, const struct settings *s, struct err *e)
     set->ca = o->node_ca ? file_keep("--node-ca", o->node_ca, set->ca_path, e) : -1;
     if (o->node_ca && set->ca < 0)
         return -1;
+    if (o->node_cert) {
+        set->cert = file_keep("--node-cert", o->node_cert, set->cert_path, e);
+        set->key = file_keep("--node-key", o->node_key, set->key_path, e);
+        if (set->cert < 0 || set->key < 0)
+            return -1;
+    }
     set->on = true;
     set->node = (struct node_config){.name = o->node_name ? o->node_name : set->host,
                                      .url = o->node_url,
@@ -62,6 +68,8 @@ int node_set_open(struct node_set *set, const struct settings *s, struct err *e)
 void node_set_done(struct node_set *set)
 {
     fd_closep(&set->ca);
+    fd_closep(&set->cert);
+    fd_closep(&set->key);
     gnutls_memset(set->peers, 0, sizeof(set->peers));
     gnutls_memset(set->mcp, 0, sizeof(set->mcp));
 }

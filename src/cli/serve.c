@@ -192,6 +192,8 @@ static int build_doors(struct server *sv, struct err *e)
         .peer_arg = &sv->peers,
         .peer_secret = sv->node_set.on ? sv->node_set.peers : NULL,
         .peer_ca = sv->node_set.ca >= 0 ? sv->node_set.ca_path : NULL,
+        .peer_cert = sv->node_set.cert >= 0 ? sv->node_set.cert_path : NULL,
+        .peer_key = sv->node_set.key >= 0 ? sv->node_set.key_path : NULL,
     };
     struct doors_config doors = {
         .settings = sv->s,
@@ -445,15 +447,17 @@ static int check_config(const struct settings *s)
 
 int serve_main(const struct settings *s)
 {
-    struct server sv = {.s = s,
-                        .lock = -1,
-                        .notify = -1,
-                        .peers = -1,
-                        .cert.fd = -1,
-                        .key.fd = -1,
-                        .client_ca.fd = -1,
-                        .blob_set.ca = -1,
-                        .node_set.ca = -1};
+    struct server sv = {
+        .s = s,
+        .lock = -1,
+        .notify = -1,
+        .peers = -1,
+        .cert.fd = -1,
+        .key.fd = -1,
+        .client_ca.fd = -1,
+        .blob_set.ca = -1,
+        .node_set = {.ca = -1, .cert = -1, .key = -1}
+    };
     struct err e = {0};
 
     if (egress_check(s, &e) < 0 || approval_rules_check(s, &e) < 0 ||

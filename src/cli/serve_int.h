@@ -99,8 +99,8 @@ struct node_set {
     struct node_config node; /* borrows from the settings, and host */
     char host[256];
     uint8_t peers[PEER_SECRET_BYTES], mcp[MCP_SECRET_BYTES];
-    int ca; /* owned, or -1 */
-    char ca_path[KEPT_PATH_MAX];
+    int ca, cert, key; /* owned, or -1 */
+    char ca_path[KEPT_PATH_MAX], cert_path[KEPT_PATH_MAX], key_path[KEPT_PATH_MAX];
 };
 /* Reads the secret: before we become somebody who cannot. */
 int node_set_open(struct node_set *set, const struct settings *s, struct err *e) MUST_CHECK;

@@ -235,6 +235,10 @@ static bool set_manners(struct peer_call *c, const struct peer_spec *spec)
     SET(CURLOPT_SSL_VERIFYHOST, 2L);
     if (spec->ca_file)
         SET(CURLOPT_CAINFO, spec->ca_file);
+    if (spec->cert_file) {
+        SET(CURLOPT_SSLCERT, spec->cert_file);
+        SET(CURLOPT_SSLKEY, spec->key_file);
+    }
     SET(CURLOPT_TCP_KEEPALIVE, 1L);
     SET(CURLOPT_NOSIGNAL, 1L);
     SET(CURLOPT_QUICK_EXIT, 1L);

@@ -32,8 +32,9 @@ struct peer_spec {
     const char *url;    /* of the node, without a slash at its end */
     const char *target; /* "/v1/sessions?limit=1" */
     const char *method;
-    const char *const *headers; /* "name: value"; a NULL at the end */
-    const char *ca_file;        /* or NULL: the system's */
+    const char *const *headers;       /* "name: value"; a NULL at the end */
+    const char *ca_file;              /* or NULL: the system's */
+    const char *cert_file, *key_file; /* both or neither: what we show it */
     bool has_body;
     uint64_t body_length; /* UINT64_MAX: not told */
 };

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.once
 LIMITS = ["timeout", "cpu-time", "cpus", "memory", "pids", "disk", "tmp", "open-files", "output",
           "artifacts", "artifact-size", "grace"]
 SERVE = ["listen", "socket-mode", "config", "check-config", "state", "store", "store-password-file", "node-url",
-         "node-name", "node-secret-file", "node-ca", "node-lease", "user",
+         "node-name", "node-secret-file", "node-ca", "node-cert", "node-key", "node-lease", "user",
          "sandbox-users", "isolation-floor", "drain", "log-level", "log-format", "tls-cert", "tls-key",
          "tls-client-ca", "plain-http", "hosts", "origins", "public-url", "oauth-servers",
          "max-connections", "max-per-address", "header-timeout", "durability", "blobs", "s3-endpoint",

@@ -2,43 +2,12 @@
 
 import shutil
 import ssl
-import subprocess
 
 import pytest
+from support.authority import Authority, openssl
 from support.server import Server, folder
 
 SOURCES = 'mtls:agent-factory, mtls:"CN=Storage Service,O=Example\\, Inc"=storage, token:by-token'
-
-
-def openssl(*words):
-    subprocess.run(["openssl", *map(str, words)], check=True, capture_output=True)
-
-
-class Authority:
-    """Signs what it is asked to, in a folder of its own."""
-
-    def __init__(self, place, name):
-        self.place, self.cert, self.key = place, place / f"{name}.pem", place / f"{name}.key"
-        openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
-                "-days", "2", "-subj", f"/CN={name}", "-keyout", self.key, "-out", self.cert)
-        (place / f"{name}.index").write_text("")
-        (place / f"{name}.conf").write_text(
-            f"[ca]\ndefault_ca=c\n[c]\ndatabase={place}/{name}.index\nnew_certs_dir={place}\n"
-            "rand_serial=yes\ndefault_md=sha256\nunique_subject=no\npolicy=p\n[p]\n"
-            "commonName=supplied\norganizationName=optional\n")
-        self.conf = place / f"{name}.conf"
-
-    def sign(self, name, subject, purpose="clientAuth", begin="20200101000000Z", end="20990101000000Z"):
-        """A context that shows a certificate of ours to the server."""
-        cert, key, request = (self.place / f"{name}.{kind}" for kind in ("crt", "key", "csr"))
-        extensions = self.place / f"{name}.ext"
-        extensions.write_text(f"extendedKeyUsage={purpose}\n" if purpose else "basicConstraints=CA:FALSE\n")
-        openssl("req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
-                "-subj", subject, "-keyout", key, "-out", request)
-        openssl("ca", "-batch", "-notext", "-preserveDN", "-config", self.conf, "-cert", self.cert,
-                "-keyfile", self.key, "-in", request, "-out", cert, "-extfile", extensions,
-                "-startdate", begin, "-enddate", end)
-        return cert, key
 
 
 @pytest.fixture(scope="module")

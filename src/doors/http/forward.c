@@ -5,8 +5,9 @@
  * It is let in here first. What this has found, who asks above all, goes along in the header
  * retort-peer, which is signed with the secret that all nodes share, together with the method, the
  * target and the Host. The other node checks the signature in place of Host, Origin and the key,
- * and never forwards what has come with one: there is one hop at most. A client's own header of
- * this name has no such signature, and is refused.
+ * and never forwards what has come with one: there is one hop at most. Where nodes have
+ * certificates (node-cert), it must have come over a connection with one, too. A client's own
+ * header of this name has no such signature, and is refused.
  *
  * The body goes up as it comes, and no faster than the other node takes it; the answer comes down
  * no faster than the client reads. A client that leaves takes its request with it. An answer that
@@ -22,7 +23,8 @@
 #include <stdlib.h>
 
 #define HEADER       "retort-peer"
-#define ELSEWHERE    "retort-home" /* of an answer: the tenant does not live there */
+#define ELSEWHERE    "retort-home"    /* of an answer: the tenant does not live there */
+#define REFUSED      "retort-refused" /* likewise: who sent it is no node of ours, it says */
 #define MAC_BYTES    32
 #define VALUE_MAX    1024
 #define SKEW_S       300  /* the clocks of two nodes differ by less */
@@ -123,11 +125,12 @@ bool forward_take(struct request *r)
     if (r->http->peers && claims.n) {
         int64_t sent_s = strtoll(claims.p, NULL, 10), skew_s = time_now_ms() / 1000 - sent_s;
         mac_of(r, claims, mac);
-        if (claims.p[claims.n] == ';' &&
+        if (peer_is_certified(r) && claims.p[claims.n] == ';' &&
             gnutls_memcmp(mac, claims.p + claims.n + 1, tail - 1) == 0 && skew_s < SKEW_S &&
             skew_s > -SKEW_S && take_claims(r, claims))
             return true;
     }
+    answer_header(r, REFUSED, "refused");
     answer_fail(r, 403, "forbidden", NULL, "the header " HEADER " is not a node's of ours");
     return false;
 }
@@ -252,18 +255,47 @@ static void read_on(struct request *r)
         request_resume(r);
 }
 
-static void on_head(void *arg, int status)
+static void fail(struct forward *f, const char *why)
 {
-    struct forward *f = arg;
-    struct service *sv = f->r->http->config.service;
+    f->why = why;
+    if (f->answering)
+        return finish(f);
+    f->has_head = false; /* of an answer that nobody will see */
+    read_on(f->r);
+    look_on(f);
+}
+
+static bool has_header(struct peer_call *call, const char *wanted)
+{
     const char *name, *value;
     void *at = NULL;
 
+    while (peer_call_header(call, &at, &name, &value))
+        if (str_same(str_of(name), wanted))
+            return true;
+    return false;
+}
+
+/* Nodes that do not know each other are the operator's to mend, and nothing that the client did. */
+static void on_refused(struct forward *f)
+{
+    log_warn("%s does not take this node for one of its own: do the secrets and certificates of "
+             "nodes belong together?",
+             f->url);
+    peer_call_cancel(take_ptr(&f->call));
+    fail(f, "does not take this one for a node of ours");
+}
+
+static void on_head(void *arg, int status)
+{
+    struct forward *f = arg;
+
+    if (has_header(f->call, REFUSED))
+        return on_refused(f);
     f->has_head = true;
     f->status = status;
-    while (peer_call_header(f->call, &at, &name, &value))
-        if (str_same(str_of(name), ELSEWHERE))
-            service_home_forget(sv, f->r->caller.tenant);
+    if (has_header(f->call, ELSEWHERE))
+        service_home_forget(f->r->http->config.service, f->r->caller.tenant);
     peer_call_hold(f->call, true); /* until its head is on its way to the client */
     read_on(f->r);
     look_on(f);
@@ -279,16 +311,6 @@ static void on_body(void *arg, struct str bytes)
 static void on_room(void *arg)
 {
     read_on(((struct forward *)arg)->r);
-}
-
-static void fail(struct forward *f, const char *why)
-{
-    f->why = why;
-    if (f->answering)
-        return finish(f);
-    f->has_head = false; /* of an answer that nobody will see */
-    read_on(f->r);
-    look_on(f);
 }
 
 static void on_end(void *arg, const char *why, bool sent)
@@ -378,6 +400,8 @@ void forward_begin(struct request *r, const char *url)
                                    .method = r->method,
                                    .headers = (const char *const *)lines,
                                    .ca_file = r->http->config.peer_ca,
+                                   .cert_file = r->http->config.peer_cert,
+                                   .key_file = r->http->config.peer_key,
                                    .has_body = r->has_body,
                                    .body_length = r->body_length};
 

@@ -158,6 +158,9 @@ struct http_config {
     /* Of nodes: what they share, and who vouches for them; or NULL. */
     const uint8_t *peer_secret; /* PEER_SECRET_BYTES; borrowed: outlives us */
     const char *peer_ca;        /* a file, or NULL: the system's; likewise */
+    /* Files, both or neither: what this node shows to others. With them it takes nothing from a
+     * node that shows no certificate of an authority of peer_ca. Likewise. */
+    const char *peer_cert, *peer_key;
 };
 #define PEER_SECRET_BYTES 32
 

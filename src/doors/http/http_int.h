@@ -113,7 +113,9 @@ struct http {
     struct http_config config;
     char *hosts, *origins;    /* owned, or NULL */
     char *tls_cert, *tls_key; /* owned: PEM texts, or NULL */
-    char *tls_ca;             /* likewise */
+    char *tls_trust;          /* likewise: of the authorities that the handshake names */
+    struct trust *clients;    /* owned, or NULL: nobody's client certificate is believed */
+    struct trust *nodes;      /* owned, or NULL: nodes need none */
     struct tables tables;
     struct http_listener *listeners; /* owned */
     struct http_conn *conns;         /* owned by the library's connections */
@@ -167,7 +169,11 @@ void linger_free(struct http *h);
 
 /* --- subject.c: client certificates --- */
 
-int client_ca_check(const char *pem, struct err *e) MUST_CHECK;
+/* The authorities in a file of PEM; NULL: there are none in it. setting: whose file it is. */
+struct trust *trust_new(const char *pem, const char *setting, struct err *e);
+void trust_free(struct trust *t);
+/* Whether a request has come with a node's certificate, if nodes need one. */
+bool peer_is_certified(struct request *r);
 
 /* --- request.c --- */
 

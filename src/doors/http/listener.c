@@ -339,11 +339,11 @@ int listener_new(struct http *h, int fd, bool local, struct err *e)
     unsigned flags = MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME |
                      (h->tls_cert ? MHD_USE_TLS : 0);
     struct MHD_OptionItem tls[] = {
-        {MHD_OPTION_HTTPS_MEM_CERT,                               0, h->tls_cert         },
-        {MHD_OPTION_HTTPS_MEM_KEY,                                0, h->tls_key          },
-        {MHD_OPTION_HTTPS_PRIORITIES,                             0, (void *)tls_versions},
-        {h->tls_ca ? MHD_OPTION_HTTPS_MEM_TRUST : MHD_OPTION_END, 0, h->tls_ca           },
-        {MHD_OPTION_END,                                          0, NULL                },
+        {MHD_OPTION_HTTPS_MEM_CERT,                                  0, h->tls_cert         },
+        {MHD_OPTION_HTTPS_MEM_KEY,                                   0, h->tls_key          },
+        {MHD_OPTION_HTTPS_PRIORITIES,                                0, (void *)tls_versions},
+        {h->tls_trust ? MHD_OPTION_HTTPS_MEM_TRUST : MHD_OPTION_END, 0, h->tls_trust        },
+        {MHD_OPTION_END,                                             0, NULL                },
     };
 
     *li = (struct http_listener){.http = h, .local = local, .fd = fd};

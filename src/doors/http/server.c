@@ -67,6 +67,24 @@ static void keep_heaps_small(void)
 
 /* --- the server --- */
 
+/* Clients and nodes are each believed by authorities of their own; the handshake names all. */
+static int trust_some(struct http *h, const struct http_config *config, struct err *e)
+{
+    AUTO_FREE char *clients = config->tls_ca ? read_pem(config->tls_ca, e) : NULL;
+    AUTO_FREE char *nodes = config->peer_cert ? read_pem(config->peer_ca, e) : NULL;
+
+    if ((config->tls_ca && !clients) || (config->peer_cert && !nodes))
+        return -1;
+    if (clients && !(h->clients = trust_new(clients, "tls-client-ca", e)))
+        return -1;
+    if (nodes && !(h->nodes = trust_new(nodes, "node-ca", e)))
+        return -1;
+    if ((clients || nodes) &&
+        asprintf(&h->tls_trust, "%s\n%s", clients ? clients : "", nodes ? nodes : "") < 0)
+        abort();
+    return 0;
+}
+
 struct http *http_new(struct loop *l, const struct http_config *config, struct err *e)
 {
     struct http *h = mem_zalloc(sizeof(*h));
@@ -89,9 +107,7 @@ struct http *http_new(struct loop *l, const struct http_config *config, struct e
         return h;
     h->tls_cert = read_pem(config->tls_cert, e);
     h->tls_key = h->tls_cert ? read_pem(config->tls_key, e) : NULL;
-    if (h->tls_key && config->tls_ca)
-        h->tls_ca = read_pem(config->tls_ca, e);
-    if (!h->tls_key || (config->tls_ca && (!h->tls_ca || client_ca_check(h->tls_ca, e) < 0))) {
+    if (!h->tls_key || trust_some(h, config, e) < 0) {
         http_free(h);
         return NULL;
     }
@@ -148,7 +164,9 @@ void http_release(struct http *h)
     free(h->origins);
     free(h->tls_cert);
     free(h->tls_key);
-    free(h->tls_ca);
+    free(h->tls_trust);
+    trust_free(h->clients);
+    trust_free(h->nodes);
     free(h);
 }
 
