@@ -33,7 +33,7 @@ def chain(server):
     """The processes of a session by their role, each the parent of the next."""
     found, at = {"server": server}, server
     for role in ROLES[1:]:
-        children = [p for p in retort.pids() if retort.field(p, "PPid") == [str(at)]]
+        children = retort.children(at)
         assert len(children) == 1, f"{role}: {children}"
         at = found[role] = children[0]
     # Numbered in the namespaces it is in: PID 1 of its own is the last number.

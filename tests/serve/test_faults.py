@@ -22,13 +22,9 @@ from support.server import Server, together
 from support.ways import RESULT, WAYS as EVERY
 
 
-def children(pid):
-    return [p for p in retort.pids() if retort.field(p, "PPid") == [str(pid)]]
-
-
 def zygotes(server):
     """The first process of each pool's own namespaces; what is below dies with it."""
-    return [keeper for warden in children(server.pid) for keeper in children(warden)]
+    return [keeper for warden in retort.children_now(server.pid) for keeper in retort.children_now(warden)]
 
 
 def test_the_death_of_a_zygote_is_a_reason_to_try_again():
@@ -216,7 +212,7 @@ def below(server, depth):
     """Processes so many generations below the server; 1 is the warden."""
     found = [server.pid]
     for _ in range(depth):
-        found = [child for pid in found for child in children(pid)]
+        found = [child for pid in found for child in retort.children(pid)]
     return found
 
 

@@ -29,7 +29,7 @@ def zygotes(server):
 
 
 def wardens(server):
-    return [p for p in retort.pids() if retort.field(p, "PPid") == [str(server.pid)]]
+    return retort.children(server.pid)
 
 
 @pytest.mark.parametrize("who", [wardens, zygotes])
@@ -61,8 +61,7 @@ def test_ready_tells_who_stands_still(who):
 def test_a_keeper_that_is_stopped_is_in_nobodys_way():
     """It only reaps: sandboxes come and go without it, and when its zygote dies both get a successor."""
     with Server("--ready", "0") as server, server.client() as client:
-        above = {str(pid) for pid in wardens(server)}
-        stopped = [p for p in retort.pids() if set(retort.field(p, "PPid") or ()) & above]
+        stopped = [p for warden in wardens(server) for p in retort.children(warden)]
         assert stopped
         for pid in stopped:
             os.kill(pid, signal.SIGSTOP)

@@ -307,13 +307,42 @@ def field(pid, name):
     return []
 
 
+def read_proc(pid, name):
+    """A short file of /proc/PID; empty when the process is gone. Without pathlib, as all processes are looked
+    through again and again."""
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/{name}", "rb", buffering=0) as file:
+        return file.read()
+    return b""
+
+
+def stat(pid):
+    """The state of a process and its parent; "X", 0 when it is gone."""
+    words = read_proc(pid, "stat").rpartition(b")")[2].split(None, 2)
+    return (words[0].decode(), int(words[1])) if words else ("X", 0)
+
+
 def is_alive(pid):
-    return field(pid, "State")[:1] not in ([], ["Z"], ["X"])
+    return stat(pid)[0] not in ("Z", "X")
+
+
+def children(pid):
+    """Of one process, those that nobody has waited for among them."""
+    return [p for p in pids() if stat(p)[1] == pid]
+
+
+def children_now(pid):
+    """The same, asked of the kernel at once: for loops that ask again and again. One may be missing while
+    others end."""
+    found = []
+    with contextlib.suppress(OSError):
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            found += map(int, read_proc(pid, f"task/{thread}/children").split())
+    return found
 
 
 def below(pid):
     """Every living descendant of a process."""
-    parents = {p: int((field(p, "PPid") or ["0"])[0]) for p in pids()}
+    parents = {p: stat(p)[1] for p in pids()}
     found, new = [], [pid]
     while new:
         new = [p for p, parent in parents.items() if parent in new]
@@ -323,13 +352,7 @@ def below(pid):
 
 def with_word(word):
     """Living processes that have this word among their arguments, the program itself left out."""
-    found = []
-    for pid in pids():
-        with contextlib.suppress(OSError):
-            words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-            if word.encode() in words and is_alive(pid):
-                found.append(pid)
-    return found
+    return [pid for pid in pids() if word.encode() in read_proc(pid, "cmdline").split(b"\0") and is_alive(pid)]
 
 
 def has_groups():
@@ -339,12 +362,14 @@ def has_groups():
 
 
 def groups():
-    """The cgroups of every instance, dead or alive."""
-    return [path for path, _, _ in os.walk("/sys/fs/cgroup") if "/retort/" in path]
-
-
-def instance_of(group):
-    return group.split("/retort/")[1].split("/")[0]
+    """The cgroup of every instance, dead or alive, in each hierarchy. Those of its sandboxes are below it and go
+    first."""
+    found = []
+    for path, folders, _ in os.walk("/sys/fs/cgroup"):
+        if os.path.basename(path) == "retort":
+            found += [os.path.join(path, name) for name in folders]
+            folders.clear()
+    return found
 
 
 def instances(pids):
@@ -359,13 +384,13 @@ def instances(pids):
         with contextlib.suppress(OSError):
             st = os.stat(group)
             if f"{os.major(st.st_dev):02x}:{os.minor(st.st_dev):02x}:{st.st_ino}" in held:
-                found.add(instance_of(group))
+                found.add(os.path.basename(group))
     return found
 
 
 def groups_of(names):
     """What is left of the cgroups of these instances."""
-    return [group for group in groups() if instance_of(group) in names]
+    return [group for group in groups() if os.path.basename(group) in names] if names else []
 
 
 def sandbox_users(user=None):

@@ -61,8 +61,8 @@ def refusal(*flags):
 
 def birth(pid):
     """Tells two processes with the same number apart; None when it is gone."""
-    with contextlib.suppress(OSError, IndexError):
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+    words = retort.read_proc(pid, "stat").rpartition(b")")[2].split()
+    return words[19] if words else None
 
 
 def family(pid):
