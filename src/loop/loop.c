@@ -1,8 +1,12 @@
 /*
- * The event loop, on libuv. libuv has the timers and signals. File descriptors are in an epoll set
- * of our own, which libuv watches: libuv would end the process when the kernel refuses one more
- * watch, and other processes of the same user can use up all watches that the user may have. When
- * the kernel refuses a watch, a timer checks the descriptor until the kernel has room.
+ * The event loop. File descriptors are in an epoll set of our own; libuv has the timers, the
+ * signals and what other threads post, and its own set is one of the descriptors in ours. libuv
+ * would end the process when the kernel refuses one more watch, and other processes of the same
+ * user can use up all watches that the user may have. When the kernel refuses a watch, a timer
+ * checks the descriptor until the kernel has room.
+ *
+ * We wait in our set rather than in libuv's: most of what happens is a descriptor, and would go
+ * through both sets, with a system call and a wake-up for each.
  */
 #include "loop/loop_int.h"
 
@@ -16,7 +20,8 @@
 #define BATCH       64 /* events taken from the kernel at a time */
 #define ROOM        12 /* descriptors and watches of an event loop, and some more */
 #define SLOW_MS     20 /* between two looks at watches that have no place in the set */
-#define LAST_ROUNDS 8  /* of later calls that ask for later calls, when the loop is freed */
+#define ROUNDS      3 /* of later calls that ask for later calls, before the next look at the set */
+#define LAST_ROUNDS 8 /* of the same, when the loop is freed */
 
 /* What loop_later() was asked for; a row lives until it has run. */
 struct later {
@@ -27,7 +32,7 @@ struct later {
 
 struct loop {
     uv_loop_t uv;
-    uv_idle_t idle;      /* active while later is not empty */
+    bool stopping;
     struct later *later; /* owned: oldest first */
     struct later **later_end;
     uv_async_t async; /* another thread has posted */
@@ -36,10 +41,9 @@ struct loop {
     struct later **posted_end;
     struct workers *workers; /* owned */
     int epoll;               /* owned */
-    uv_poll_t ready;
-    uv_signal_t signals;   /* never started: libuv watches its pipe from the first one on */
-    uv_timer_t slow;       /* active while a watch is slow */
-    struct watch *watches; /* owned */
+    uv_signal_t signals;     /* never started: libuv watches its pipe from the first one on */
+    uv_timer_t slow;         /* active while a watch is slow */
+    struct watch *watches;   /* owned */
     struct epoll_event batch[BATCH];
     int batch_n, batch_at; /* events in it; the next one to be told */
 };
@@ -98,17 +102,14 @@ static void run_all(struct later *todo)
     }
 }
 
-static void on_idle(uv_idle_t *idle)
+static void run_later(struct loop *l, int rounds)
 {
-    struct loop *l = idle->data;
-    struct later *todo = l->later;
-
-    /* What these ask for runs in the next round, so that the loop gets to its fds. */
-    l->later = NULL;
-    l->later_end = &l->later;
-    run_all(todo);
-    if (!l->later)
-        uv_idle_stop(&l->idle);
+    for (int i = 0; i < rounds && l->later; i++) {
+        struct later *todo = l->later;
+        l->later = NULL;
+        l->later_end = &l->later;
+        run_all(todo);
+    }
 }
 
 static void on_posted(uv_async_t *async)
@@ -123,8 +124,6 @@ static void on_posted(uv_async_t *async)
     uv_mutex_unlock(&l->lock);
     run_all(todo);
 }
-
-static void on_ready(uv_poll_t *h, int status, int events);
 
 /* What libuv itself will open and have watched, tried before it does: it ends the process when the
  * kernel refuses either. */
@@ -153,6 +152,17 @@ static int check_room(struct err *e)
     return rc;
 }
 
+/* libuv's set in ours. */
+static int watch_uv(struct loop *l)
+{
+    struct epoll_event ev = {.events = EPOLLIN, .data.ptr = &l->uv};
+
+    l->epoll = epoll_create1(EPOLL_CLOEXEC);
+    return l->epoll < 0 || epoll_ctl(l->epoll, EPOLL_CTL_ADD, uv_backend_fd(&l->uv), &ev) < 0
+               ? -errno
+               : 0;
+}
+
 struct loop *loop_new(struct err *e)
 {
     struct loop *l;
@@ -161,16 +171,12 @@ struct loop *loop_new(struct err *e)
         return NULL;
     l = mem_zalloc(sizeof(*l));
     must(uv_loop_init(&l->uv));
-    l->epoll = epoll_create1(EPOLL_CLOEXEC);
-    must(l->epoll < 0 ? -errno : uv_poll_init(&l->uv, &l->ready, l->epoll));
+    must(watch_uv(l));
     must(uv_timer_init(&l->uv, &l->slow));
-    l->ready.data = l->slow.data = l;
-    must(uv_poll_start(&l->ready, UV_READABLE, on_ready));
-    must(uv_idle_init(&l->uv, &l->idle));
     must(uv_async_init(&l->uv, &l->async, on_posted));
     must(uv_signal_init(&l->uv, &l->signals));
     must(uv_mutex_init(&l->lock));
-    l->idle.data = l->async.data = l;
+    l->slow.data = l->async.data = l;
     l->later_end = &l->later;
     l->posted_end = &l->posted;
     uv_run(&l->uv, UV_RUN_NOWAIT); /* libuv's watches are in the kernel now, and stay there */
@@ -203,7 +209,7 @@ void loop_free(struct loop *l)
         return;
     /* What was put off is often the freeing of something; what asks for itself anew is not. */
     for (int round = 0; (l->later || l->posted) && round < LAST_ROUNDS; round++) {
-        on_idle(&l->idle);
+        run_later(l, 1);
         on_posted(&l->async);
     }
     while (workers_wait(l->workers)) /* what is told may ask for more */
@@ -213,8 +219,7 @@ void loop_free(struct loop *l)
         // NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it takes itself off the list
         watch_free(l->watches);
     uv_walk(&l->uv, close_handle, l);
-    while (uv_run(&l->uv, UV_RUN_DEFAULT) != 0)
-        ; /* a pending loop_stop() ends the first round before anything is closed */
+    uv_run(&l->uv, UV_RUN_DEFAULT);
     must(uv_loop_close(&l->uv));
     uv_mutex_destroy(&l->lock);
     close(l->epoll);
@@ -223,14 +228,9 @@ void loop_free(struct loop *l)
     free(l);
 }
 
-void loop_run(struct loop *l)
-{
-    uv_run(&l->uv, UV_RUN_DEFAULT);
-}
-
 void loop_stop(struct loop *l)
 {
-    uv_stop(&l->uv);
+    l->stopping = true;
 }
 
 void loop_later(struct loop *l, loop_fn *fn, void *arg)
@@ -240,7 +240,6 @@ void loop_later(struct loop *l, loop_fn *fn, void *arg)
     *one = (struct later){.fn = fn, .arg = arg};
     *l->later_end = one;
     l->later_end = &one->next;
-    must(uv_idle_start(&l->idle, on_idle));
 }
 
 void loop_post(struct loop *l, loop_fn *fn, void *arg)
@@ -270,21 +269,41 @@ static void tell(struct watch *w)
     w->fn(w->arg);
 }
 
-/* A callback may free any watch: watch_free() takes it out of the batch. */
-static void on_ready(uv_poll_t *h, int status, int events)
+/* A callback may free any watch: watch_free() takes it out of the batch. Returns whether libuv's
+ * set was among what is ready. */
+static bool take_ready(struct loop *l, int timeout_ms)
 {
-    struct loop *l = h->data;
-    int n = epoll_wait(l->epoll, l->batch, BATCH, 0);
+    int n = epoll_wait(l->epoll, l->batch, BATCH, timeout_ms);
+    bool is_uv = false;
 
-    (void)status;
-    (void)events;
     l->batch_n = n > 0 ? n : 0;
     for (l->batch_at = 0; l->batch_at < l->batch_n;) { /* in the order in which they became ready */
-        struct watch *w = l->batch[l->batch_at++].data.ptr;
-        if (w)
-            tell(w);
+        void *who = l->batch[l->batch_at++].data.ptr;
+        if (who == &l->uv)
+            is_uv = true;
+        else if (who)
+            tell(who);
     }
     l->batch_n = 0;
+    return is_uv;
+}
+
+/* When libuv wants to be called, in ms: 0 also while it closes something; -1: nothing is set. */
+static int uv_due_ms(struct loop *l)
+{
+    uv_update_time(&l->uv);
+    return uv_backend_timeout(&l->uv);
+}
+
+void loop_run(struct loop *l)
+{
+    do {
+        bool is_uv = take_ready(l, l->later || l->stopping ? 0 : uv_due_ms(l));
+        if (is_uv || uv_due_ms(l) == 0)
+            uv_run(&l->uv, UV_RUN_NOWAIT);
+        run_later(l, ROUNDS);
+    } while (!l->stopping);
+    l->stopping = false;
 }
 
 static void on_slow(uv_timer_t *h)
