@@ -104,7 +104,9 @@ struct http_conn {
     int64_t deadline_us;            /* 0: none */
     bool idle;                      /* between requests, with `heard` bytes of them so far */
     uint64_t heard;
-    bool linger; /* unread bytes must not cost the client its answer */
+    struct watch *hangup; /* owned, or NULL: no request has asked for it yet */
+    bool gone;            /* the client: see request_on_gone() */
+    bool linger;          /* unread bytes must not cost the client its answer */
     uint8_t address[16];
 };
 
@@ -238,7 +240,6 @@ struct request {
     struct http_pair answer_headers[ANSWER_HEADERS]; /* owned texts */
     size_t answer_header_count;
     struct outflow *stream; /* owned */
-    struct watch *hangup;   /* while somebody wants to know */
     loop_fn *on_gone;
     void *gone_arg;
     bool sent;                     /* the whole answer */

@@ -276,6 +276,7 @@ static void conn_end(struct http_conn *c)
     int unread = 0;
 
     assert(!c->request);
+    watch_free(c->hangup);
     if (c->linger || (ioctl(c->fd, FIONREAD, &unread) == 0 && unread > 0))
         linger_begin(h, c->fd);
     *c->link = c->next;

@@ -195,25 +195,24 @@ void request_later(struct request *r)
     loop_later(r->http->loop, on_later, r);
 }
 
+/* For as long as there is the connection: most have many requests, and to begin and end a watch for
+ * each would be two system calls. */
 static void on_hangup(void *arg)
 {
-    struct request *r = arg;
+    struct http_conn *c = arg;
+    struct request *r = c->request;
 
+    c->gone = true;
+    if (!r || !r->on_gone)
+        return;
     r->gone_due = true;
     request_later(r);
-}
-
-static void hangup_free(struct request *r)
-{
-    watch_free(r->hangup);
-    r->hangup = NULL;
 }
 
 void request_over(struct request *r, bool whole)
 {
     bool early = r->stage == STAGE_HANDLER || r->stage == STAGE_STREAM || !whole;
 
-    hangup_free(r);
     forward_gone(r);
     r->mhd = NULL;
     r->conn = NULL;
@@ -236,9 +235,9 @@ void request_on_gone(struct request *r, loop_fn *fn, void *arg)
     assert(r->stage == STAGE_HANDLER || r->stage == STAGE_STREAM);
     r->on_gone = fn;
     r->gone_arg = arg;
-    if (r->mhd && !r->hangup)
-        r->hangup = watch_new_hangup(r->http->loop, r->conn->fd, on_hangup, r);
-    if (!r->mhd) {
+    if (r->mhd && !r->conn->hangup)
+        r->conn->hangup = watch_new_hangup(r->http->loop, r->conn->fd, on_hangup, r->conn);
+    if (!r->mhd || r->conn->gone) {
         r->gone_due = true;
         request_later(r);
     }
@@ -253,7 +252,6 @@ void request_drop(struct request *r)
 {
     assert(r->stage == STAGE_HANDLER || r->stage == STAGE_STREAM);
     r->on_gone = NULL;
-    hangup_free(r);
     if (r->stage == STAGE_STREAM) {
         stream_cut(r);
         return;
