@@ -20,6 +20,7 @@
 #define RESERVE      (512 * MiB) /* that blobs leave alone: without the database all work ends */
 #define RESERVE_PART 20          /* of a small disk */
 #define INODES_LOW   16
+#define ROOM_US      1000 /* that there was room is as good as that there is */
 #define TRIAL_SIZE   (64 * KiB)
 
 /* --- what went wrong --- */
@@ -95,9 +96,8 @@ bool store_is_low(struct store *s)
     return disk_room_for_blobs(s, &ignored) < 0;
 }
 
-static bool is_full(struct store *s, struct err *e)
+static bool has_failed(struct store *s, struct err *e)
 {
-    struct statvfs disk;
     bool full;
 
     pthread_mutex_lock(&s->disk_mutex);
@@ -107,18 +107,36 @@ static bool is_full(struct store *s, struct err *e)
     else if (s->loop && !s->has_spare) /* a record could find no room at its end */
         full = set_full(e, ENOSPC) < 0;
     pthread_mutex_unlock(&s->disk_mutex);
-    if (full || fstatvfs(s->dir, &disk) < 0)
-        return full;
-    if (disk.f_flag & ST_RDONLY)
-        return set_full(e, EROFS) < 0;
-    return left_of(&disk) < part_of(&disk, SPARE_SIZE, SPARE_SHARE) || !has_inodes(&disk)
-               ? set_full(e, ENOSPC) < 0
-               : false;
+    return full;
 }
 
+static bool has_no_room(struct store *s, struct err *e)
+{
+    struct statvfs disk;
+
+    if (fstatvfs(s->dir, &disk) < 0)
+        return false;
+    if (disk.f_flag & ST_RDONLY)
+        return set_full(e, EROFS) < 0;
+    if (left_of(&disk) < part_of(&disk, SPARE_SIZE, SPARE_SHARE) || !has_inodes(&disk))
+        return set_full(e, ENOSPC) < 0;
+    s->room_us = time_mono_us();
+    return false;
+}
+
+static bool is_full(struct store *s, struct err *e)
+{
+    return has_failed(s, e) || has_no_room(s, e);
+}
+
+/* An execution asks when it comes and when it begins. What others write in a millisecond finds room
+ * in the spare file. */
 bool store_is_full(struct store *s, struct err *e)
 {
-    return is_full(s, e) || (s->remote && s->remote->is_away(s, e)) || !store_lease_holds(s, e);
+    bool was_seen = time_mono_us() - s->room_us < ROOM_US;
+
+    return has_failed(s, e) || (!was_seen && has_no_room(s, e)) ||
+           (s->remote && s->remote->is_away(s, e)) || !store_lease_holds(s, e);
 }
 
 /* Only a database that can be looked after is away: blobs that are have a state of their own. */

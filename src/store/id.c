@@ -16,15 +16,27 @@
 static const char alphabet[] = "0123456789abcdefghjkmnpqrstvwxyz"; /* no i, l, o, u */
 
 /* Five bits of each byte: every character is as likely as any other. */
-static void random_chars(char *ret, size_t n)
+static void chars_of(const uint8_t *bytes, char *ret, size_t n)
 {
-    unsigned char bytes[64];
-
-    assert(n <= sizeof(bytes));
-    random_bytes(bytes, n);
     for (size_t i = 0; i < n; i++)
         ret[i] = alphabet[bytes[i] & 31];
     ret[n] = '\0';
+}
+
+/* The kernel is asked for 15 ids at a time: each request has one, and each execution. Secrets do
+ * not come from here. What is used is forgotten. */
+static void random_chars(char *ret)
+{
+    static _Thread_local uint8_t bytes[15 * RANDOM_CHARS];
+    static _Thread_local size_t left;
+
+    if (left == 0) {
+        random_bytes(bytes, sizeof(bytes));
+        left = sizeof(bytes);
+    }
+    left -= RANDOM_CHARS;
+    chars_of(bytes + left, ret, RANDOM_CHARS);
+    memset(bytes + left, 0, RANDOM_CHARS);
 }
 
 /* Never the same twice, and never less than before, also when the clock is set back. */
@@ -57,7 +69,7 @@ void id_make(char ret[ID_MAX], const char *prefix)
     assert(n > 1 && prefix[n - 1] == '_' && n + ID_CHARS < ID_MAX);
     snprintf(ret, ID_MAX, "%s", prefix);
     time_chars(ret + n);
-    random_chars(ret + n + TIME_CHARS, RANDOM_CHARS);
+    random_chars(ret + n + TIME_CHARS);
 }
 
 bool id_is(struct str id, const char *prefix)
@@ -104,6 +116,7 @@ void key_make(struct key_row *ret, char ret_secret[KEY_SECRET_MAX], const char *
               const char *name, bool admin)
 {
     static const char prefix[] = "rt_";
+    uint8_t bytes[SECRET_CHARS];
 
     *ret = (struct key_row){
         .tenant = mem_strdup(tenant),
@@ -113,7 +126,8 @@ void key_make(struct key_row *ret, char ret_secret[KEY_SECRET_MAX], const char *
     };
     id_make(ret->id, "key_");
     memcpy(ret_secret, prefix, sizeof(prefix));
-    random_chars(ret_secret + sizeof(prefix) - 1, SECRET_CHARS);
+    random_bytes(bytes, sizeof(bytes));
+    chars_of(bytes, ret_secret + sizeof(prefix) - 1, SECRET_CHARS);
     snprintf(ret->hint, sizeof(ret->hint), "%.*s", (int)sizeof(prefix) - 1 + HINT_CHARS,
              ret_secret);
     key_hash(str_of(ret_secret), ret->hash);

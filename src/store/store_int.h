@@ -169,12 +169,13 @@ struct record_log {
 };
 
 struct store {
-    struct loop *loop;   /* borrowed, or NULL: no thread either */
-    struct db *db;       /* owned: the thread's, where there is one */
-    int dir, lock;       /* owned */
-    bool power;          /* DURABLE_POWER */
-    struct flush *flush; /* owned */
-    bool has_spare;      /* space is held back */
+    struct loop *loop;       /* borrowed, or NULL: no thread either */
+    struct db *db;           /* owned: the thread's, where there is one */
+    int dir, lock;           /* owned */
+    bool power;              /* DURABLE_POWER */
+    struct flush *flush;     /* owned */
+    bool has_spare;          /* space is held back */
+    _Atomic int64_t room_us; /* when the disk was last seen to have room */
     pthread_mutex_t disk_mutex;
     struct store_counts counts; /* of batches; with disk_mutex held */
     struct err disk_failed;     /* ERR_NONE: it takes what is written */
