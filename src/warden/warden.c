@@ -22,6 +22,7 @@
 #include <inttypes.h>
 #include <linux/capability.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -387,6 +388,17 @@ static void forget_ignored_signals(void)
             signal(number, SIG_DFL);
 }
 
+/* A server may run at a real-time priority. A sandbox may not: its code would keep everybody off
+ * the processor, and a kernel with real-time groups (CONFIG_RT_GROUP_SCHED) lets no such process
+ * into a new cgroup. */
+static void leave_real_time(void)
+{
+    int policy = sched_getscheduler(0) & ~SCHED_RESET_ON_FORK;
+
+    if (policy == SCHED_FIFO || policy == SCHED_RR || policy == SCHED_DEADLINE)
+        (void)!sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){0});
+}
+
 static _Noreturn void warden_main(const struct warden_config *config, int server)
 {
     struct warden w = {.server = server, .epoll = epoll_create1(EPOLL_CLOEXEC)};
@@ -396,6 +408,7 @@ static _Noreturn void warden_main(const struct warden_config *config, int server
     prctl(PR_SET_NAME, "retort-warden");
     prctl(PR_SET_DUMPABLE, 0);
     forget_ignored_signals();
+    leave_real_time();
     signal(SIGINT, SIG_IGN); /* Ctrl-C is for the server; its end of the socket tells us */
     signal(SIGTERM, SIG_IGN);
     signal(SIGHUP, SIG_IGN);

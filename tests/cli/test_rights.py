@@ -1,6 +1,7 @@
 """Who the server is while it serves, and what it can still do for a sandbox."""
 
 import shutil
+import subprocess
 
 import pytest
 
@@ -98,3 +99,12 @@ def test_what_is_out_of_reach_is_told():
         assert status == 2 and f"cannot run Python '{place}/python'" in err and "closed to others" in err
     finally:
         shutil.rmtree(place)
+
+
+@pytest.mark.skipif(not is_root(), reason="only root may have a real-time priority")
+@pytest.mark.parametrize("policy", ["--fifo", "--rr"])
+def test_a_sandbox_has_no_real_time_priority(policy):
+    """Its code would keep everybody off the processor, and some kernels make no such sandbox at all."""
+    done = subprocess.run(["chrt", policy, "1", retort.PROGRAM, "run", "-c", "import os; os.sched_getscheduler(0)"],
+                          capture_output=True, text=True, timeout=retort.SECONDS)
+    assert (done.returncode, done.stdout) == (0, "0\n"), done
