@@ -41,5 +41,6 @@ void pages_teach(int out);
 void pages_learn(int in);
 /* In a new kernel: takes those pages, until all are taken or there is something to read. */
 void pages_take(int until_readable);
-/* In a kernel that has rested for a while: gives back the pages that are as in the image. */
-void pages_give_back(void);
+/* In a kernel that has nothing to do: rests, with little memory, until there is something to read
+ * or a signal for it. */
+void pages_rest(int until_readable);

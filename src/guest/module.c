@@ -8,6 +8,7 @@
 #include "sandbox/box.h"
 #include "wire/wire.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -49,8 +50,8 @@ static int receive(void)
     }
 }
 
-#define REST_MS   5000
-#define SPREAD_MS 10000
+#define REST_MS   3000
+#define SPREAD_MS 4000
 
 /* A thousand cells that end together must not be followed by a thousand housekeepings at once, so
  * each waits for a time of its own. Fresh randomness: forks of one zygote have the rest in common.
@@ -68,14 +69,16 @@ static void wait_for_message(void)
 {
     static bool has_worked; /* before the first cell nothing can have come back */
     struct pollfd p = {KERNEL_FD, POLLIN, 0};
-    int rc, wait_ms = has_worked ? rest_ms() : -1;
+    int rc;
 
     pages_take(KERNEL_FD);
-    Py_BEGIN_ALLOW_THREADS
-    rc = poll(&p, 1, wait_ms);
-    Py_END_ALLOW_THREADS
-    if (rc == 0)
-        pages_give_back();
+    do {
+        Py_BEGIN_ALLOW_THREADS
+        rc = poll(&p, 1, has_worked ? rest_ms() : -1);
+        Py_END_ALLOW_THREADS
+        if (rc == 0)
+            pages_rest(KERNEL_FD);
+    } while (rc == 0 || (rc < 0 && errno == EINTR));
     has_worked = true;
 }
 

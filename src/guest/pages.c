@@ -3,13 +3,11 @@
  * 2.5 us for each page that it touches first. Which pages a first cell touches is
  * much the same every time, so the zygote has a child run typical cells, learns
  * what that child touched, and every kernel takes those pages while it waits for
- * its first cell. And when a session rests, almost half of the pages it has written
- * to are again what they were (reference counts came back): they are given back.
+ * its first cell. What becomes of them when a session rests: rest.c.
  */
 #include "guest/heap_int.h"
 
 #include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -131,78 +129,4 @@ void pages_take(int until_readable)
         }
     }
     next_range = range_count; /* once the first cell has come it is too late to be early */
-}
-
-/* --- giving pages back --- */
-
-#define RUN_BYTES (128 * KiB) /* on the stack; at least two pages of any size */
-
-static bool page_same(const char *a, const char *b, size_t page)
-{
-    const uint64_t *x = (const uint64_t *)a, *y = (const uint64_t *)b;
-
-    for (size_t i = 0; i < page / sizeof(*x); i++)
-        if (x[i] != y[i])
-            return false;
-    return true;
-}
-
-static void page_copy(char *to, const char *from, size_t page)
-{
-    uint64_t *x = (uint64_t *)to;
-    const uint64_t *y = (const uint64_t *)from;
-
-    for (size_t i = 0; i < page / sizeof(*x); i++)
-        x[i] = y[i];
-}
-
-/* Drops a run of pages, so that the image shows through, and puts back those that differ from it.
- * In between the heap is not what it should be: nobody may look but this function. */
-static void give_back_run(char *at, size_t pages, size_t page)
-{
-    char kept[RUN_BYTES];
-
-    for (size_t i = 0; i < pages; i++)
-        page_copy(kept + i * page, at + i * page, page);
-    if (raw(SYS_madvise, (long)at, (long)(pages * page), MADV_DONTNEED, 0, 0, 0) < 0)
-        return;
-    for (size_t i = 0; i < pages; i++)
-        if (!page_same(kept + i * page, at + i * page, page))
-            page_copy(at + i * page, kept + i * page, page);
-}
-
-static void give_back_map(const struct maps *maps, const struct map *m)
-{
-    uint64_t flags[PAGES_AT_ONCE];
-
-    for (unsigned long at = m->from; at < m->to;) {
-        size_t left = (m->to - at) / maps->page;
-        size_t pages = left < PAGES_AT_ONCE ? left : PAGES_AT_ONCE;
-        if (!maps_flags(maps, at, flags, pages))
-            return;
-        for (size_t i = 0; i < pages;) {
-            size_t run = 0;
-            while (i + run < pages && (run + 1) * maps->page <= RUN_BYTES && is_own(flags[i + run]))
-                run++;
-            if (run)
-                give_back_run((char *)at + i * maps->page, run, maps->page);
-            i += run ? run : 1;
-        }
-        at += pages * maps->page;
-    }
-}
-
-void pages_give_back(void)
-{
-    struct maps maps;
-    uint64_t all = ~0ull, before = 0;
-
-    if (range_count == 0 || !has_one_thread() || !maps_read(&maps))
-        return;
-    raw(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&before, 8, 0, 0);
-    for (size_t i = 0; i < maps.count; i++)
-        if (maps.map[i].image && (maps.map[i].prot & PROT_WRITE))
-            give_back_map(&maps, &maps.map[i]);
-    raw(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, 8, 0, 0);
-    maps_done(&maps);
 }
