@@ -21,6 +21,7 @@ import time
 import machine
 import over_http
 import run
+import serving
 import steady
 from peer_cells import CELL, DESCRIBE, PLOT
 
@@ -54,9 +55,12 @@ def virtual():
 
 # Why others are not in the table: (name, whether this machine has what it takes, what that is).
 NOT_HERE = (
-    ("microsandbox (PyPI)", virtual, "a processor that runs virtual machines, and an image from a registry of containers"),
-    ("E2B's code-interpreter", virtual, "Firecracker, and a server that no package registry has: its package is a client"),
-    ("llm-sandbox (PyPI)", lambda: has("docker") or has("podman"), "Docker or Podman, and an image from a registry of containers"),
+    ("microsandbox (PyPI)", virtual,
+     "a processor that runs virtual machines, and an image from a registry of containers"),
+    ("E2B's code-interpreter", virtual,
+     "Firecracker, and a server that no package registry has: its package is a client"),
+    ("llm-sandbox (PyPI)", lambda: has("docker") or has("podman"),
+     "Docker or Podman, and an image from a registry of containers"),
     ("dify-sandbox", lambda: False, "its Go module, which the proxy of Go's modules does not give"),
     ("pandas in pyodide", lambda: False, "wheels of a web server of its own: neither npm nor PyPI has them"),
 )
@@ -98,9 +102,8 @@ class Retort:
     name = OURS
 
     def __init__(self, args):
-        from support.server import Server
-        self.server = Server("--python", "/usr/bin/python3", "--ready", str(run.READY), "--log-level", "error",
-                             small=False)
+        self.server = serving.server(args.build, "--python", "/usr/bin/python3", "--ready", str(run.READY),
+                                     "--log-level", "error")
         begun = time.perf_counter()
         self.server.start()
         self.start_us = (time.perf_counter() - begun) * 1e6
@@ -163,8 +166,8 @@ def measure(args):
             peer = begin(name, args, wrong)
             if peer:
                 peers.append(peer)
-                seen[name] = {"start": [peer.start_us] if peer.start_us else [], "create": [], "cell": [], "first": [], "describe": [],
-                              "plot": [], "memory_mb": None, "missing": {}}
+                seen[name] = {**{key: [] for key in COLUMNS}, "memory_mb": None, "missing": {}}
+                seen[name]["start"] += [peer.start_us] if peer.start_us else []
         def everybody(what):
             print(what, file=sys.stderr)
             for peer in [p for p in peers if p.name not in wrong]:
@@ -189,7 +192,8 @@ def measure(args):
 
 
 COLUMNS = ("start", "create", "cell", "first", "describe", "plot")
-HEAD = ("", "start", "create", "print(2+2)", "create -> describe()", "describe()", "plot", "MB", "around the code", "stays")
+HEAD = ("", "start", "create", "print(2+2)", "create -> describe()", "describe()", "plot", "MB", "around the code",
+        "stays")
 
 
 def rows(seen):
@@ -213,8 +217,9 @@ def show(found, wrong):
     width = [max(len(line[i]) for line in lines) for i in range(len(HEAD))]
     for line in lines:
         print("  ".join(text.ljust(width[i]) for i, text in enumerate(line)).rstrip())
-    print("\nMedians, in milliseconds; describe() and plot when they have run in that session before; MB: of a session\n"
-          "that has run all of it and was left alone for %d s, as proportional set size. A peer without sessions starts anew for each call." % RESTED_S)
+    print("\nMedians, in milliseconds; describe() and plot when they have run in that session before; MB: of a\n"
+          "session that has run all of it and was left alone for %d s, as proportional set size. A peer without\n"
+          "sessions starts anew for each call." % RESTED_S)
     for row in found:
         for what, why in row["missing"].items():
             print("%s: no %s: %s" % (row["name"], what, why))
@@ -235,8 +240,6 @@ def main():
     if unknown:
         parser.error("there is no peer %s: there are %s" % (unknown[0], "; ".join(PEERS)))
     args.peer = args.peer or list(PEERS)
-    sys.path.append(str(ROOT / "tests"))
-    os.environ["RETORT_BIN"] = str(args.build / "retort")
 
     facts, watch = machine.facts(), steady.Watch()
     seen, wrong = measure(args)

@@ -3,8 +3,8 @@
 
     speed.py [--quick] [PART]... [--sessions N] [--records N] [--calm SECONDS] [--build DIR] [--out FILE]
 
-Parts: cell create first heldout plot oneshot cold (taken in turns, round after round), then burst,
-many, memory, live, records, start. Without a name all of them. What is compared takes turns, so that
+Parts: cell create first heldout plot oneshot cold (taken in turns, round after round), then where,
+burst, many, memory, live, records, start. Without a name all of them. What is compared takes turns, so that
 a busy minute of the machine falls on both; beside each figure of the medians stands that of the best
 samples, which a busy machine disturbs least. A goal that is missed is no failure; a session that is not
 made or a cell that does not answer is: the exit status is then 1.
@@ -12,16 +12,17 @@ made or a cell that does not answer is: the exit status is then 1.
 
 import argparse
 import json
-import os
 import pathlib
 import random
 import subprocess
 import sys
 import time
 
+import anchors
 import machine
 import over_http
 import run
+import serving
 import speed_alone
 import speed_table
 import speed_turns
@@ -47,12 +48,10 @@ class Bench:
         self.rows = []
         self.more = {}
         self.server = self.load = self._kernel = None
-        self.why_no_jupyter = None
 
     def serve(self, *flags):
         """Another server with the pools of a bench: use it with `with`."""
-        from support.server import Server
-        return Server(*FLAGS, "--python", sys.executable, *flags, config=CONFIG, small=False)
+        return serving.server(self.args.build, *FLAGS, "--python", sys.executable, *flags, config=CONFIG)
 
     def loading(self, server):
         return over_http.Load(self.args.build, server.port)
@@ -66,20 +65,14 @@ class Bench:
         time.sleep(run.PAUSE_MS / 1e3)
 
     def jupyter(self):
-        """A new kernel, or None where there is none to be had; why_no_jupyter says why."""
-        try:
-            import anchors
-            return anchors.Jupyter()
-        except ImportError as error:
-            self.why_no_jupyter = "no Jupyter kernel beside it: %s" % error
-            return None
+        """A new kernel; whoever asks stops it."""
+        return anchors.Jupyter()
 
     def warm_jupyter(self):
         """The one kernel that stays for the whole run."""
-        if not self._kernel and not self.why_no_jupyter:
+        if not self._kernel:
             self._kernel = self.jupyter()
-            if self._kernel:
-                self._kernel.run(run.DESCRIBE["code"])
+            self._kernel.run(run.DESCRIBE["code"])
         return self._kernel
 
     def row(self, *words, **more):
@@ -148,14 +141,12 @@ def options():
 
 def main():
     args = options()
-    sys.path.append(str(ROOT / "tests"))
-    os.environ["RETORT_BIN"] = str(args.build / "retort")
     machine.wait_until(lambda: machine.busy(2) < run.CALM, args.calm)
     begun, facts, watch, bench, wrong = time.monotonic(), machine.facts(), steady.Watch(), Bench(args), None
     try:
         measure(bench, args.part)
     except (run.Failed, RuntimeError, AssertionError, OSError, subprocess.SubprocessError) as error:
-        wrong = str(error)
+        wrong = str(error) or repr(error)
     finally:
         bench.end()
     facts["steady"] = watch.end()
@@ -163,8 +154,6 @@ def main():
     print("%(cpu)s, %(cores)d cores, %(memory_mb)d MB, Linux %(kernel)s, %(user)s, Python %(python)s" % facts)
     print(steady.tell(facts["steady"]) + "\n")
     speed_table.show(bench.rows)
-    if bench.why_no_jupyter:
-        print(bench.why_no_jupyter)
     out = args.out or args.build / "bench-speed.json"
     out.write_text(json.dumps({
         "version": 1, "quick": args.quick, "when": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),

@@ -11,6 +11,7 @@ import machine
 import run
 from over_http import CREATE, DELETE, HEALTH, cell
 from speed_turns import JUPYTER, ONE_SHOT
+from speed_where import where
 
 CELLS_BEFORE = 2080  # a second, with 64 clients on two cores: where the goal of 2.5 times comes from
 RESTED_S = 10        # by then a session that nobody asked for anything has given back what it can
@@ -120,15 +121,13 @@ def memory(bench):
     bench.load.ask("again", DELETE, clients=8)
     bench.load.ask("forget")
     bench.more["memory"] = {"n": n, **seen}
-    kernel = bench.warm_jupyter()
-    theirs = kernel and one(kernel.memory()["pss"], "MB")
+    theirs = one(bench.warm_jupyter().memory()["pss"], "MB")
     for key, what, goal in (("active", "session that has just run pandas", 8),
                             ("idle", "session idle for %d s" % RESTED_S, 3)):
         charged = seen[key]["cgroup"] is not None
         ours = one(seen[key]["cgroup" if charged else "pss"], "MB")
         bench.row("memory", what, ours, goal=goal, note="" if charged else "no cgroup is to be read: PSS")
-        if theirs:
-            bench.row("memory", "  PSS beside a kernel's", one(seen[key]["pss"], "MB"), (JUPYTER, theirs), kind="ratio")
+        bench.row("memory", "  PSS beside a kernel's", one(seen[key]["pss"], "MB"), (JUPYTER, theirs), kind="ratio")
 
 
 # --- on servers of their own ---
@@ -266,5 +265,6 @@ def wait_for(server, path):
     raise run.Failed("no answer at %s within a minute" % path)
 
 
-PARTS = {"burst": burst, "many": many, "memory": memory, "live": live, "records": records, "start": start}
-ON_THE_SERVER = ("burst", "many", "memory")
+PARTS = {"where": where, "burst": burst, "many": many, "memory": memory, "live": live, "records": records,
+         "start": start}
+ON_THE_SERVER = ("where", "burst", "many", "memory")

@@ -74,16 +74,14 @@ class Cell:
         self.health += health
         self.took += took
         kernel = bench.warm_jupyter()
-        if kernel:
-            self.jupyter += [kernel.run(run.PRINT["code"], "4") for _ in range(10)]
+        self.jupyter += [kernel.run(run.PRINT["code"], "4") for _ in range(10)]
 
     def tell(self):
         took = run.summary(self.took)
         self.bench.row("cell", "print(2+2), session is up", took,
                        ("GET /health", run.summary(self.health)), kind="over", goal=OVER_HEALTH)
-        if self.jupyter:
-            self.bench.row("cell", "  beside a kernel", took, (JUPYTER, run.summary(self.jupyter)),
-                           kind="ratio", goal=1 / 30)
+        self.bench.row("cell", "  beside a kernel", took, (JUPYTER, run.summary(self.jupyter)),
+                       kind="ratio", goal=1 / 30)
 
 
 class Create:
@@ -163,8 +161,8 @@ class First(Firsts):
         self.bench.settle()
         self.visits("describe()", 4)
         # A kernel takes most of a second to start: a few are enough to tell a factor of hundreds.
-        kernel = self.bench.jupyter() if len(self.jupyter) < 3 else None
-        if kernel:
+        if len(self.jupyter) < 3:
+            kernel = self.bench.jupyter()
             try:
                 self.jupyter.append(kernel.start_us + kernel.run(run.DESCRIBE["code"], "499.5"))
             finally:
@@ -172,9 +170,8 @@ class First(Firsts):
 
     def tell(self):
         self.row("describe()", "create -> describe() -> JSON", 1.25)
-        if self.jupyter:
-            self.bench.row("first", "  beside a kernel, started for it", run.summary(self.first["describe()"]),
-                           (JUPYTER, run.summary(self.jupyter)), kind="ratio")
+        self.bench.row("first", "  beside a kernel, started for it", run.summary(self.first["describe()"]),
+                       (JUPYTER, run.summary(self.jupyter)), kind="ratio")
 
 
 class HeldOut(Firsts):
@@ -219,16 +216,14 @@ class Plot:
             self.second += second
             pause()
         kernel = self.bench.warm_jupyter()
-        if kernel:
-            kernel.run(PLOT["code"], "<Figure size")
-            self.jupyter.append(kernel.run(PLOT["code"], "<Figure size"))
+        kernel.run(PLOT["code"], "<Figure size")
+        self.jupyter.append(kernel.run(PLOT["code"], "<Figure size"))
 
     def tell(self):
         first, second = run.summary(self.first), run.summary(self.second)
         self.bench.row("plot", "first plot of a session", first, ("second", second), kind="ratio", goal=1.25)
-        if self.jupyter:
-            self.bench.row("plot", "  second plot beside a kernel's", second,
-                           (JUPYTER, run.summary(self.jupyter)), kind="ratio")
+        self.bench.row("plot", "  second plot beside a kernel's", second,
+                       (JUPYTER, run.summary(self.jupyter)), kind="ratio")
 
 
 class OneShot:

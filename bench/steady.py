@@ -61,4 +61,5 @@ def tell(found):
         found["jitter_p50"], found["jitter_p95"])
     if found["calm"]:
         return text
-    return text + "\nTHE MACHINE WAS BUSY: look at the ratios, and at what came at best; high percentiles are others' doing."
+    return (text + "\nTHE MACHINE WAS BUSY: look at the ratios, and at what came at best; "
+                   "high percentiles are others' doing.")
