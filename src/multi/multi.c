@@ -13,6 +13,7 @@ struct multi {
     long idle, total;
     CURLM *curl; /* owned */
     int epoll;   /* owned */
+    bool kicked; /* the timer is at 0 for us, whatever libcurl wants it for */
     struct watch *watch;
     struct timer *timer;
     loop_fn *after;
@@ -40,7 +41,8 @@ static void on_timer(void *arg)
     struct multi *m = arg;
     int running;
 
-    if (m->curl)
+    m->kicked = false;
+    if (m->curl) /* libcurl says again how long it wants to wait */
         (void)curl_multi_socket_action(m->curl, CURL_SOCKET_TIMEOUT, 0, &running);
     m->after(m->arg);
 }
@@ -67,6 +69,8 @@ static int on_deadline(CURLM *curl, long ms, void *arg)
     struct multi *m = arg;
 
     (void)curl;
+    if (m->kicked)
+        return 0;
     if (ms < 0)
         timer_clear(m->timer);
     else
@@ -110,6 +114,7 @@ CURLM *multi_handle(struct multi *m)
 
 void multi_kick(struct multi *m)
 {
+    m->kicked = true;
     timer_set(m->timer, 0);
 }
 
