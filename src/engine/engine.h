@@ -295,6 +295,8 @@ struct look *workspace_look(struct session *s);
 void workspace_tell(struct session *s, struct look *k,
                     void (*fn)(void *arg, const struct event *ev), void *arg); /* takes k */
 void look_free(struct look *k);
+/* It was empty at the last look, and nothing has come since. */
+bool workspace_is_bare(const struct session *s);
 /* The host has put or deleted this file itself: the next look does not tell of it. */
 void workspace_note(struct session *s, struct str path);
 

@@ -168,6 +168,8 @@ typedef void tree_fn(void *arg, const struct event *ev);
 struct look *look_new(struct tree *t);
 /* False, and nothing seen, when it would take the loop too long. */
 bool look_try(struct look *k, const struct tree *t, const struct space *sp);
+/* It was empty when it was last looked at, and is. Costs one system call. */
+bool tree_is_bare(const struct tree *t, int dir);
 /* Something later has been told: this one has nothing to say. */
 bool look_is_old(const struct look *k, const struct tree *t);
 /* Tells how the look differs from the last one, and takes it. Returns the limits hit. */

@@ -496,6 +496,11 @@ struct look *workspace_look(struct session *s)
     return s->dead ? NULL : look_new(s->tree);
 }
 
+bool workspace_is_bare(const struct session *s)
+{
+    return !s->dead && tree_is_bare(s->tree, guest_space(s->guest));
+}
+
 void workspace_tell(struct session *s, struct look *k,
                     void (*fn)(void *arg, const struct event *ev), void *arg)
 {

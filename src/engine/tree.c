@@ -244,11 +244,11 @@ static struct bareness bareness_of(int dir)
     return is_over ? (struct bareness){true, st.st_ctim} : (struct bareness){0};
 }
 
-static bool is_still(struct bareness b, int dir)
+bool tree_is_bare(const struct tree *t, int dir)
 {
     struct stat st;
 
-    return b.is_known && fstat(dir, &st) == 0 && same_time(st.st_ctim, b.since);
+    return t->bare.is_known && fstat(dir, &st) == 0 && same_time(st.st_ctim, t->bare.since);
 }
 
 static void look(struct look *k, const struct space *sp, size_t effort)
@@ -281,7 +281,7 @@ bool look_try(struct look *k, const struct tree *t, const struct space *sp)
 {
     if (t->seen.n > EFFORT_SMALL)
         return false;
-    if (is_still(t->bare, sp->dir)) {
+    if (tree_is_bare(t, sp->dir)) {
         k->bare = t->bare;
         return true;
     }

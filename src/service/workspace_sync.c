@@ -59,6 +59,7 @@ void space_return(struct loaded *l, struct changes *unsaved)
 
 struct syncing {
     struct task task;
+    struct loaded *loaded;  /* held while on_quiet() is on its way */
     struct changes changes; /* owned */
     struct space space;     /* owned */
     struct look *look;      /* owned */
@@ -144,8 +145,7 @@ static void on_synced(struct task *t, const struct err *failed)
     free(s);
 }
 
-/* Also when nothing has changed it takes its turn: a save under way must be done first. */
-void space_sync(struct loaded *l, done_fn *fn, void *arg)
+static void start_sync(struct syncing *s, struct loaded *l)
 {
     static const struct step steps[] = {{.loop = begin_look},
                                         {.work = walk},
@@ -154,10 +154,44 @@ void space_sync(struct loaded *l, done_fn *fn, void *arg)
                                         {.loop = task_session_there},
                                         {.store = write_saved},
                                         {0}};
+
+    task_start(&s->task, l->sv, l, steps, on_synced);
+}
+
+/* Nothing is being saved, and there is nothing to save. */
+static bool is_quiet(const struct loaded *l)
+{
+    return !l->tasks && l->state != SESSION_ENDED && l->session && l->changes.n == 0 &&
+           workspace_is_bare(l->session);
+}
+
+static void on_quiet(void *arg)
+{
+    struct syncing *s = arg;
+    struct loaded *l = s->loaded;
+
+    l->sv->pending--;
+    if (is_quiet(l)) {
+        s->fn(s->arg, NULL);
+        free(s);
+    } else {
+        start_sync(s, l);
+    }
+    loaded_drop(l);
+}
+
+/* Also when nothing has changed it takes its turn: a save under way must be done first. An empty
+ * workspace needs no worker to look at it. */
+void space_sync(struct loaded *l, done_fn *fn, void *arg)
+{
     struct syncing *s = mem_zalloc(sizeof(*s));
 
-    *s = (struct syncing){.space.dir = -1, .fn = fn, .arg = arg};
-    task_start(&s->task, l->sv, l, steps, on_synced);
+    *s = (struct syncing){.loaded = l, .space.dir = -1, .fn = fn, .arg = arg};
+    if (!is_quiet(l))
+        return start_sync(s, l);
+    l->sv->pending++;
+    loaded_hold(l);
+    loop_later(l->sv->loop, on_quiet, s);
 }
 
 /* One that has failed again is marked again. */
