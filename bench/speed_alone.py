@@ -118,6 +118,8 @@ def memory(bench):
     seen = {"active": a_session(before)}
     time.sleep(RESTED_S)
     seen["idle"] = a_session(before)
+    # What was given back has to come again: one session after the other, twice.
+    woken, warm = (bench.load.ask("again", cell(run.DESCRIBE))["steps"][0] for _ in range(2))
     bench.load.ask("again", DELETE, clients=8)
     bench.load.ask("forget")
     bench.more["memory"] = {"n": n, **seen}
@@ -128,6 +130,7 @@ def memory(bench):
         ours = one(seen[key]["cgroup" if charged else "pss"], "MB")
         bench.row("memory", what, ours, goal=goal, note="" if charged else "no cgroup is to be read: PSS")
         bench.row("memory", "  PSS beside a kernel's", one(seen[key]["pss"], "MB"), (JUPYTER, theirs), kind="ratio")
+    bench.row("memory", "  its next describe()", run.summary(woken), ("the one after", run.summary(warm)), kind="ratio")
 
 
 # --- on servers of their own ---

@@ -236,8 +236,8 @@ long bench_ask_all(struct bench_asker *askers, size_t n, struct str body, double
             fds[i] =
                 (struct pollfd){.fd = askers[i].asks ? askers[i].conn.fd : -1, .events = POLLIN};
         if (poll(fds, n, WAIT_S * 1000) <= 0)
-            return err_set(e, ERR_HOST, bench_stopped ? "interrupted" : "no answer for %d s",
-                           WAIT_S);
+            return bench_stopped ? err_set(e, ERR_CALLER, "interrupted")
+                                 : err_set(e, ERR_HOST, "no answer for %d s", WAIT_S);
         for (size_t i = 0; i < n; i++) {
             struct bench_answer answer = {0};
             int got = fds[i].revents ? take(&askers[i].conn, &answer, e) : 0;
