@@ -18,7 +18,7 @@ ALIVE = "print('alive')"
 
 
 def check(box):
-    run = box.run(*[plain(c) for c in [*CELLS, ALIVE]], flags=["--keep-going", "--timeout", "60"])
+    run = box.run(*[plain(c) for c in [*CELLS, ALIVE]], flags=["--keep-going", "--timeout", "60"], alone=True)
     holds(run.exit == 1, f"exit {run.exit}: {run.brief()}")
     same(run.statuses(), ["raised"] * len(CELLS) + ["ok"], "outcomes")
     same(run.text(len(CELLS)), "alive\n", "the last cell")

@@ -14,7 +14,7 @@ while time.monotonic() < end:
 
 
 def check(box):
-    run = box.run(cell(GUEST), flags=["--timeout", "2", "--grace", "0.3"])
+    run = box.run(cell(GUEST), flags=["--timeout", "2", "--grace", "0.3"], alone=True)
     holds(run.exit == 124, f"exit {run.exit}: {run.brief()}")
     holds(run.peak_kb < 200_000, f"the program held {run.peak_kb} kB")
     holds(len(run[0]["events"]) < 20_000, f"{len(run[0]['events'])} events")

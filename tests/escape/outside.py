@@ -279,11 +279,12 @@ class Box:
     ):
         """Runs the steps in one session to the end. Fails when that takes longer than seconds.
 
-        A run that asks for nothing else has its session on the server that guests share, unless it is to be
-        alone."""
+        A run that asks for nothing else than a time limit has its session on the server that guests share, unless
+        it is to be alone."""
         is_plain = not alone and json and stdin is subprocess.DEVNULL and not (env or cwd or prefix or kw)
-        if is_plain and self.house and set(flags) <= {"--keep-going"}:
-            return self.house(self.mode).play(steps, "--keep-going" in flags)
+        limits = limits_of(flags)
+        if is_plain and self.house and set(limits) <= {"--timeout", "--grace"}:
+            return self.house(self.mode).play(steps, "--keep-going" in flags, limits.get("--timeout"))
         argv = self.command(steps, flags, json, prefix)
         began = time.monotonic()
         process = self.popen(argv, env, cwd, stdin, stderr=subprocess.PIPE, **kw)
@@ -449,6 +450,12 @@ def expected(value, mode):
     return value
 
 
+def limits_of(flags):
+    """Flags that have values, with these."""
+    words = [flag for flag in flags if flag != "--keep-going"]
+    return dict(zip(words[::2], words[1::2]))
+
+
 EXITS = {"ok": 0, "timeout": 124, "memory": 137, "session_lost": 3}
 
 
@@ -457,7 +464,8 @@ class House(Server):
 
     def __init__(self, mode):
         self.box = Box(mode)
-        super().__init__("--preload", "", "--ready", "2", *self.box.users(), small=False)
+        # What is stopped at a time limit is hostile, and what is polite has ended by itself.
+        super().__init__("--preload", "", "--ready", "2", "--grace", "0.3", *self.box.users(), small=False)
 
     def __enter__(self):
         self.box.__enter__()
@@ -472,13 +480,15 @@ class House(Server):
     def command(self):
         return [*self.box.become(), *super().command()]
 
-    def play(self, steps, keep_going):
+    def play(self, steps, keep_going, timeout=None):
         """The steps in a session of their own, told as `retort run --json` would."""
         began, done, exit = time.monotonic(), [], 0
+        more = {"timeout": float(timeout)} if timeout else {}
         with self.client() as client, client.session() as session:
             for kind, code in steps:
                 language = "shell" if kind == "--shell" else "python"
-                answer = client.post(f"/v1/sessions/{session.id}/execute", {"code": code, "language": language})
+                answer = client.post(f"/v1/sessions/{session.id}/execute",
+                                     {"code": code, "language": language, **more})
                 holds(answer.status == 200, f"the server answered {answer!r}\n{self.log()}")
                 done.append(answer.json)
                 status = answer.json["outcome"]["status"]

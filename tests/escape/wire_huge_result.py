@@ -19,6 +19,6 @@ time.sleep(5)
 
 
 def check(box):
-    run = box.run(cell(GUEST), flags=["--timeout", "8"])
+    run = box.run(cell(GUEST), flags=["--timeout", "8"], alone=True)
     same([run.status(0), run.exit], ["session_lost", 3], "outcome and exit status")
     holds(run.peak_kb < 300_000, f"the program held {run.peak_kb} kB")

@@ -23,7 +23,7 @@ while time.monotonic() < end:
 
 
 def check(box):
-    run = box.run(cell(GUEST), flags=["--timeout", "2", "--grace", "0.3"])
+    run = box.run(cell(GUEST), flags=["--timeout", "2", "--grace", "0.3"], alone=True)
     same([run.exit, run.status()], [124, "timeout"], "outcome")
     holds(run.peak_kb < 100_000, f"the program held {run.peak_kb} kB")
     holds(len(run[0]["events"]) < 20_000, f"{len(run[0]['events'])} events")

@@ -27,6 +27,7 @@ def check(box):
         run = box.run(
             cell(GUEST.replace("KIND", kind)),
             flags=["--timeout", "2", "--grace", "0.3"],
+            alone=True,
         )
         same([run.exit, run.status()], [124, "timeout"], "outcome")
         holds(run.peak_kb < 100_000, f"the program held {run.peak_kb} kB")

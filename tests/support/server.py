@@ -74,9 +74,11 @@ def living(members):
 
 
 def mounts():
-    """Those of ours; but not the small disk of bench/chaos.py, which another suite may have just now."""
+    """Those of ours; but not what another suite may have just now: the small disk of bench/chaos.py, the network
+    namespaces of tests/nodes."""
+    others = ("retort-chaos ", "nsfs /run/netns/retort-test-")
     return {line for line in Path("/proc/mounts").read_text().splitlines()
-            if "retort" in line and str(retort.REPO) not in line and not line.startswith("retort-chaos ")}
+            if "retort" in line and str(retort.REPO) not in line and not line.startswith(others)}
 
 
 # How a suite has its servers keep their rows: a function that returns the URL of a new database, or None.
