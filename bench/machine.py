@@ -1,5 +1,6 @@
 """What the machine is, and what processes on it hold: /proc read with care."""
 
+import contextlib
 import importlib.metadata
 import os
 import platform
@@ -184,3 +185,26 @@ def cgroup_charge(directory):
         if text:
             return int(text) / 2**20
     return None
+
+
+# --- sandboxes, by their pid namespaces ---
+
+def boxes(server):
+    """{pid namespace: its processes} of every sandbox."""
+    found = {}
+    for pid in below(server):
+        if in_sandbox(pid, server):
+            with contextlib.suppress(OSError):  # it has ended
+                found.setdefault(os.readlink("/proc/%d/ns/pid" % pid), []).append(pid)
+    return found
+
+
+def weigh(server):
+    """What each sandbox holds, in MB: what its cgroups are charged, None where that is not told, and PSS."""
+    held = {}
+    for box, pids in boxes(server).items():
+        charges = [cgroup_charge(directory)
+                   for directory in {directory for _, directory in map(cgroup, pids) if directory}]
+        held[box] = {"pss": rollup(pids)["pss"],
+                     "cgroup": sum(charges) if charges and None not in charges else None}
+    return held

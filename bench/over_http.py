@@ -79,6 +79,19 @@ class Load:
         self.child.wait(10)
 
 
+def delete_kept(load, server, n):
+    """Deletes the sessions that were kept. The sandboxes that go with them, of all that are there: by those one
+    tells a session's from the parked."""
+    before = set(machine.boxes(server))
+    load.ask("again", DELETE, clients=8)
+    load.ask("forget")
+    machine.wait_until(lambda: len(before - set(machine.boxes(server))) == n, 30)
+    gone = before - set(machine.boxes(server))
+    if len(gone) != n:
+        raise run.Failed("%d sandboxes went with %d sessions" % (len(gone), n))
+    return gone
+
+
 # --- bytes, many of them ---
 
 class Nginx:

@@ -126,23 +126,16 @@ class Retort:
                          "describe": sum(first["steps"][2:5], []), "plot": sum(plots, [])},
                 "missing": {}}
 
-    def _held(self):
-        return machine.rollup([p for p in machine.below(self.server.pid)
-                               if machine.in_sandbox(p, self.server.pid)])["pss"]
-
     def _hold(self):
         self._settle()
-        self.before = self._held()
         self.load.visit(HELD, over_http.CREATE, step(CELL), step(DESCRIBE), step(PLOT), clients=2, keep=True)
         self._settle()
         return {}
 
     def _weigh(self):
-        """What a session has more than there was before, its part of what all share included."""
-        held = (self._held() - self.before) / HELD
-        self.load.ask("again", over_http.DELETE, clients=2)
-        self.load.ask("forget")
-        return {"memory_mb": held}
+        held = machine.weigh(self.server.pid)
+        gone = over_http.delete_kept(self.load, self.server.pid, HELD)
+        return {"memory_mb": sum(held[box]["pss"] for box in gone) / HELD}
 
     def end(self):
         self.load.end()

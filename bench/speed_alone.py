@@ -9,7 +9,7 @@ import time
 
 import machine
 import run
-from over_http import CREATE, DELETE, HEALTH, cell
+from over_http import CREATE, DELETE, HEALTH, cell, delete_kept
 from speed_turns import JUPYTER, ONE_SHOT
 from speed_where import where
 
@@ -98,30 +98,20 @@ def memory(bench):
     """What a session holds that has run pandas: at once, and when nobody asked it anything for a while."""
     n = 8 if bench.quick else 40
     pid = bench.server.pid
-
-    def held():
-        pids = [p for p in machine.below(pid) if machine.in_sandbox(p, pid)]
-        groups = {directory for _, directory in map(machine.cgroup, pids) if directory}
-        charges = [machine.cgroup_charge(directory) for directory in groups]
-        return {"pss": machine.rollup(pids)["pss"], "available": -machine.available(),
-                "cgroup": sum(charges) if charges and None not in charges else None}
-
-    def a_session(before):
-        """The parked are there before and after: what is more now is the sessions'."""
-        now = held()
-        return {key: None if now[key] is None else (now[key] - before[key]) / n for key in before}
-
     bench.settle()
-    before = held()
     bench.load.visit(n, CREATE, cell(run.DESCRIBE), clients=2, keep=True)
     bench.settle()
-    seen = {"active": a_session(before)}
+    seen = {"active": machine.weigh(pid)}
     time.sleep(RESTED_S)
-    seen["idle"] = a_session(before)
+    seen["idle"] = machine.weigh(pid)
     # What was given back has to come again: one session after the other, twice.
     woken, warm = (bench.load.ask("again", cell(run.DESCRIBE))["steps"][0] for _ in range(2))
-    bench.load.ask("again", DELETE, clients=8)
-    bench.load.ask("forget")
+    gone = delete_kept(bench.load, pid, n)
+    for when, held in seen.items():
+        mine = [held[box] for box in gone]
+        known = all(one["cgroup"] is not None for one in mine)
+        seen[when] = {"pss": sum(one["pss"] for one in mine) / n,
+                      "cgroup": sum(one["cgroup"] for one in mine) / n if known else None}
     bench.more["memory"] = {"n": n, **seen}
     theirs = one(bench.warm_jupyter().memory()["pss"], "MB")
     for key, what, goal in (("active", "session that has just run pandas", 8),
