@@ -261,6 +261,33 @@ static int part_first(struct bench *b, struct err *e)
     return rc;
 }
 
+/* What the server says that a session is charged which has just run pandas. */
+static int part_memory(struct bench *b, struct err *e)
+{
+    char session[SESSION_MAX] = "", path[128];
+    struct bench_answer a = {0};
+    struct err ignored;
+    double us;
+    int rc = b->pandas ? open_session(b, b->m.pool, session, &us, e) : 0;
+
+    if (!*session)
+        return rc;
+    snprintf(path, sizeof(path), "/v1/sessions/%s", session);
+    rc = run(b, session, DESCRIBE, "499.5", NULL, NULL, e);
+    if (rc == 0)
+        rc = ask(b, "GET", path, STR(""), 200, &a, e);
+    if (rc == 0) {
+        json_t *v = json_loadb(a.body.p, a.body.n, 0, NULL);
+        json_int_t held = json_integer_value(json_object_get(v, "memory_bytes"));
+        if (held > 0)
+            samples_add(of(b, SERIES_MEMORY), (double)held);
+        else
+            b->m.why_not[SERIES_MEMORY] = "this system does not tell";
+        json_decref(v);
+    }
+    return close_session(b, session, rc < 0 ? &ignored : e) < 0 ? -1 : rc;
+}
+
 static int part_plot(struct bench *b, struct err *e)
 {
     if (!b->matplotlib)
@@ -295,7 +322,8 @@ static int part_one_shot(struct bench *b, struct err *e)
 
 /* Taken in turns, in this order. */
 static int (*const parts[])(struct bench *b, struct err *e) = {
-    part_floor, part_cell, part_create, part_first, part_plot, part_one_shot, part_cold,
+    part_floor, part_cell,     part_create, part_first,
+    part_plot,  part_one_shot, part_cold,   part_memory,
 };
 
 static int measure_rounds(struct bench *b, struct err *e)
@@ -380,7 +408,8 @@ static int look_at_pools(struct bench *b, struct err *e)
     if (!*b->m.pool)
         return err_set(e, ERR_HOST, "/v1/pools: the answer is not that of a retort server");
     if (!b->pandas)
-        b->m.why_not[SERIES_FIRST] = "the pool's Python has no pandas";
+        b->m.why_not[SERIES_FIRST] = b->m.why_not[SERIES_MEMORY] =
+            "the pool's Python has no pandas";
     if (!b->matplotlib)
         b->m.why_not[SERIES_PLOT] = "the pool's Python has no matplotlib";
     if (!*b->cold)

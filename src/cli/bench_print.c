@@ -9,34 +9,38 @@
 #define CALM_WAITED 0.05
 #define CALM_LOAD   0.5 /* for each core */
 
+// clang-format off
 enum row_kind { ALONE, OVER, TIMES };
+enum unit { UNIT_MS, UNIT_RATE, UNIT_MB };
+
+static const struct {
+    double scale; /* of a sample */
+    const char *name;
+} units[] = {[UNIT_MS] = {1e-3, "ms"}, [UNIT_RATE] = {1, "a second"}, [UNIT_MB] = {1e-6, "MB"}};
 
 static const struct row {
     const char *name, *what;
-    enum series ours, beside;
+    enum unit unit;
+    enum series ours;
     enum row_kind kind; /* OVER: how much more than beside; TIMES: how many times beside */
+    enum series beside;
     const char *beside_what;
-    double scale; /* of a sample, in the unit that is shown */
-    const char *unit;
 } rows[] = {
-    {"pipe",       "a byte through a pipe, and back",     SERIES_PIPE,     0,                 ALONE, NULL,          1e-3, "ms"      },
-    {"fork",       "fork, and wait for its end",          SERIES_FORK,     0,                 ALONE, NULL,          1e-3, "ms"      },
-    {"health",     "GET /health",                         SERIES_HEALTH,   0,                 ALONE, NULL,          1e-3, "ms"      },
-    {"cell",       "print(2+2), the session is up",       SERIES_CELL,     SERIES_HEALTH,     OVER,  "GET /health", 1e-3,
-     "ms"                                                                                                                           },
-    {"create",     "a new session, from the parked",      SERIES_CREATE,   SERIES_HEALTH,     OVER,  "GET /health",
-     1e-3,                                                                                                                "ms"      },
-    {"cold",       "a new session, none parked",          SERIES_COLD,     SERIES_FORK,       TIMES, "a fork",      1e-3, "ms"      },
-    {"first",      "new session, describe(), its answer", SERIES_FIRST,    SERIES_WARM,       TIMES,
-     "the cell when warm",                                                                                          1e-3, "ms"      },
-    {"plot",       "the first plot of a session",         SERIES_PLOT,     SERIES_PLOT_AGAIN, TIMES, "the second",
-     1e-3,                                                                                                                "ms"      },
-    {"one_shot",   "one-shots, back to back, each",       SERIES_ONE_SHOT, SERIES_HALVES,     TIMES,
-     "create and cell",                                                                                             1e-3, "ms"      },
-    {"throughput", "cells a second, many sessions",       SERIES_RATE,     0,                 ALONE, NULL,          1,    "a second"},
-    {"answers",    "start of a server to an answer",      SERIES_ANSWERS,  0,                 ALONE, NULL,          1e-3, "ms"      },
-    {"ready",      "start of a server to a warm pool",    SERIES_READY,    0,                 ALONE, NULL,          1e-3, "ms"      },
+    {"pipe", "a byte through a pipe, and back", UNIT_MS, SERIES_PIPE, ALONE, 0, NULL},
+    {"fork", "fork, and wait for its end", UNIT_MS, SERIES_FORK, ALONE, 0, NULL},
+    {"health", "GET /health", UNIT_MS, SERIES_HEALTH, ALONE, 0, NULL},
+    {"cell", "print(2+2), the session is up", UNIT_MS, SERIES_CELL, OVER, SERIES_HEALTH, "GET /health"},
+    {"create", "a new session, from the parked", UNIT_MS, SERIES_CREATE, OVER, SERIES_HEALTH, "GET /health"},
+    {"cold", "a new session, none parked", UNIT_MS, SERIES_COLD, TIMES, SERIES_FORK, "a fork"},
+    {"first", "new session, describe(), its answer", UNIT_MS, SERIES_FIRST, TIMES, SERIES_WARM, "the cell when warm"},
+    {"plot", "the first plot of a session", UNIT_MS, SERIES_PLOT, TIMES, SERIES_PLOT_AGAIN, "the second"},
+    {"one_shot", "one-shots, back to back, each", UNIT_MS, SERIES_ONE_SHOT, TIMES, SERIES_HALVES, "create and cell"},
+    {"throughput", "cells a second, many sessions", UNIT_RATE, SERIES_RATE, ALONE, 0, NULL},
+    {"memory", "memory of a session with pandas", UNIT_MB, SERIES_MEMORY, ALONE, 0, NULL},
+    {"answers", "start of a server to an answer", UNIT_MS, SERIES_ANSWERS, ALONE, 0, NULL},
+    {"ready", "start of a server to a warm pool", UNIT_MS, SERIES_READY, ALONE, 0, NULL},
 };
+// clang-format on
 
 /* Three digits, whatever the size. */
 static void put_number(struct buf *b, double v)
@@ -51,7 +55,7 @@ static double figure(struct measured *m, const struct row *r, double share)
     double ours = samples_rank(&m->of[r->ours], share);
     double beside = samples_rank(&m->of[r->beside], share);
 
-    return r->kind == OVER ? (ours - beside) * r->scale : ours / beside;
+    return r->kind == OVER ? (ours - beside) * units[r->unit].scale : ours / beside;
 }
 
 static void put_row(struct measured *m, const struct row *r, struct buf *b)
@@ -66,8 +70,8 @@ static void put_row(struct measured *m, const struct row *r, struct buf *b)
         return;
     }
     for (size_t i = 0; i < COUNT(shares); i++)
-        put_number(b, samples_rank(s, shares[i]) * r->scale);
-    buf_printf(b, " %s", r->unit);
+        put_number(b, samples_rank(s, shares[i]) * units[r->unit].scale);
+    buf_printf(b, " %s", units[r->unit].name);
     if (r->kind != ALONE && m->of[r->beside].n > 0)
         buf_printf(
             b, r->kind == OVER ? "   %s + %.2f ms (best: + %.2f)" : "   %s x %.2f (best: x %.2f)",
@@ -121,8 +125,8 @@ void bench_put_text(struct measured *m, struct buf *b)
 static json_t *row_json(struct measured *m, const struct row *r)
 {
     struct samples *s = &m->of[r->ours];
-    json_t *v = json_pack("{s:s, s:s, s:s, s:I}", "name", r->name, "what", r->what, "unit", r->unit,
-                          "n", (json_int_t)s->n);
+    json_t *v = json_pack("{s:s, s:s, s:s, s:I}", "name", r->name, "what", r->what, "unit",
+                          units[r->unit].name, "n", (json_int_t)s->n);
 
     if (s->n == 0) {
         json_object_set_new(
@@ -130,14 +134,14 @@ static json_t *row_json(struct measured *m, const struct row *r)
             json_string(m->why_not[r->ours] ? m->why_not[r->ours] : "no time was left"));
         return v;
     }
-    json_object_set_new(v, "best", json_real(samples_rank(s, 0) * r->scale));
-    json_object_set_new(v, "p50", json_real(samples_rank(s, .5) * r->scale));
-    json_object_set_new(v, "p95", json_real(samples_rank(s, .95) * r->scale));
+    json_object_set_new(v, "best", json_real(samples_rank(s, 0) * units[r->unit].scale));
+    json_object_set_new(v, "p50", json_real(samples_rank(s, .5) * units[r->unit].scale));
+    json_object_set_new(v, "p95", json_real(samples_rank(s, .95) * units[r->unit].scale));
     if (r->kind != ALONE && m->of[r->beside].n > 0)
         json_object_set_new(v, "beside",
                             json_pack("{s:s, s:f, s:s, s:f, s:f}", "what", r->beside_what, "p50",
-                                      samples_rank(&m->of[r->beside], .5) * r->scale, "as",
-                                      r->kind == OVER ? "ms_over" : "times", "figure",
+                                      samples_rank(&m->of[r->beside], .5) * units[r->unit].scale,
+                                      "as", r->kind == OVER ? "ms_over" : "times", "figure",
                                       figure(m, r, .5), "figure_best", figure(m, r, 0)));
     return v;
 }

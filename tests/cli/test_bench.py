@@ -16,7 +16,7 @@ import pytest
 from support import retort
 from support.server import Server
 
-ROWS = ["pipe", "fork", "health", "cell", "create", "cold", "first", "plot", "one_shot", "throughput", "answers",
+ROWS = ["pipe", "fork", "health", "cell", "create", "cold", "first", "plot", "one_shot", "throughput", "memory", "answers",
         "ready"]
 BESIDE = {"cell": "ms_over", "create": "ms_over", "cold": "times", "first": "times", "plot": "times",
           "one_shot": "times"}
@@ -160,7 +160,8 @@ def test_rows_say_what_the_python_lacks():
     with fake() as url:
         code, out, err = bench("--server", url, "--json")
         assert code == 0, err
-        _, rows = check_document(out, missing=("first", "plot", "answers", "ready"))
+        _, rows = check_document(out, missing=("first", "plot", "memory", "answers", "ready"))
+    assert rows["memory"]["not_measured"] == rows["first"]["not_measured"]
     assert rows["first"]["not_measured"] == "the pool's Python has no pandas"
     assert rows["plot"]["not_measured"] == "the pool's Python has no matplotlib"
 
