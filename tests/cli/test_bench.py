@@ -86,6 +86,7 @@ def test_stopped(place, how, status):
     retort.wait_until(lambda: list(place.iterdir()) == [], "the end of its folder", retort.SECONDS)
 
 
+@pytest.mark.once
 def test_on_a_server_that_runs():
     with Server("--preload", "numpy,pandas,matplotlib.pyplot", "--memory", "1G", "--max-sessions", "40") as server:
         url = f"http://127.0.0.1:{server.port}/"
@@ -113,6 +114,7 @@ def test_on_a_server_that_runs():
 class Fake(http.server.BaseHTTPRequestHandler):
     """As much of a server as the bench asks for, without pandas; `odd` spoils one path."""
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # head and body are two writes
     odd = {}
 
     def answer(self):
@@ -156,6 +158,7 @@ def fake(**odd):
             thread.join()
 
 
+@pytest.mark.once
 def test_rows_say_what_the_python_lacks():
     with fake() as url:
         code, out, err = bench("--server", url, "--json")
@@ -166,6 +169,7 @@ def test_rows_say_what_the_python_lacks():
     assert rows["plot"]["not_measured"] == "the pool's Python has no matplotlib"
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(("path", "answer", "code", "said"), [
     ("/v1/pools", lambda h: h.say(200, {"what": 1}), 3, "not that of a retort server"),
     ("/v1/pools", lambda h: h.say(503, {"error": {"message": "shutting down"}}), 3, "/v1/pools: shutting down"),
@@ -181,6 +185,7 @@ def test_what_is_wrong_is_said(path, answer, code, said):
     assert (status, out) == (code, "") and said in err, err
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(("flags", "code", "said"), [
     (["--server", "https://127.0.0.1:1"], 2, "is not a plain address such as"),
     (["--server", "http://127.0.0.1:1"], 3, "cannot reach the server at 127.0.0.1:1"),
