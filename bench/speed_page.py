@@ -63,9 +63,11 @@ def goals(speed):
                      "%s %s" % (ours, row["ours"]["unit"]), beside or "", figure, row["goal_said"], MET[row["met"]]])
         part = row["part"]
     met = [row["met"] for row in speed["rows"] if row["met"]]
-    return "%s\n\n%s\n\n%d of %d goals are met, %d more at best." % (
+    notes = "".join("`%s`, %s: %s.\n\n" % (row["part"], row["what"].strip(), row["note"])
+                    for row in speed["rows"] if row["note"])
+    return "%s\n\n%s\n\n%s%d of %d goals are met, %d more at best." % (
         machine_line(speed), table(["part", "what", "median (best)", "beside: median", "figure", "goal", "met"], rows),
-        met.count("yes"), len(met), met.count("at best"))
+        notes, met.count("yes"), len(met), met.count("at best"))
 
 
 def where(speed):

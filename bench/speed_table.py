@@ -84,6 +84,6 @@ def show(rows):
             print("  ".join("-" * w for w in width))
     for row in rows:
         if row.note:
-            print("%s: %s: %s" % (row.part, row.what, row.note))
+            print("%s: %s: %s" % (row.part, row.what.strip(), row.note))
     goals = [row.met() for row in rows if row.met()]
     print("\n%d of %d goals are met, %d more at best." % (goals.count("yes"), len(goals), goals.count("at best")))
