@@ -5,6 +5,12 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+/* Files of one cell that reach the disk when they may; of more, so many at a time, and before this
+ * ends. So the disk never has much to do at once for one session. */
+#define FEW           64
+#define AT_ONCE       128
+#define BYTES_AT_ONCE (16 * MiB)
+
 static void change_done(struct change *c)
 {
     free(c->path);
@@ -132,7 +138,7 @@ static void PRINTF(2, 3) set_problem(struct change *c, const char *fmt, ...)
 /* A file that is gone again, or grows past the limit while it is read, is the code's affair; a disk
  * that takes no bytes, or a host without descriptors, is ours. */
 static int save_one(struct change *c, struct store *st, const struct space *sp, uint64_t max,
-                    struct err *e)
+                    enum blob_sync when, struct err *e)
 {
     AUTO_CLOSE int fd = -1;
     struct err lost = {0};
@@ -159,7 +165,7 @@ static int save_one(struct change *c, struct store *st, const struct space *sp, 
         c->too_large = true;
         return 0;
     }
-    if (blob_keep(b, false, c->hash, &c->size, e) < 0)
+    if (blob_keep(b, when, c->hash, &c->size, e) < 0)
         return -1;
     c->mode = file.st_mode & 0777;
     c->mtime_ms = (int64_t)file.st_mtim.tv_sec * 1000 + file.st_mtim.tv_nsec / 1000000;
@@ -167,21 +173,54 @@ static int save_one(struct change *c, struct store *st, const struct space *sp, 
     return 0;
 }
 
+/* The code has run: to try again is no help. */
+static int blame(struct err *e)
+{
+    e->kind = ERR_HOST;
+    return err_wrap(e, "save a file of the workspace");
+}
+
+/* Files that were kept, and are not known to be on the disk. */
+struct unsettled {
+    size_t files; /* that were saved; the next two leave the first FEW of them out */
+    size_t many;
+    uint64_t bytes;
+};
+
+static int settle(struct unsettled *u, struct store *st, bool all, struct err *e)
+{
+    if (u->many == 0 || (!all && u->many < AT_ONCE && u->bytes < BYTES_AT_ONCE))
+        return 0;
+    u->many = 0;
+    u->bytes = 0;
+    return blobs_settle(st, e);
+}
+
+static int note_saved(struct unsettled *u, const struct change *c, struct store *st, struct err *e)
+{
+    if (u->files++ < FEW)
+        return 0;
+    u->many++;
+    u->bytes += c->size;
+    return settle(u, st, false, e);
+}
+
 int changes_save(struct changes *c, struct store *st, const struct space *sp,
                  const struct limits *limits, struct err *e)
 {
     uint64_t max = limits->artifact_bytes;
     uint64_t left = limits->disk_bytes; /* holes count: they are bytes for whoever reads them */
+    struct unsettled u = {0};
 
     for (size_t i = 0; i < c->n; i++) {
         struct change *one = &c->at[i];
         work_yield();
         if (one->is_note || one->change == FILE_DELETED)
             continue;
-        if (!one->too_large && save_one(one, st, sp, max < left ? max : left, e) < 0) {
-            e->kind = ERR_HOST; /* the code has run: to try again is no help */
-            return err_wrap(e, "save a file of the workspace");
-        }
+        if (!one->too_large && (save_one(one, st, sp, max < left ? max : left,
+                                         u.files < FEW ? BLOB_LATER : BLOB_MANY, e) < 0 ||
+                                (one->saved && note_saved(&u, one, st, e) < 0)))
+            return blame(e);
         if (one->saved)
             left -= one->size;
         if (one->too_large)
@@ -190,7 +229,7 @@ int changes_save(struct changes *c, struct store *st, const struct space *sp,
                         "sleeps",
                         (unsigned long long)(max < left ? max : left));
     }
-    return 0;
+    return settle(&u, st, true, e) < 0 ? blame(e) : 0;
 }
 
 /* What was written counts only once it is committed; but if it is not, all of it is returned. */

@@ -90,7 +90,7 @@ static int keep_blob(struct execution *j, const char *text, struct err *e)
         blob_free(b);
         return -1;
     }
-    return blob_keep(b, false, j->row.events_hash, &size, e);
+    return blob_keep(b, BLOB_LATER, j->row.events_hash, &size, e);
 }
 
 static const char nothing_kept[] =

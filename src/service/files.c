@@ -110,7 +110,7 @@ static int keep(struct task *t, struct err *e)
 {
     struct file_op *op = OWNER(t, struct file_op, task);
 
-    return blob_keep(take_ptr(&op->blob), true, op->row.hash, &op->row.size, e);
+    return blob_keep(take_ptr(&op->blob), BLOB_NOW, op->row.hash, &op->row.size, e);
 }
 
 static int write_row(struct task *t, struct db *db, struct err *e)

@@ -55,7 +55,7 @@ static int pack(struct task *t, struct err *e)
         blob_free(to.blob);
         return err_wrap(e, "save what is in /tmp");
     }
-    return to.blob ? blob_keep(to.blob, false, s->hash, &size, e) : 0;
+    return to.blob ? blob_keep(to.blob, BLOB_LATER, s->hash, &size, e) : 0;
 }
 
 static void on_packed(struct task *t, const struct err *failed)

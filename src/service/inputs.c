@@ -302,7 +302,7 @@ static int make_blob(struct exec_input *in, struct service *sv, struct err *e)
         return 0;
     if (!in->blob && copy_bytes(in, sv, e) < 0)
         return -1;
-    return blob_keep(take_ptr(&in->blob), false, in->hash, &in->size, e);
+    return blob_keep(take_ptr(&in->blob), BLOB_LATER, in->hash, &in->size, e);
 }
 
 static int place_all(struct task *t, struct err *e)

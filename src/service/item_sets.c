@@ -56,7 +56,7 @@ static int keep_blobs(struct task *t, struct err *e)
 
     for (size_t i = 0; i < s->count; i++)
         if (s->blobs[i] &&
-            blob_keep(take_ptr(&s->blobs[i]), false, s->rows[i].hash, &s->rows[i].size, e) < 0)
+            blob_keep(take_ptr(&s->blobs[i]), BLOB_LATER, s->rows[i].hash, &s->rows[i].size, e) < 0)
             return -1;
     return 0;
 }

@@ -277,7 +277,7 @@ static int keep_bytes(struct task *t, struct err *e)
         if (!op->blob || blob_write(op->blob, (struct str){op->bytes, op->n}, e) < 0)
             return -1;
     }
-    if (op->blob && blob_keep(take_ptr(&op->blob), true, op->row.hash, &op->row.size, e) < 0)
+    if (op->blob && blob_keep(take_ptr(&op->blob), BLOB_NOW, op->row.hash, &op->row.size, e) < 0)
         return -1;
     if (!op->row.mtime_ms) /* one that is moved has the time it had */
         op->row.mtime_ms = time_now_ms();

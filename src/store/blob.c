@@ -24,6 +24,7 @@
 
 #define COPY_SIZE (256 * KiB)
 #define LOOK_SIZE (16 * MiB) /* written between two looks at what is left */
+#define LARGE     (4 * MiB)  /* no other blob waits for one of these: its own worker syncs it */
 #define SPARE_S   3600
 #define LOW_S     5 /* the same while the disk is nearly full: names_blob() looks again then */
 #define SHARDS    256
@@ -352,41 +353,43 @@ int blob_give_name(struct blob *b, const char *hash, struct err *e)
     return 0;
 }
 
-static int keep_on_disk(struct blob *b, bool durable, const char *hash, struct err *e)
+static int keep_on_disk(struct blob *b, enum blob_sync when, const char *hash, struct err *e)
 {
     char top[3] = {hash[0], hash[1], '\0'};
+    bool syncs = when == BLOB_NOW || b->size > LARGE;
 
     /* The last write may be long ago; the sweep counts from now. */
-    if (futimens(b->fd, NULL) < 0 || (durable && sync_bytes(b->fd) < 0))
+    if (futimens(b->fd, NULL) < 0 || (syncs && sync_bytes(b->fd) < 0))
         return fail(b, err_sys(e, "sync a blob"), e);
     if (blob_give_name(b, hash, e) < 0)
         return -1;
-    flush_blob(b->store, take_fd(&b->fd), (unsigned)strtoul(top, NULL, 16));
+    if (when != BLOB_MANY)
+        flush_blob(b->store, take_fd(&b->fd), (unsigned)strtoul(top, NULL, 16));
     return 0;
 }
 
-static int keep(struct blob *b, bool durable, const char *hash, struct err *e)
+static int keep(struct blob *b, enum blob_sync when, const char *hash, struct err *e)
 {
     const struct blob_ops *remote = b->store->remote;
 
     if (b->broken)
         return err_set(e, ERR_HOST, "keep a blob: not all of it was written");
     if (!remote)
-        return keep_on_disk(b, durable, hash, e);
+        return keep_on_disk(b, when, hash, e);
     if (remote->put(b->store, b->fd, hash, b->size, e) < 0)
         return -1;
     cache_keep(b, hash);
     return 0;
 }
 
-int blob_keep(struct blob *b, bool durable, char ret_hash[HASH_HEX], uint64_t *ret_size,
+int blob_keep(struct blob *b, enum blob_sync when, char ret_hash[HASH_HEX], uint64_t *ret_size,
               struct err *e)
 {
     int rc;
 
     blob_finish_hash(b, ret_hash);
     *ret_size = b->size;
-    rc = keep(b, durable, ret_hash, e);
+    rc = keep(b, when, ret_hash, e);
     blob_free(b);
     return rc;
 }

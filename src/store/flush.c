@@ -6,13 +6,19 @@
  * that wrote something does.
  *
  * A row must not reach the disk before the blob that it names: the row may have taken
- * the place of one whose blob is there. So a transaction that names blobs waits with its
- * commit (flush_gate) while the log of the database is synced, and the blobs that were
- * written until then are synced before the log is. Most of them have been before that wait
- * begins. Blobs that come during it are named by no row yet.
+ * the place of one whose blob is there. So the blobs that are written are synced before the log of
+ * the database is, twice: when the second round begins, the gate is closed, and a transaction that
+ * names blobs syncs what has come since then before it commits (flush_named).
  *
- * A log that is long moves into the database here as well, behind the same gate.
+ * The blobs here are few. Who saves many files brings them to the disk in the middle of that work,
+ * before any row names them (blobs_settle): neither a commit nor the log ever waits for them. The
+ * writes of a group are begun all together, so that one commit of the file system's journal serves
+ * all of them.
+ *
+ * A log that is long moves into the database here as well, behind the same gate, for it is synced
+ * by that.
  */
+#include "loop/loop.h"
 #include "store/store_int.h"
 
 #include <fcntl.h>
@@ -21,15 +27,17 @@
 #include <time.h>
 #include <unistd.h>
 
-#define FLUSH_MS  100 /* with the time that the disk takes, it is over within 200 ms */
-#define BLOBS_MAX 8   /* held open until they are synced; with more, the file system is */
+#define FLUSH_MS  100  /* with the time that the disk takes, it is over within 200 ms */
+#define BLOBS_MAX 1024 /* held open until they are synced; with more, everybody waits */
 #define SHARDS    256
+
+#define LAST_PAGES 200 /* of the log: no transaction begins while so few of them are moved */
+#define MOVES_MAX  8
 
 /* Blobs that are written and not synced. */
 struct blob_group {
     int fds[BLOBS_MAX]; /* owned */
     size_t count;
-    bool too_many; /* not all of them are here */
     bool shards[SHARDS];
 };
 
@@ -37,23 +45,21 @@ struct flush {
     pthread_t thread;
     bool running;          /* there is a thread */
     pthread_mutex_t mutex; /* for what is below */
-    pthread_cond_t work, log_done;
+    pthread_cond_t work, log_done, group_taken, settle_done;
     struct blob_group blobs;
     bool rows;             /* committed and not synced */
     int64_t since_us;      /* the first of all this was written */
     struct job *jobs;      /* wait for the disk; in order */
     struct job **jobs_end; /* where the next one is put */
     bool flushing, closing;
-    bool syncing, gate_closed; /* log_done tells when they end */
+    bool syncing, gate_closed, in_hand; /* log_done tells when they end, */
+    bool writing, paused;               /* and these: a transaction runs; none may begin */
+    bool is_settling;                   /* the file system is being synced: */
+    uint64_t settling, settled; /* how often that has begun, and the last time that it ended well */
     uint64_t groups, failures;
 };
 
 /* --- blobs --- */
-
-static bool has_blobs(const struct blob_group *g)
-{
-    return g->count > 0 || g->too_many;
-}
 
 static int sync_shards(struct store *s, const struct blob_group *g, struct err *e)
 {
@@ -72,8 +78,8 @@ static int sync_shards(struct store *s, const struct blob_group *g, struct err *
 
 static int sync_files(struct store *s, const struct blob_group *g, struct err *e)
 {
-    if (g->too_many)
-        return syncfs(s->blobs) < 0 ? err_sys(e, "sync the disk") : 0;
+    for (size_t i = 0; i < g->count; i++) /* only to be quick: what fails here fails below */
+        (void)!sync_file_range(g->fds[i], 0, 0, SYNC_FILE_RANGE_WRITE);
     for (size_t i = 0; i < g->count; i++)
         if (fdatasync(g->fds[i]) < 0)
             return err_sys(e, "sync a blob");
@@ -94,15 +100,22 @@ static int sync_group(struct store *s, struct blob_group *g, struct err *e)
 static int sync_blobs(struct store *s, struct err *e)
 {
     struct flush *f = s->flush;
-    struct blob_group group = f->blobs;
+    struct blob_group group;
     int rc = 0;
 
-    if (!has_blobs(&f->blobs))
+    while (f->in_hand)
+        pthread_cond_wait(&f->log_done, &f->mutex);
+    if (f->blobs.count == 0)
         return 0;
+    group = f->blobs;
     f->blobs = (struct blob_group){0};
+    f->in_hand = true;
+    pthread_cond_broadcast(&f->group_taken);
     pthread_mutex_unlock(&f->mutex);
     rc = sync_group(s, &group, e);
     pthread_mutex_lock(&f->mutex);
+    f->in_hand = false;
+    pthread_cond_broadcast(&f->log_done);
     return rc;
 }
 
@@ -113,47 +126,106 @@ static void note_write(struct flush *f)
     pthread_cond_signal(&f->work);
 }
 
+/* With the mutex held. Without a thread nobody else would sync them. */
+static void wait_for_room(struct store *s)
+{
+    struct flush *f = s->flush;
+    struct err ignored;
+
+    if (!f->running && f->blobs.count == BLOBS_MAX)
+        (void)!sync_blobs(s, &ignored);
+    while (f->blobs.count == BLOBS_MAX)
+        pthread_cond_wait(&f->group_taken, &f->mutex);
+}
+
 void flush_blob(struct store *s, int fd, unsigned shard)
 {
     struct flush *f = s->flush;
 
     pthread_mutex_lock(&f->mutex);
+    wait_for_room(s);
     f->blobs.shards[shard] = true;
-    if (f->blobs.count < BLOBS_MAX)
-        f->blobs.fds[f->blobs.count++] = take_fd(&fd);
-    else
-        f->blobs.too_many = true;
+    f->blobs.fds[f->blobs.count++] = fd;
     note_write(f);
     pthread_mutex_unlock(&f->mutex);
-    fd_closep(&fd);
 }
 
-/* --- rows --- */
-
-void flush_gate(struct store *s)
+/* With the mutex held. One that has begun before may have passed by what was kept since then, so
+ * the next one counts; it serves all who have come by then. */
+static int settle(struct store *s, struct err *e)
 {
     struct flush *f = s->flush;
+    uint64_t wanted = f->settling + 1;
+    int rc = 0;
 
-    pthread_mutex_lock(&f->mutex);
-    while (f->gate_closed)
-        pthread_cond_wait(&f->log_done, &f->mutex);
+    while (f->is_settling && f->settled < wanted)
+        pthread_cond_wait(&f->settle_done, &f->mutex);
+    if (f->settled >= wanted)
+        return 0;
+    f->is_settling = true;
+    f->settling++;
     pthread_mutex_unlock(&f->mutex);
+    rc = syncfs(s->blobs) < 0 ? err_sys(e, "sync the blobs") : 0;
+    pthread_mutex_lock(&f->mutex);
+    if (rc == 0)
+        f->settled = f->settling;
+    f->is_settling = false;
+    pthread_cond_broadcast(&f->settle_done);
+    return rc;
 }
 
-int flush_named(struct store *s, struct err *e)
+int blobs_settle(struct store *s, struct err *e)
 {
     struct flush *f = s->flush;
     int rc;
 
+    if (s->remote)
+        return 0;
+    work_wait_begin();
     pthread_mutex_lock(&f->mutex);
-    while (f->syncing) /* it may have them in its hands */
-        pthread_cond_wait(&f->log_done, &f->mutex);
-    f->syncing = true;
-    rc = sync_blobs(s, e);
-    f->syncing = false;
-    pthread_cond_broadcast(&f->log_done);
+    rc = settle(s, e);
+    pthread_mutex_unlock(&f->mutex);
+    work_wait_end();
+    if (rc < 0) {
+        (void)!disk_blame(e);
+        disk_failed(s, e);
+    }
+    return rc;
+}
+
+/* --- rows --- */
+
+int flush_named(struct store *s, struct err *e)
+{
+    struct flush *f = s->flush;
+    int rc = 0;
+
+    pthread_mutex_lock(&f->mutex);
+    if (f->gate_closed || s->db->ops->commits_to_disk)
+        rc = sync_blobs(s, e);
     pthread_mutex_unlock(&f->mutex);
     return rc < 0 ? disk_blame(e) : 0;
+}
+
+void flush_begin(struct store *s)
+{
+    struct flush *f = s->flush;
+
+    pthread_mutex_lock(&f->mutex);
+    while (f->paused)
+        pthread_cond_wait(&f->log_done, &f->mutex);
+    f->writing = true;
+    pthread_mutex_unlock(&f->mutex);
+}
+
+void flush_end(struct store *s)
+{
+    struct flush *f = s->flush;
+
+    pthread_mutex_lock(&f->mutex);
+    f->writing = false;
+    pthread_cond_broadcast(&f->log_done);
+    pthread_mutex_unlock(&f->mutex);
 }
 
 void flush_rows(struct store *s, struct job *waiting)
@@ -181,6 +253,32 @@ int flush_blobs(struct store *s, struct err *e)
 
 /* --- the log --- */
 
+static void pause_writing(struct flush *f, bool paused)
+{
+    pthread_mutex_lock(&f->mutex);
+    f->paused = paused;
+    while (paused && f->writing)
+        pthread_cond_wait(&f->log_done, &f->mutex);
+    pthread_cond_broadcast(&f->log_done);
+    pthread_mutex_unlock(&f->mutex);
+}
+
+/* The log begins anew only when all of it has been moved, and it grows meanwhile. So when it is
+ * long, all but the last of it is moved first, and nothing is written while that is. */
+static void move_log(struct store *s)
+{
+    const struct db_ops *ops = s->db->ops;
+    size_t left = ops->tidy(s->db);
+
+    for (unsigned i = 0; i < MOVES_MAX && left > LAST_PAGES; i++)
+        left = ops->tidy(s->db);
+    if (left == 0 || !ops->is_untidy(s->db, true))
+        return;
+    pause_writing(s->flush, true);
+    (void)ops->tidy(s->db);
+    pause_writing(s->flush, false);
+}
+
 /* Called and returns with the mutex held. *e is the first that failed. */
 static int sync_all(struct store *s, struct err *e)
 {
@@ -199,7 +297,7 @@ static int sync_all(struct store *s, struct err *e)
     if (s->db->ops->sync(s->db, rc < 0 ? &later : e) < 0)
         rc = -1;
     if (rc == 0 && s->db->ops->is_untidy(s->db, false))
-        s->db->ops->tidy(s->db);
+        move_log(s);
     pthread_mutex_lock(&f->mutex);
     f->syncing = f->gate_closed = false;
     pthread_cond_broadcast(&f->log_done);
@@ -288,6 +386,8 @@ int flush_start(struct store *s, struct err *e)
     pthread_cond_init(&f->work, &clock);
     pthread_condattr_destroy(&clock);
     pthread_cond_init(&f->log_done, NULL);
+    pthread_cond_init(&f->group_taken, NULL);
+    pthread_cond_init(&f->settle_done, NULL);
     if (s->loop && thread_start(&f->thread, "flush", run_flushes, s, e) < 0)
         return -1;
     f->running = s->loop != NULL;
@@ -309,10 +409,12 @@ void flush_stop(struct store *s)
     pthread_mutex_unlock(&f->mutex);
     if (f->running)
         pthread_join(f->thread, NULL);
-    assert(!f->jobs && !has_blobs(&f->blobs));
+    assert(!f->jobs && f->blobs.count == 0);
     pthread_mutex_destroy(&f->mutex);
     pthread_cond_destroy(&f->work);
     pthread_cond_destroy(&f->log_done);
+    pthread_cond_destroy(&f->group_taken);
+    pthread_cond_destroy(&f->settle_done);
     mem_freep(&s->flush);
 }
 

@@ -17,9 +17,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define LOG_PAGES 1000  /* of 4 KiB: then they are moved into the database */
-#define LOG_LONG  16000 /* then nothing may be written meanwhile, or it would never begin anew */
-#define BUSY_MS   5000  /* `retort keys` may be writing; its transactions take milliseconds */
+#define LOG_PAGES 4000 /* of 4 KiB: then they are moved into the database */
+#define LOG_LONG  8000 /* then nothing may be written while its end is moved */
+#define BUSY_MS   5000 /* `retort keys` may be writing; its transactions take milliseconds */
 
 /* secure_delete: what was in a session's env is not to be found in free pages. */
 static const char settings[] = "PRAGMA synchronous = NORMAL;"
@@ -66,9 +66,10 @@ static int set_up(sqlite3 *conn, struct err *e)
 
 /* --- transactions --- */
 
+/* Of a transaction, so not of what a job has written. */
 static int simple(struct db *db, const char *text, struct err *e)
 {
-    return sql_run(db, text, NULL, 0, e) < 0 ? -1 : 0;
+    return sqlite_sql.run(db, text, NULL, 0, e) < 0 ? -1 : 0;
 }
 
 /* IMMEDIATE: a transaction that began with reading could find another process in its way when it
@@ -151,7 +152,7 @@ static bool is_untidy(struct db *db, bool very)
 }
 
 /* One that fails is tried again after the next commit; the log is as good a place until then. */
-static void tidy(struct db *db)
+static size_t tidy(struct db *db)
 {
     struct sqlite *q = sqlite_of(db);
     int left = 0, moved = 0;
@@ -159,6 +160,7 @@ static void tidy(struct db *db)
     (void)sqlite3_wal_checkpoint_v2(q->mover, "main", SQLITE_CHECKPOINT_PASSIVE, &left, &moved);
     if (left == moved) /* else the next commit tells how long it is */
         q->log_pages = 0;
+    return left > moved ? (size_t)(left - moved) : 0;
 }
 
 /* --- the table --- */

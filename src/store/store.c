@@ -70,10 +70,8 @@ static int run_job(struct store *s, struct job *j, struct err *e)
 /* 1: something was written. */
 static int commit(struct store *s, struct err *e)
 {
-    if (s->db->names_blobs && s->db->ops->commits_to_disk && flush_named(s, e) < 0)
+    if (s->db->names_blobs && flush_named(s, e) < 0)
         return -1;
-    if (s->db->names_blobs && !s->db->ops->commits_to_disk)
-        flush_gate(s);
     return s->db->ops->commit(s->db, e);
 }
 
@@ -241,24 +239,18 @@ static struct job *answer_most(struct store *s, struct job *batch)
     return later;
 }
 
-/* The flushes do that, and mostly alone; while they do, a very long log would only get longer. */
-static void tidy(struct store *s)
-{
-    if (s->db->ops->is_untidy(s->db, s->loop != NULL))
-        flush_tidy(s);
-}
-
 static void *run_thread(void *arg)
 {
     struct store *s = arg;
     int64_t tried_us = 0;
 
     for (struct job *batch; (batch = take_batch(s));) {
+        flush_begin(s);
         if (run_batch(s, batch) && !s->db->ops->commits_to_disk)
             flush_rows(s, answer_most(s, batch));
         else
             jobs_answer(s, batch, NULL);
-        tidy(s);
+        flush_end(s);
         if (!disk_is_well(s) && time_mono_us() - tried_us > DISK_AGAIN_MS * INT64_C(1000)) {
             disk_try_again(s);
             tried_us = time_mono_us();
@@ -348,7 +340,8 @@ static void call_here(struct store *s, struct job *j)
     if (flush_blobs(s, &e) < 0 ||
         (run_batch(s, j) && (s->power || j->must_sync) && s->db->ops->sync(s->db, &e) < 0))
         j->failed = e;
-    tidy(s);
+    if (s->db->ops->is_untidy(s->db, false))
+        flush_tidy(s);
 }
 
 int store_call(struct store *s, store_fn *fn, void *arg, struct err *e)

@@ -565,11 +565,17 @@ int blob_write(struct blob *b, struct str bytes, struct err *e) MUST_CHECK;
 int blob_write_fd(struct blob *b, int fd, struct err *e) MUST_CHECK;
 /* Its first bytes, as far as they are there; how many, or -1. */
 ssize_t blob_peek(const struct blob *b, char *ret, size_t size);
-/* Names it and frees b in any case. It is on the disk before a row that names it is. durable: its
- * bytes are before this returns, so that no other job waits for them. With S3 it is there when this
- * returns, and ERR_AWAY when it is not. */
-int blob_keep(struct blob *b, bool durable, char ret_hash[HASH_HEX], uint64_t *ret_size,
+/* When the bytes of a blob reach the disk; always before a row that names it. LATER: with that row,
+ * unless they are many bytes.
+ * NOW: before blob_keep() returns, or with the job that must be on the disk, so that no other job
+ * waits for them. MANY: when its caller calls blobs_settle(), before a row names it. */
+enum blob_sync { BLOB_LATER, BLOB_NOW, BLOB_MANY };
+/* Names it and frees b in any case. With S3 it is there when this returns, and ERR_AWAY when it is
+ * not. */
+int blob_keep(struct blob *b, enum blob_sync when, char ret_hash[HASH_HEX], uint64_t *ret_size,
               struct err *e) MUST_CHECK;
+/* From a worker: all blobs that are kept are on the disk. */
+int blobs_settle(struct store *s, struct err *e) MUST_CHECK;
 void blob_free(struct blob *b);
 /* An owned fd for reading, or -1. ERR_MISSING when it is not there; ERR_DAMAGED when its bytes are
  * not those that were put; ERR_AWAY. Reads all of it, unless that was done a while ago. */

@@ -22,9 +22,10 @@ struct db_ops {
     /* Or NULL. -1: it cannot be reached. While nothing is to be done, and without waiting. */
     int (*look)(struct db *db, struct err *e);
     bool commits_to_disk; /* what is committed is on the disk at once, so what it names must be */
-    /* The log moves to the database, and is synced by that. Any thread, but one at a time. */
-    void (*tidy)(struct db *db);
-    /* The log is long; much longer: it grows because it is written to while it is moved. */
+    /* The log moves to the database, and is synced by that. Any thread, but one at a time. How many
+     * pages have come to it meanwhile. */
+    size_t (*tidy)(struct db *db);
+    /* The log is long; very: it grows because it is written to while it is moved. */
     bool (*is_untidy)(struct db *db, bool very);
     void (*close)(struct db *db);
     /* Until the end of the transaction: those that name blobs (shared) and those that announce the
@@ -271,10 +272,11 @@ int flush_start(struct store *s, struct err *e) MUST_CHECK;
 void flush_stop(struct store *s); /* when all of it has */
 /* A blob has its name in this directory. Takes fd. */
 void flush_blob(struct store *s, int fd, unsigned shard);
-/* Before a commit of rows that name blobs. */
-void flush_gate(struct store *s);
-/* The same where the commit itself brings the rows to the disk: the blobs are there first. */
+/* Before a commit of rows that name blobs: those are on the disk first where the rows could be. */
 int flush_named(struct store *s, struct err *e) MUST_CHECK;
+/* Around a batch of the store's thread: it waits while the end of a long log is moved. */
+void flush_begin(struct store *s);
+void flush_end(struct store *s);
 /* A transaction that wrote something is committed; these are answered when it is on the disk. */
 void flush_rows(struct store *s, struct job *waiting);
 /* Syncs the blobs that there are, on the caller's thread. */

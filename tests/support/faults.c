@@ -19,7 +19,8 @@ struct faults {
     int64_t device;  /* of the file system that fails */
     int64_t number;  /* with this errno; 0: it does not */
     int64_t holds;   /* long writes to it wait until this is 0 again */
-    int64_t held;    /* how many do: told by the program */
+    int64_t held;    /* how many do, or wait in syncfs(): told by the program */
+    int64_t stuck;   /* syncs of it wait until this is 0 again, but for the file of this number */
 };
 
 #define LONG_WRITE ((size_t)64 * 1024)
@@ -82,6 +83,19 @@ static int fails(int fd)
     return 1;
 }
 
+/* Waits where nothing is to be synced. */
+static void wait_for_sync(int fd, int64_t counts)
+{
+    struct stat st;
+
+    if (!wanted->stuck || !is_of_device(fd) ||
+        (fstat(fd, &st) == 0 && (int64_t)st.st_ino == wanted->stuck))
+        return;
+    __atomic_fetch_add(&wanted->held, counts, __ATOMIC_SEQ_CST);
+    while (wanted->stuck)
+        usleep(1000);
+}
+
 ssize_t write(int fd, const void *bytes, size_t n)
 {
     if (n >= LONG_WRITE && wanted->holds && is_of_device(fd)) {
@@ -99,11 +113,19 @@ ssize_t pwrite(int fd, const void *bytes, size_t n, off_t at)
 
 int fsync(int fd)
 {
+    wait_for_sync(fd, 0);
     return fails(fd) ? -1 : REAL(fsync)(fd);
+}
+
+int syncfs(int fd)
+{
+    wait_for_sync(fd, 1);
+    return fails(fd) ? -1 : REAL(syncfs)(fd);
 }
 
 int fdatasync(int fd)
 {
+    wait_for_sync(fd, 0);
     return fails(fd) ? -1 : REAL(fdatasync)(fd);
 }
 

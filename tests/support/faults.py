@@ -10,7 +10,7 @@ from support import retort
 class Faults:
     def __init__(self, place):
         self.file = Path(place) / "faults"
-        self.file.write_bytes(bytes(40))
+        self.file.write_bytes(bytes(48))
         self.file.chmod(0o666)
         self.env = {"LD_PRELOAD": str(Path(retort.PROGRAM).parent / "retort-faults.so"),
                     "RETORT_TEST_FAULTS": str(self.file)}
@@ -41,3 +41,12 @@ class Faults:
     def let_go(self, number):
         """Those that wait, and all after them, fail with this errno."""
         self._put(16, number, 0)
+
+    def hold_syncs(self, path, but):
+        """Nothing reaches the file system of this path, but for one file, until let_syncs_go(). held() tells
+        how often all of it was to be synced."""
+        self._put(8, os.stat(path).st_dev, 0, 0, 0)
+        self._put(40, os.stat(but).st_ino)
+
+    def let_syncs_go(self):
+        self._put(40, 0)

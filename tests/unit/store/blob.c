@@ -95,7 +95,7 @@ static void test_put_and_open(void **state)
     assert_ok(s, blob_write(b, STR("a"), &s->e));
     assert_ok(s, blob_write(b, STR(""), &s->e));
     assert_ok(s, blob_write(b, STR("bc"), &s->e));
-    assert_ok(s, blob_keep(b, true, hash, &size, &s->e));
+    assert_ok(s, blob_keep(b, BLOB_NOW, hash, &size, &s->e));
     assert_string_equal(hash, HASH_ABC);
     assert_int_equal(size, 3);
     shop_reopen(s);
@@ -144,11 +144,11 @@ static void test_all_of_an_fd(void **state)
               O_RDONLY | O_CLOEXEC);
     assert_int_equal(lseek(fd, 5, SEEK_SET), 5);
     assert_ok(s, blob_write_fd(b, fd, &s->e));
-    assert_ok(s, blob_keep(b, false, hash, &size, &s->e));
+    assert_ok(s, blob_keep(b, BLOB_LATER, hash, &size, &s->e));
     assert_int_equal(size, sizeof(large));
     b = blob_new(s->store, sizeof(large), &s->e);
     assert_ok(s, blob_write(b, (struct str){large, sizeof(large)}, &s->e));
-    assert_ok(s, blob_keep(b, false, large, &size, &s->e));
+    assert_ok(s, blob_keep(b, BLOB_LATER, large, &size, &s->e));
     assert_string_equal(hash, large);
 }
 
@@ -167,13 +167,13 @@ static void test_holes_stay_holes(void **state)
     assert_int_equal(pwrite(fd, "data", 4, MiB), 4);
     assert_int_equal(ftruncate(fd, sizeof(plain)), 0);
     assert_ok(s, blob_write_fd(b, fd, &s->e));
-    assert_ok(s, blob_keep(b, false, hash, &size, &s->e));
+    assert_ok(s, blob_keep(b, BLOB_LATER, hash, &size, &s->e));
     assert_int_equal(size, sizeof(plain));
     assert_true(stat_of(s, hash).st_blocks * 512 < (blkcnt_t)(64 * KiB));
     assert_int_equal(stat_of(s, hash).st_size, sizeof(plain));
     b = blob_new(s->store, sizeof(plain), &s->e);
     assert_ok(s, blob_write(b, (struct str){plain, sizeof(plain)}, &s->e));
-    assert_ok(s, blob_keep(b, false, same, &size, &s->e));
+    assert_ok(s, blob_keep(b, BLOB_LATER, same, &size, &s->e));
     assert_string_equal(hash, same);
     b = blob_new(s->store, sizeof(plain) - 1, &s->e);
     assert_refused(s, blob_write_fd(b, fd, &s->e), ERR_LIMIT);
@@ -189,7 +189,7 @@ static void test_limit(void **state)
 
     assert_ok(s, blob_write(b, STR("abc"), &s->e));
     assert_refused(s, blob_write(b, STR("de"), &s->e), ERR_LIMIT);
-    assert_refused(s, blob_keep(b, false, hash, &size, &s->e), ERR_HOST);
+    assert_refused(s, blob_keep(b, BLOB_LATER, hash, &size, &s->e), ERR_HOST);
     assert_false(is_there(s, hash));
     assert_false(is_there(s, HASH_ABC));
     assert_int_equal(count_in(s, "blobs"), 1); /* tmp */
@@ -206,7 +206,7 @@ static void test_what_cannot_be_read(void **state)
 
     assert_int_equal(pipe2(p, O_CLOEXEC), 0);
     assert_refused(s, blob_write_fd(b, p[0], &s->e), ERR_HOST);
-    assert_refused(s, blob_keep(b, false, hash, &size, &s->e), ERR_HOST);
+    assert_refused(s, blob_keep(b, BLOB_LATER, hash, &size, &s->e), ERR_HOST);
     fd_closep(&p[0]);
     fd_closep(&p[1]);
 }
