@@ -356,7 +356,8 @@ int blob_give_name(struct blob *b, const char *hash, struct err *e)
 static int keep_on_disk(struct blob *b, enum blob_sync when, const char *hash, struct err *e)
 {
     char top[3] = {hash[0], hash[1], '\0'};
-    bool syncs = when == BLOB_NOW || b->size > LARGE;
+    /* What the redo log takes stands there beside its row. */
+    bool syncs = b->size > LARGE || (when == BLOB_NOW && !redo_takes(b->store, b->size));
 
     /* The last write may be long ago; the sweep counts from now. */
     if (futimens(b->fd, NULL) < 0 || (syncs && sync_bytes(b->fd) < 0))
@@ -449,6 +450,7 @@ int names_blob(struct db *db, const char *hash, struct err *e)
     if (db->store && db->store->remote)
         return db->store->remote->name(db, hash, e);
     db->names_blobs = true;
+    redo_note_blob(db, hash);
     if (!db->checks_blobs || !blob_is_hash(hash))
         return 0;
     path_of(hash, path);

@@ -75,7 +75,7 @@ static struct db *open_rows(const struct store_place *p, bool makes, struct err 
     return sqlite_open(path, e);
 }
 
-/* What the last server has left in its log belongs to the rows. */
+/* What the last server has left in its logs belongs to the rows. */
 static struct db *open_here(const struct store_place *p, bool makes, struct err *e)
 {
     struct db *db = open_rows(p, makes, e);
@@ -84,7 +84,7 @@ static struct db *open_here(const struct store_place *p, bool makes, struct err 
     if (!db || p->url)
         return db;
     dir = open(p->dir, O_DIRECTORY | O_CLOEXEC);
-    if (dir >= 0 && record_log_put_back(dir, db, e) == 0)
+    if (dir >= 0 && redo_put_back(dir, db, e) == 0 && record_log_put_back(dir, db, e) == 0)
         return db;
     if (dir < 0)
         err_sys(e, "open");

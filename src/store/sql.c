@@ -46,22 +46,26 @@ static void *room_for_one(void *rows, size_t count, size_t size)
 
 /* --- one statement --- */
 
-/* Whatever the job makes of it: an engine that answers later could not have told it in time. */
-static int note_failure(struct db *db, int rc, const struct err *e)
+/* Whatever the job makes of a failure: an engine that answers later could not have told it in time.
+ */
+static int note(struct db *db, const char *text, const struct arg *args, size_t count, int rc,
+                const struct err *e)
 {
-    if (rc < 0 && db->write_failed.kind == ERR_NONE)
+    if (rc >= 0)
+        redo_note(db, text, args, count);
+    else if (db->write_failed.kind == ERR_NONE)
         db->write_failed = *e;
     return rc;
 }
 
 int sql_run(struct db *db, const char *text, const struct arg *args, size_t count, struct err *e)
 {
-    return note_failure(db, db->sql->run(db, text, args, count, e), e);
+    return note(db, text, args, count, db->sql->run(db, text, args, count, e), e);
 }
 
 int sql_post(struct db *db, const char *text, const struct arg *args, size_t count, struct err *e)
 {
-    return note_failure(db, db->sql->post(db, text, args, count, e), e);
+    return note(db, text, args, count, db->sql->post(db, text, args, count, e), e);
 }
 
 int sql_put(struct db *db, const char *text, const struct row_type *t, const void *row,
@@ -74,7 +78,8 @@ int sql_put(struct db *db, const char *text, const struct row_type *t, const voi
         all[i] = arg_of(&t->columns[i], (const char *)row + t->columns[i].at);
     for (size_t i = 0; i < count; i++)
         all[t->count + i] = args[i];
-    return note_failure(db, db->sql->post(db, text, all, t->count + count, e), e);
+    count += t->count;
+    return note(db, text, all, count, db->sql->post(db, text, all, count, e), e);
 }
 
 int sql_one(struct db *db, const char *text, const struct arg *args, size_t count,

@@ -13,6 +13,7 @@
 #include "store/sqlite_int.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -85,6 +86,29 @@ static int commit(struct db *db, struct err *e)
     if (simple(db, "COMMIT", e) < 0)
         return -1;
     return sqlite_of(db)->wrote;
+}
+
+/* A number in the header of the file that programs may use as they like. A table would do as well,
+ * but no version before this one would open the database again. */
+static int stamp(struct db *db, uint32_t number, struct err *e)
+{
+    char text[64];
+
+    snprintf(text, sizeof(text), "PRAGMA application_id = %" PRId32, (int32_t)number);
+    if (sqlite3_exec(sqlite_of(db)->conn, text, NULL, NULL, NULL) == SQLITE_OK)
+        return 0;
+    return sqlite_fail(sqlite_of(db)->conn, e);
+}
+
+static int stamped(struct db *db, uint32_t *ret_number, struct err *e)
+{
+    int64_t n = 0;
+
+    if (sql_one(db, "SELECT application_id FROM pragma_application_id", NULL, 0, &number_type, &n,
+                e) < 0)
+        return -1;
+    *ret_number = (uint32_t)n;
+    return 0;
 }
 
 /* The version that it has: as good as any, and a page of the log all the same. */
@@ -169,6 +193,8 @@ static const struct db_ops frame = {
     .begin = begin,
     .commit = commit,
     .try_write = try_write,
+    .stamp = stamp,
+    .stamped = stamped,
     .sync = sync_log,
     .rollback = rollback,
     .savepoint = savepoint,

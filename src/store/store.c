@@ -54,9 +54,11 @@ static int run_job(struct store *s, struct job *j, struct err *e)
 
     if (db->ops->savepoint(db, e) < 0)
         return -1;
+    redo_job_begin(s);
     if (run_fn(db, j) == 0) {
         db->syncs |= j->must_sync;
         rc = db->ops->release(db, true, &j->failed, e);
+        redo_job_end(s, j, rc == 0);
         if (rc <= 0)
             return rc;
     } else if (db->ops->release(db, false, NULL, e) < 0) {
@@ -70,6 +72,8 @@ static int run_job(struct store *s, struct job *j, struct err *e)
 /* 1: something was written. */
 static int commit(struct store *s, struct err *e)
 {
+    if (redo_stamp(s, e) < 0)
+        return -1;
     if (s->db->names_blobs && flush_named(s, e) < 0)
         return -1;
     return s->db->ops->commit(s->db, e);
@@ -78,11 +82,13 @@ static int commit(struct store *s, struct err *e)
 /* With nobody beside it there is nothing to save: its failure is that of the transaction. */
 static int run_alone(struct store *s, struct job *j, struct err *e)
 {
+    redo_job_begin(s);
     if (run_fn(s->db, j) < 0) {
         *e = j->failed;
         return -1;
     }
     s->db->syncs = j->must_sync;
+    redo_job_end(s, j, true);
     return commit(s, e);
 }
 
@@ -223,13 +229,16 @@ void jobs_answer(struct store *s, struct job *jobs, const struct err *failed)
         loop_post(s->loop, on_done, done);
 }
 
-/* Those that need not wait for the disk are answered; returns the others, in order. */
+/* Those that need not wait for the disk are answered. Of the others the redo log has most; returns
+ * the rest, in order. */
 static struct job *answer_most(struct store *s, struct job *batch)
 {
     struct job *now = NULL, **now_end = &now, *later = NULL, **later_end = &later;
 
     for (struct job *j = batch; j; j = j->next) {
         struct job ***end = (s->power || j->must_sync) && !j->failed.kind ? &later_end : &now_end;
+        if (j->redone)
+            continue;
         **end = j;
         *end = &j->next;
     }
@@ -239,6 +248,17 @@ static struct job *answer_most(struct store *s, struct job *batch)
     return later;
 }
 
+static void answer_batch(struct store *s, struct job *batch, bool wrote)
+{
+    if (!wrote || s->db->ops->commits_to_disk) {
+        redo_batch_end(s, false);
+        jobs_answer(s, batch, NULL);
+        return;
+    }
+    flush_rows(s, answer_most(s, batch));
+    redo_batch_end(s, true);
+}
+
 static void *run_thread(void *arg)
 {
     struct store *s = arg;
@@ -246,10 +266,7 @@ static void *run_thread(void *arg)
 
     for (struct job *batch; (batch = take_batch(s));) {
         flush_begin(s);
-        if (run_batch(s, batch) && !s->db->ops->commits_to_disk)
-            flush_rows(s, answer_most(s, batch));
-        else
-            jobs_answer(s, batch, NULL);
+        answer_batch(s, batch, run_batch(s, batch));
         flush_end(s);
         if (!disk_is_well(s) && time_mono_us() - tried_us > DISK_AGAIN_MS * INT64_C(1000)) {
             disk_try_again(s);
@@ -481,7 +498,8 @@ static int open_parts(struct store *s, const struct store_config *config, struct
         return -1;
     s->db->blobs = s->blobs;
     s->db->store = s;
-    if (s->loop && !config->url && record_log_put_back(s->dir, s->db, e) < 0)
+    if (s->loop && !config->url &&
+        (redo_put_back(s->dir, s->db, e) < 0 || record_log_put_back(s->dir, s->db, e) < 0))
         return -1;
     if (s->loop)
         disk_try_again(s);
@@ -490,6 +508,8 @@ static int open_parts(struct store *s, const struct store_config *config, struct
         return err_sys(e, "sync");
     if (!s->loop)
         return 0;
+    if (s->db->ops->stamp && redo_start(s, e) < 0)
+        return -1;
     if (thread_start(&s->thread, "store", run_thread, s, e) < 0)
         return -1;
     s->running = true;
@@ -510,7 +530,9 @@ static void close_parts(struct store *s)
         pthread_mutex_unlock(&s->mutex);
         pthread_join(s->thread, NULL);
     }
+    redo_stop(s);
     flush_stop(s);
+    redo_free(s);
     if (s->db)
         s->db->ops->close(s->db);
     if (s->remote)

@@ -21,6 +21,10 @@ struct db_ops {
     int (*release)(struct db *db, bool keep, struct err *failed, struct err *e);
     /* Or NULL. -1: it cannot be reached. While nothing is to be done, and without waiting. */
     int (*look)(struct db *db, struct err *e);
+    /* Part of a transaction: the number of the last job of the redo log in it. NULL: this database
+     * has no such log. */
+    int (*stamp)(struct db *db, uint32_t number, struct err *e);
+    int (*stamped)(struct db *db, uint32_t *ret_number, struct err *e);
     bool commits_to_disk; /* what is committed is on the disk at once, so what it names must be */
     /* The log moves to the database, and is synced by that. Any thread, but one at a time. How many
      * pages have come to it meanwhile. */
@@ -47,6 +51,7 @@ struct db {
     char holds[HASH_HEX]; /* a blob that this transaction may name: it had a name when it began */
     int blobs;            /* borrowed: the directory that they are in */
     bool checks_blobs;    /* the disk is low: one that is named may have been removed meanwhile */
+    struct redo_entry *redo; /* borrowed, or NULL: where the job that runs notes what it writes */
 };
 
 /* Of a session that may be gone: it has had so many executions, or more, and was used then, or
@@ -112,6 +117,7 @@ struct job {
     bool answered;
     bool soon;   /* nobody waits for it */
     bool logged; /* what it writes is in the record log */
+    bool redone; /* it is answered when the redo log has it */
 };
 /* Tells those who asked. failed: it is not known to be on the disk; or NULL. From any thread. */
 void jobs_answer(struct store *s, struct job *jobs, const struct err *failed);
@@ -121,6 +127,8 @@ int thread_start(pthread_t *ret, const char *name, void *(*run)(void *), void *a
                  struct err *e) MUST_CHECK;
 
 struct flush;
+struct redo;
+struct arg;
 
 /* --- blobs --- */
 
@@ -175,6 +183,7 @@ struct store {
     int dir, lock;           /* owned */
     bool power;              /* DURABLE_POWER */
     struct flush *flush;     /* owned */
+    struct redo *redo;       /* owned, or NULL: PostgreSQL, no loop */
     bool has_spare;          /* space is held back */
     _Atomic int64_t room_us; /* when the disk was last seen to have room */
     pthread_mutex_t disk_mutex;
@@ -283,6 +292,52 @@ void flush_rows(struct store *s, struct job *waiting);
 int flush_blobs(struct store *s, struct err *e) MUST_CHECK;
 /* Moves the log into the database, on the caller's thread. */
 void flush_tidy(struct store *s);
+
+/* --- redo_entry.c: a job as bytes --- */
+
+/* What one job writes: its statements, and the blobs that they name. */
+struct redo_entry {
+    struct redo_entry *next;
+    struct job *job;         /* borrowed: waits for it; or NULL */
+    uint32_t number;         /* 0: there is nothing in it */
+    struct buf statements;   /* as they stand in the log */
+    char (*blobs)[HASH_HEX]; /* owned */
+    size_t blob_count;
+};
+struct redo_entry *redo_entry_new(void);
+void redo_entry_free(struct redo_entry *n);
+/* Of the job that runs, which db->redo is for, if it is for any. */
+void redo_note(struct db *db, const char *text, const struct arg *args, size_t count);
+void redo_note_blob(struct db *db, const char *hash);
+/* All of it as it stands in the log, with the bytes of its blobs and the mark of the log's end
+ * behind it. False: something is too long. */
+bool redo_entry_put(struct buf *b, const struct redo_entry *n, int blobs);
+/* The numbers of jobs go round. */
+bool redo_is_later(uint32_t a, uint32_t b);
+#define REDO_END ((size_t)40) /* bytes of that mark */
+/* Puts what a server before has left in the log of this directory into its database and its
+ * blobs. The caller holds the lock of the directory. */
+int redo_put_back(int dir, struct db *db, struct err *e) MUST_CHECK;
+
+/* --- redo.c: the log of what waits for the disk --- */
+
+#define REDO_NAME     "retort.redo"
+#define REDO_BLOB_MAX (1 * MiB) /* a larger one is synced by itself */
+
+int redo_start(struct store *s, struct err *e) MUST_CHECK;
+void redo_stop(struct store *s); /* everybody in it is answered, or handed to flush.c */
+void redo_free(struct store *s); /* after flush_stop() */
+/* Whether a blob of this size need not be synced by itself. From any thread. */
+bool redo_takes(struct store *s, uint64_t size);
+/* On the store's thread: around a job, before the commit, and after it. */
+void redo_job_begin(struct store *s);
+void redo_job_end(struct store *s, struct job *j, bool kept);
+int redo_stamp(struct store *s, struct err *e) MUST_CHECK;
+void redo_batch_end(struct store *s, bool committed);
+/* The number of the last job that is committed; and what was committed until then is on the disk,
+ * so the log need not have it any more. */
+uint32_t redo_committed(struct store *s);
+void redo_flushed(struct store *s, uint32_t number);
 
 /* --- disk.c: whether the disk takes what is written --- */
 

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from disk import Disk, make_image
+from disk import Disk, cut, make_image
 from support import retort
 from support.faults import Faults
 from support.server import folder
@@ -47,3 +47,31 @@ def test_many_files_reach_the_disk_before_they_count(place):
         thread.join(retort.SECONDS)
         assert records[0]["status"] == "ok"
         assert client.get(writer.file("999.txt")).expect(200).body == b"999"
+
+
+@pytest.mark.timeout(300)
+def test_an_upload_waits_for_no_sync_of_anything_else(place):
+    """What others write, and the database itself, may be on their way to the disk for as long as they
+    like: an upload, with the session it goes to, is in the log that is synced by itself."""
+    image, faults = make_image(place / "disk"), Faults(place)
+    with Disk(*FLAGS, image=image, env=faults.env) as server, server.client() as client:
+        log, first = server.state / "retort.redo", client.session()
+
+        def is_used():
+            client.put(first.file("one"), b"1").expect(201)
+            return log.exists() and log.read_bytes()[:8] != bytes(8)
+
+        retort.wait_until(is_used, "the log takes uploads", retort.SECONDS)
+        server.wait_flushed()
+        faults.hold_syncs(server.state, but=log)
+        try:
+            session = client.session()
+            client.put(session.file("sent.txt"), b"sent").expect(201)
+            file = client.form("/v1/files", ("file", "f", b"kept")).expect(201).json["id"]
+            assert server.metric("retort_store_unflushed") == 1
+            with (cut(server, image, place / "copy"), Disk(*FLAGS, image=place / "copy") as copy,
+                  copy.client() as other):
+                assert other.get(session.file("sent.txt")).expect(200).body == b"sent"
+                assert other.get(f"/v1/files/{file}/content").expect(200).body == b"kept"
+        finally:
+            faults.let_syncs_go()
