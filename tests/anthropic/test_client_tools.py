@@ -195,7 +195,7 @@ def test_7_code_that_says_it_waits_and_does_not(talk):
             'import json\n'
             'data = json.dumps({"calls": [{"id": "0" * 24, "name": "lookup", "input": "{}"}]}).encode()\n'
             'link.ask(MSG_DISPLAY, [(TAG_MIME, b"application/vnd.retort.calls+json"), (TAG_DATA, data), (TAG_FLAGS, 0)])\n'
-            'while True: pass\n')
+            'import time\ntime.sleep(60)\n')
     request = asked(code)
     first = talk.message(request)
     second = talk.message(go_on(request, first, "x"))

@@ -128,7 +128,7 @@ def test_interrupt_leaves_the_session_to_the_next_cell():
 
 
 def test_second_interrupt_ends_it():
-    code = "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nprint('up')\nwhile True: pass"
+    code = "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nprint('up')\nimport time\ntime.sleep(100)"
     with retort.Live("--grace", "60", "-c", code) as live:
         live.wait_for("up")
         os.kill(live.pid, signal.SIGINT)

@@ -16,7 +16,7 @@ from support import retort
 from support.mcp import text_of
 from support.stdio import NOBODY, Local, users
 
-BUSY = "open('running', 'w').close()\nwhile True:\n    try:\n        while True: pass\n    except BaseException: pass"
+BUSY = "import time\nopen('running', 'w').close()\nwhile True:\n    try: time.sleep(100)\n    except BaseException: pass"
 
 
 @pytest.fixture(params=users())

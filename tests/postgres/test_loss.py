@@ -79,7 +79,7 @@ def test_code_that_ran_is_not_said_to_be_retryable(own):
     with Server() as server, server.client() as client, server.client() as other, \
             ThreadPoolExecutor(1) as pool:
         session = client.session()
-        asked = pool.submit(session.ask, "while True: pass", timeout=5)
+        asked = pool.submit(session.ask, "import time; time.sleep(60)", timeout=5)
         retort.wait_until(lambda: [e["status"] for e in other.all("/v1/executions")] == ["running"], "it runs",
                           retort.SECONDS)
         own.kill()
