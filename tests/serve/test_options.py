@@ -71,6 +71,7 @@ SHOWN = {
     **dict.fromkeys(["blobs", "s3-endpoint", "blob-cache"], "support/s3.py::flags"),
     **dict.fromkeys(["node-url", "node-name", "node-secret-file", "node-ca", "node-lease"],
                     "support/nodes.py::Nodes"),
+    **dict.fromkeys(["node-cert", "node-key"], "nodes/test_certificates.py::two"),
     **dict.fromkeys(["s3-key-file", "s3-region"], "s3/test_blobs.py::test_key_file_and_region"),
     "s3-style": "s3/test_blobs.py::test_the_bucket_in_the_host",
     "s3-ca": "s3/test_blobs.py::test_tls",
