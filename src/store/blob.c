@@ -397,7 +397,7 @@ int blob_keep(struct blob *b, enum blob_sync when, char ret_hash[HASH_HEX], uint
 
 /* --- reading --- */
 
-static void path_of(const char *hash, char ret[HASH_HEX + 1])
+void blob_path(const char *hash, char ret[HASH_HEX + 1])
 {
     snprintf(ret, HASH_HEX + 1, "%.2s/%s", hash, hash + 2);
 }
@@ -420,7 +420,7 @@ int blob_open_file(struct store *s, const char *hash, struct err *e)
     char path[HASH_HEX + 1];
     AUTO_CLOSE int fd = -1;
 
-    path_of(hash, path);
+    blob_path(hash, path);
     pthread_mutex_lock(&s->naming);
     fd = open_and_touch(s, path);
     pthread_mutex_unlock(&s->naming);
@@ -453,7 +453,7 @@ int names_blob(struct db *db, const char *hash, struct err *e)
     redo_note_blob(db, hash);
     if (!db->checks_blobs || !blob_is_hash(hash))
         return 0;
-    path_of(hash, path);
+    blob_path(hash, path);
     if (faccessat(db->blobs, path, F_OK, 0) == 0)
         return 0;
     return err_set(e, ERR_FULL,
@@ -537,7 +537,7 @@ void blobs_swept(struct store *s, bool committed)
     char path[HASH_HEX + 1];
 
     for (size_t i = 0; committed && i < s->doomed_count; i++) {
-        path_of(s->doomed[i], path);
+        blob_path(s->doomed[i], path);
         pthread_mutex_lock(&s->naming);
         if (is_old(s, s->blobs, path))
             (void)!unlinkat(s->blobs, path, 0);

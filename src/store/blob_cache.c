@@ -155,7 +155,7 @@ static int open_copy(struct store *s, const char *hash, struct err *e)
     good = blob_is_good(s, hash, fd, e);
     if (good > 0)
         return take_fd(&fd);
-    snprintf(path, sizeof(path), "%.2s/%s", hash, hash + 2);
+    blob_path(hash, path);
     log_warn("cache/%s is damaged, and is fetched again", path);
     (void)!unlinkat(s->blobs, path, 0);
     return err_set(e, ERR_MISSING, "the copy of a blob is damaged");

@@ -284,7 +284,7 @@ static int sync_all(struct store *s, struct err *e)
 {
     struct flush *f = s->flush;
     struct err later;
-    uint32_t number;
+    uint64_t number;
     int rc;
 
     while (f->syncing) /* who comes second must not find the blobs of the first unsynced */
@@ -298,8 +298,7 @@ static int sync_all(struct store *s, struct err *e)
     pthread_mutex_unlock(&f->mutex);
     if (s->db->ops->sync(s->db, rc < 0 ? &later : e) < 0)
         rc = -1;
-    if (rc == 0)
-        redo_flushed(s, number);
+    redo_flushed(s, number, rc == 0);
     if (rc == 0 && s->db->ops->is_untidy(s->db, false))
         move_log(s);
     pthread_mutex_lock(&f->mutex);

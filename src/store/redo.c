@@ -8,14 +8,20 @@
  * the beginning, and every block of it has been written once. To write over such blocks changes
  * nothing in the file system, so its journal has nothing to commit, and no bytes of others go
  * with it: while a syncfs() of a hundred thousand small files took eleven seconds, no such write
- * took more than 29 ms.
+ * took more than 29 ms. The file is made when a job waits for the first time.
  *
  * Jobs that need not wait are noted in memory only. When one that waits comes behind them, they go
  * into the file in front of it: it may need what they have written, as an upload needs its session.
  *
+ * What is long is not noted, nor is what names many blobs or large ones: such a job leaves a gap. A
+ * later job that needs what it wrote would be put back without it. Such a job names something by an
+ * id that the earlier one has named, too. So a gap is kept by the ids of its job, and who names one
+ * of them waits for flush.c, and is a gap itself, until flush.c has brought the first to the disk.
+ *
  * The log has two halves. When one is full the other begins anew, once flush.c has brought all that
- * is in it to the disk. Until then, and wherever else the log does not take something (it is too
- * long, a blob is too large, the disk refuses), the job waits for flush.c.
+ * is in it to the disk. Where the log cannot take something that was noted (both halves are full,
+ * the disk refuses), that job and all that were noted behind it wait for flush.c, and nothing is
+ * written here before they are on the disk.
  *
  * One thread writes the log; what it shares stands below its mutex.
  */
@@ -28,14 +34,17 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#define LOG_SIZE  (16 * MiB)
-#define LOG_SHARE 32 /* of a small disk */
-#define NOTED_MAX (4 * MiB)
-#define NEW_NAME  REDO_NAME ".new"
+#define LOG_SIZE    (16 * MiB)
+#define LOG_SHARE   32 /* of a small disk */
+#define NOTED_MAX   (2 * MiB)
+#define NOTED_BLOBS 8 /* of a job that does not wait */
+#define NEW_NAME    REDO_NAME ".new"
+#define TRY_S       60 /* after which the file may be tried to be made once more */
 
 struct half {
-    size_t at;     /* where the next entry begins */
-    uint32_t last; /* the number of the one before it */
+    size_t at;     /* where the next entry begins; 0: it has never begun */
+    uint64_t last; /* the number of the entry before it */
+    uint8_t seed[REDO_SEED];
 };
 
 struct entries {
@@ -45,25 +54,29 @@ struct entries {
 struct redo {
     pthread_t thread;
     bool running;
-    int fd;      /* owned: the thread's, or -1: there is none */
-    size_t size; /* of a half; the thread's, like the next two */
+    int fd;      /* owned: the thread's, or -1: there is none; like the next four */
+    size_t size; /* of a half */
     struct half halves[2];
     unsigned current;
+    int64_t tried_us;    /* when the file was last tried to be made */
     atomic_size_t takes; /* the largest blob; 0: the log takes nothing yet, or never */
 
     struct redo_entry *running_job; /* owned: the store's thread's, like the next two */
     struct entries batch;           /* of the transaction that runs */
-    uint32_t number;                /* the last that was given */
+    uint64_t number;                /* the last that was given */
 
     pthread_mutex_t mutex; /* for what is below */
     pthread_cond_t more;
     struct entries noted; /* committed, and not in the file */
     size_t noted_bytes;
     bool is_waited_for; /* by a job among them */
-    uint32_t committed; /* the number of the last job that is */
-    uint32_t flushed;   /* and of the last that the log need not have */
-    uint32_t dropped;   /* and of the last that there was no room for among them */
+    bool is_wanted;     /* a job has waited elsewhere, as there is no file */
+    uint64_t committed; /* the number of the last job that is */
+    uint64_t flushed;   /* and of the last that the log need not have */
+    uint64_t missed;    /* and of the last that it could not take */
+    bool flush_failed;  /* since then */
     bool closing;
+    uint64_t gaps[REDO_IDS]; /* by id: the number of the last job that names it and was not noted */
 };
 
 /* --- lists --- */
@@ -96,6 +109,29 @@ static void free_all(struct entries *l)
         redo_entry_free(n);
 }
 
+/* --- gaps; with the mutex held --- */
+
+static bool names(const struct redo_entry *n, unsigned id)
+{
+    return n->ids[id / 64] >> id % 64 & 1;
+}
+
+static void note_gap(struct redo *r, const struct redo_entry *n)
+{
+    for (unsigned i = 0; i < REDO_IDS; i++)
+        if (names(n, i))
+            r->gaps[i] = n->number;
+}
+
+static bool is_behind_gap(const struct redo *r, const struct redo_entry *n)
+{
+    bool is = false;
+
+    for (unsigned i = 0; i < REDO_IDS && !is; i++)
+        is = names(n, i) && r->gaps[i] > r->flushed;
+    return is;
+}
+
 /* --- on the store's thread --- */
 
 void redo_job_begin(struct store *s)
@@ -103,14 +139,28 @@ void redo_job_begin(struct store *s)
     if (!s->redo)
         return;
     redo_entry_free(s->redo->running_job);
-    s->db->redo = s->redo->running_job = s->redo->takes ? redo_entry_new() : NULL;
+    s->db->redo = s->redo->running_job = redo_entry_new();
 }
 
-/* 0 is none. */
-static uint32_t next_number(struct redo *r)
+/* 32 bits of it go into the database, where 0 is none. */
+static uint64_t next_number(struct redo *r)
 {
-    r->number += r->number == UINT32_MAX ? 2 : 1;
+    r->number += (uint32_t)(r->number + 1) == 0 ? 2 : 1;
     return r->number;
+}
+
+/* Whether the job can be noted. */
+static bool judge(struct redo *r, const struct redo_entry *n, bool waits)
+{
+    bool fits = r->takes && !n->statements.full && (waits || n->blob_count <= NOTED_BLOBS);
+
+    pthread_mutex_lock(&r->mutex);
+    fits = fits && !is_behind_gap(r, n);
+    if (!fits)
+        note_gap(r, n);
+    r->is_wanted |= waits && !r->takes;
+    pthread_mutex_unlock(&r->mutex);
+    return fits;
 }
 
 /* A job that has read waits as well, where all do: it may have read what another has written. */
@@ -121,13 +171,12 @@ void redo_job_end(struct store *s, struct job *j, bool kept)
     bool waits = s->power || j->must_sync;
 
     s->db->redo = NULL;
-    if (!n || !kept || n->statements.full ||
-        (!waits && (n->statements.n == 0 || n->blob_count > 0))) {
+    if (n && n->writes)
+        n->number = next_number(r);
+    if (!n || !kept || !(n->writes || waits) || !judge(r, n, waits)) {
         redo_entry_free(n);
         return;
     }
-    if (n->statements.n > 0)
-        n->number = next_number(r);
     n->job = waits ? j : NULL;
     j->redone = waits;
     append(&r->batch, n);
@@ -135,18 +184,26 @@ void redo_job_end(struct store *s, struct job *j, bool kept)
 
 int redo_stamp(struct store *s, struct err *e)
 {
-    return s->redo && s->redo->batch.first ? s->db->ops->stamp(s->db, s->redo->number, e) : 0;
+    if (!s->redo || !s->redo->batch.first)
+        return 0;
+    return s->db->ops->stamp(s->db, (uint32_t)s->redo->number, e);
 }
 
-/* With the mutex held. The oldest give way: who needed them waits for flush.c. */
+static size_t size_of(const struct redo_entry *n)
+{
+    return n->statements.n + n->blob_bytes;
+}
+
+/* With the mutex held. Where nobody waits for them, all of them become gaps: each may need what one
+ * before it has written. */
 static void limit_noted(struct redo *r)
 {
-    while (!r->is_waited_for && r->noted_bytes > NOTED_MAX) {
-        struct redo_entry *n = take_first(&r->noted);
-        r->noted_bytes -= n->statements.n;
-        r->dropped = n->number;
-        redo_entry_free(n);
-    }
+    if (r->is_waited_for || r->noted_bytes <= NOTED_MAX)
+        return;
+    for (const struct redo_entry *n = r->noted.first; n; n = n->next)
+        note_gap(r, n);
+    free_all(&r->noted);
+    r->noted_bytes = 0;
 }
 
 void redo_batch_end(struct store *s, bool committed)
@@ -160,21 +217,21 @@ void redo_batch_end(struct store *s, bool committed)
     pthread_mutex_lock(&r->mutex);
     for (struct redo_entry *n; (n = take_first(&r->batch));) {
         r->is_waited_for |= n->job != NULL;
-        r->noted_bytes += n->statements.n;
+        r->noted_bytes += size_of(n);
         append(&r->noted, n);
     }
     limit_noted(r);
     r->committed = r->number;
-    if (r->is_waited_for)
+    if (r->is_waited_for || r->is_wanted)
         pthread_cond_signal(&r->more);
     pthread_mutex_unlock(&r->mutex);
 }
 
 /* --- what flush.c tells --- */
 
-uint32_t redo_committed(struct store *s)
+uint64_t redo_committed(struct store *s)
 {
-    uint32_t number = 0;
+    uint64_t number = 0;
 
     if (!s->redo)
         return 0;
@@ -184,20 +241,22 @@ uint32_t redo_committed(struct store *s)
     return number;
 }
 
-void redo_flushed(struct store *s, uint32_t number)
+void redo_flushed(struct store *s, uint64_t number, bool well)
 {
     struct redo *r = s->redo;
 
     if (!r)
         return;
     pthread_mutex_lock(&r->mutex);
-    r->flushed = number;
-    while (r->noted.first && !r->noted.first->job &&
-           !redo_is_later(r->noted.first->number, number)) {
+    if (well)
+        r->flushed = number;
+    r->flush_failed = !well;
+    while (r->noted.first && !r->noted.first->job && r->noted.first->number <= r->flushed) {
         struct redo_entry *n = take_first(&r->noted);
-        r->noted_bytes -= n->statements.n;
+        r->noted_bytes -= size_of(n);
         redo_entry_free(n);
     }
+    pthread_cond_signal(&r->more);
     pthread_mutex_unlock(&r->mutex);
 }
 
@@ -247,52 +306,82 @@ static size_t wanted_size(struct store *s)
     return disk.f_bavail * disk.f_frsize < 3 * size ? 0 : (size_t)size;
 }
 
-/* What it had is put back, see redo_put_back(). */
-static int open_file(struct store *s, struct err *e)
+static void take_file(struct redo *r, int fd, size_t size)
 {
-    struct redo *r = s->redo;
+    r->fd = fd;
+    r->size = size / 2;
+    r->takes = r->size / 4 < REDO_BLOB_MAX ? r->size / 4 : REDO_BLOB_MAX;
+}
+
+/* The one of a server before. What it had is put back, see redo_put_back(). */
+static void open_file(struct store *s)
+{
     AUTO_CLOSE int fd = openat(s->dir, REDO_NAME, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
     off_t size = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
 
-    if (size < (off_t)(256 * KiB)) {
-        fd_closep(&fd);
-        size = (off_t)wanted_size(s);
-        if (size == 0)
-            return 0;
-        fd = make_file(s, (size_t)size, e);
-    }
-    if (fd < 0)
-        return -1;
-    r->fd = take_fd(&fd);
-    r->size = (size_t)size / 2;
-    r->takes = r->size / 4 < REDO_BLOB_MAX ? r->size / 4 : REDO_BLOB_MAX;
-    return 0;
+    if (size >= (off_t)(256 * KiB))
+        take_file(s->redo, take_fd(&fd), (size_t)size);
+}
+
+/* Called and returns with the mutex held. */
+static void make_wanted(struct store *s)
+{
+    struct redo *r = s->redo;
+    struct err e = {0};
+    size_t size;
+    int fd = -1;
+
+    r->is_wanted = false;
+    if (r->fd >= 0 || (r->tried_us && time_mono_us() - r->tried_us < TRY_S * INT64_C(1000000)))
+        return;
+    r->tried_us = time_mono_us();
+    pthread_mutex_unlock(&r->mutex);
+    size = wanted_size(s);
+    if (size > 0)
+        fd = make_file(s, size, &e);
+    if (fd >= 0)
+        take_file(r, fd, size);
+    else if (size > 0)
+        log_warn("there is no %s, so what must be on the disk waits for all that is written "
+                 "there: %s",
+                 REDO_NAME, e.text);
+    pthread_mutex_lock(&r->mutex);
 }
 
 /* --- the thread --- */
 
-static bool is_flushed(struct redo *r, uint32_t number)
+static bool is_flushed(struct redo *r, uint64_t number)
 {
     bool is;
 
     pthread_mutex_lock(&r->mutex);
-    is = !redo_is_later(number, r->flushed);
+    is = number <= r->flushed;
     pthread_mutex_unlock(&r->mutex);
     return is;
 }
 
+static bool begin_half(struct redo *r, unsigned i)
+{
+    struct half *h = &r->halves[i];
+
+    random_bytes(h->seed, sizeof(h->seed));
+    h->at = REDO_SEED;
+    return pwrite(r->fd, h->seed, REDO_SEED, (off_t)(i * r->size)) == (ssize_t)REDO_SEED;
+}
+
+/* Where n bytes can go, or NULL. */
 static struct half *half_for(struct redo *r, size_t n)
 {
     struct half *h = &r->halves[r->current];
 
-    if (h->at > 0 && is_flushed(r, h->last))
-        h->at = 0;
+    if ((h->at == 0 || is_flushed(r, h->last)) && !begin_half(r, r->current))
+        return NULL;
     if (h->at + n <= r->size)
         return h;
     h = &r->halves[!r->current];
-    if (n > r->size || (h->at > 0 && !is_flushed(r, h->last)))
+    if (n > r->size - REDO_SEED || (h->at > 0 && !is_flushed(r, h->last)) ||
+        !begin_half(r, !r->current))
         return NULL;
-    h->at = 0;
     r->current = !r->current;
     return h;
 }
@@ -307,6 +396,7 @@ static bool write_entry(struct store *s, const struct redo_entry *n)
         return true;
     if (!redo_entry_put(&b, n, s->blobs) || !(h = half_for(r, b.n)))
         return false;
+    redo_entry_seal(&b, h->seed);
     if (pwrite(r->fd, b.p, b.n, (off_t)(r->current * r->size + h->at)) != (ssize_t)b.n)
         return false;
     h->at += b.n - REDO_END;
@@ -314,10 +404,23 @@ static bool write_entry(struct store *s, const struct redo_entry *n)
     return true;
 }
 
+/* What it has taken since the last time is on the disk. If not, what it has taken at all may have
+ * holes, and it takes nothing more before it begins anew. */
+static bool sync_log(struct redo *r)
+{
+    if (fdatasync(r->fd) == 0)
+        return true;
+    for (unsigned i = 0; i < COUNT(r->halves); i++)
+        if (r->halves[i].at > 0)
+            r->halves[i].at = r->size;
+    return false;
+}
+
 /* Jobs that have their entry, and jobs that wait for flush.c: each in order. */
 struct written {
     struct job *in, **in_end;
     struct job *out, **out_end;
+    uint64_t missed; /* the number of the last that has none, or 0 */
 };
 
 static void sort(struct written *w, struct job *j, bool is_in)
@@ -331,30 +434,44 @@ static void sort(struct written *w, struct job *j, bool is_in)
     *end = &j->next;
 }
 
-static void write_entries(struct store *s, struct entries *l, bool all)
+static void write_one(struct store *s, struct written *w, const struct redo_entry *n)
 {
-    struct written w = {.in_end = &w.in, .out_end = &w.out};
+    bool is_in = n->number && is_flushed(s->redo, n->number);
+
+    is_in = is_in || (!w->missed && write_entry(s, n));
+    if (!is_in)
+        w->missed = n->number ? n->number : w->missed;
+    sort(w, n->job, is_in);
+}
+
+/* Returns the number of the last that could not be written, or 0. */
+static uint64_t write_entries(struct store *s, struct entries *l, uint64_t missed)
+{
+    struct written w = {.in_end = &w.in, .out_end = &w.out, .missed = missed};
+    uint64_t last = 0;
 
     for (struct redo_entry *n; (n = take_first(l));) {
-        bool flushed = n->number && is_flushed(s->redo, n->number);
-        sort(&w, n->job, flushed || (write_entry(s, n) && all));
+        last = n->number ? n->number : last;
+        write_one(s, &w, n);
         redo_entry_free(n);
     }
-    if (w.in && fdatasync(s->redo->fd) < 0) {
+    if (w.in && !sync_log(s->redo)) {
         *w.out_end = w.in; /* flush.c finds out what the disk has */
         w.in = NULL;
+        w.missed = last;
     }
     if (w.in)
         jobs_answer(s, w.in, NULL);
     if (w.out)
         flush_rows(s, w.out);
+    return w.missed;
 }
 
 /* Called and returns with the mutex held. */
 static void write_noted(struct store *s)
 {
     struct redo *r = s->redo;
-    bool all = !redo_is_later(r->dropped, r->flushed);
+    uint64_t missed = r->missed > r->flushed ? r->missed : 0;
     struct entries l;
 
     entries_init(&l);
@@ -363,24 +480,32 @@ static void write_noted(struct store *s)
     r->noted_bytes = 0;
     r->is_waited_for = false;
     pthread_mutex_unlock(&r->mutex);
-    write_entries(s, &l, all);
+    missed = write_entries(s, &l, missed);
     pthread_mutex_lock(&r->mutex);
+    if (missed) {
+        r->missed = missed;
+        r->flush_failed = false;
+    }
+}
+
+/* With the mutex held. What was missed is on its way to the disk: who comes now waits for that, and
+ * need not wait for the next one. Unless that fails, as theirs would. */
+static bool may_write(const struct redo *r)
+{
+    return r->is_waited_for && (r->missed <= r->flushed || r->flush_failed || r->closing);
 }
 
 static void *run_redo(void *arg)
 {
     struct store *s = arg;
     struct redo *r = s->redo;
-    struct err e = {0};
 
-    if (open_file(s, &e) < 0)
-        log_warn("there is no %s, so what must be on the disk waits for all that is written "
-                 "there: %s",
-                 REDO_NAME, e.text);
     pthread_mutex_lock(&r->mutex);
     while (r->is_waited_for || !r->closing) {
-        if (r->is_waited_for)
+        if (may_write(r))
             write_noted(s);
+        else if (r->is_wanted)
+            make_wanted(s);
         else
             pthread_cond_wait(&r->more, &r->mutex);
     }
@@ -393,15 +518,17 @@ static void *run_redo(void *arg)
 int redo_start(struct store *s, struct err *e)
 {
     struct redo *r = s->redo = mem_zalloc(sizeof(*r));
+    uint32_t number = 0;
 
     r->fd = -1;
     entries_init(&r->batch);
     entries_init(&r->noted);
     pthread_mutex_init(&r->mutex, NULL);
     pthread_cond_init(&r->more, NULL);
-    if (s->db->ops->stamped(s->db, &r->number, e) < 0)
+    if (s->db->ops->stamped(s->db, &number, e) < 0)
         return -1;
-    r->committed = r->flushed = r->dropped = r->number;
+    r->number = r->committed = r->flushed = number;
+    open_file(s);
     if (thread_start(&r->thread, "redo", run_redo, s, e) < 0)
         return -1;
     r->running = true;
@@ -424,11 +551,9 @@ void redo_stop(struct store *s)
 /* When all is on the disk the next server has nothing to look for. */
 static void leave_file(struct redo *r)
 {
-    static const char end[REDO_END];
-
     for (unsigned i = 0; i < COUNT(r->halves); i++)
         if (r->halves[i].at > 0 && is_flushed(r, r->halves[i].last))
-            (void)!pwrite(r->fd, end, sizeof(end), (off_t)(i * r->size));
+            (void)!redo_empty_half(r->fd, i * r->size);
     fd_closep(&r->fd);
 }
 

@@ -2,13 +2,17 @@
  * Entries of the redo log: what a job has written, as bytes, and those bytes as rows and blobs
  * again.
  *
- * An entry begins with a head: how long it is, and the SHA-256 of what follows. Then come the
- * number of its job, the statements with their arguments, in order, and the blobs that they name,
- * with their bytes. An entry whose hash is wrong was never whole, and nobody was told of it.
+ * An entry begins with a head: how long it is, and a SHA-256. Then come the number of its job, the
+ * statements with their arguments, in order, and the blobs that they name, with their bytes. An
+ * entry whose hash is wrong was never whole, and nobody was told of it. The hash is that of a seed
+ * and of what follows the head. The seed is random, new whenever a half of the log begins anew, and
+ * stands in front of its entries. So what is left of entries before is none any more, and nobody
+ * can upload bytes that would be one, should a power cut make them stand where an entry would.
  *
  * The database has the number of the last job that is in it (db->ops->stamp), so each entry is put
- * back once and in order, between the same neighbours as the first time. One that cannot be, for a
- * job before it was neither waited for nor kept, is left out, and the log of the server says so.
+ * back once and in order, between the same neighbours as the first time. One that cannot be is left
+ * out, and the log of the server says so. The blobs of entries that the database has are put back
+ * as well if they are not there: its pages may have reached the disk before them.
  */
 #include "store/sql_int.h"
 
@@ -32,11 +36,17 @@ struct redo_head {
 };
 static_assert(sizeof(struct redo_head) == REDO_END, "the mark of the end is a head of zeros");
 
-static void hash_body(struct str body, uint8_t ret[HASH_SIZE])
+static void hash_body(const uint8_t seed[REDO_SEED], struct str body, uint8_t ret[HASH_SIZE])
 {
-    int rc = gnutls_hash_fast(GNUTLS_DIG_SHA256, body.p, body.n, ret);
+    gnutls_hash_hd_t hash;
+    int rc = gnutls_hash_init(&hash, GNUTLS_DIG_SHA256);
 
-    assert(rc == 0); /* it only counts in memory */
+    assert(rc == 0); /* it only counts in memory, like the next two */
+    rc = gnutls_hash(hash, seed, REDO_SEED);
+    assert(rc == 0);
+    rc = gnutls_hash(hash, body.p, body.n);
+    assert(rc == 0);
+    gnutls_hash_deinit(hash, ret);
 }
 
 /* --- noting --- */
@@ -81,11 +91,30 @@ static void put_arg(struct buf *b, const struct arg *a)
         put_bytes(b, a->text ? (struct str){a->text, strlen(a->text) + 1} : (struct str){0});
 }
 
+/* A job that needs what another has written names it by its id, as the other did. */
+static void note_id(struct redo_entry *n, const struct arg *a)
+{
+    struct str id = {a->text, a->kind == ARG_TEXT && a->text ? strlen(a->text) : 0};
+    uint32_t h = 2166136261U;
+
+    if (id.n >= ID_MAX || id_time(id) == 0)
+        return;
+    for (size_t i = 0; i < id.n; i++) /* FNV-1a */
+        h = (h ^ (uint8_t)id.p[i]) * 16777619U;
+    h %= REDO_IDS;
+    n->ids[h / 64] |= UINT64_C(1) << h % 64;
+}
+
 void redo_note(struct db *db, const char *text, const struct arg *args, size_t count)
 {
     struct buf *b = db->redo ? &db->redo->statements : NULL;
 
-    if (!b || b->full)
+    if (!b)
+        return;
+    db->redo->writes = true;
+    for (size_t i = 0; i < count; i++)
+        note_id(db->redo, &args[i]);
+    if (b->full)
         return;
     put_number(b, RECORD_STATEMENT);
     put_bytes(b, (struct str){text, strlen(text) + 1});
@@ -94,15 +123,30 @@ void redo_note(struct db *db, const char *text, const struct arg *args, size_t c
         put_arg(b, &args[i]);
 }
 
+static bool blob_size(int blobs, const char *hash, uint64_t *ret)
+{
+    char path[HASH_HEX + 1];
+    struct stat st;
+
+    blob_path(hash, path);
+    if (fstatat(blobs, path, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return false;
+    *ret = (uint64_t)st.st_size;
+    return true;
+}
+
 void redo_note_blob(struct db *db, const char *hash)
 {
     struct redo_entry *n = db->redo;
+    uint64_t size = 0;
 
-    if (!n || !blob_is_hash(hash))
+    if (!n || n->statements.full || !blob_is_hash(hash))
         return;
-    n->statements.full |= n->blob_count == BLOBS_MAX;
-    if (n->statements.full)
+    if (n->blob_count == BLOBS_MAX || !blob_size(db->blobs, hash, &size) ||
+        (n->blob_bytes += size) > REDO_BLOB_MAX) {
+        n->statements.full = true;
         return;
+    }
     n->blobs = mem_realloc(n->blobs, (n->blob_count + 1) * sizeof(*n->blobs));
     memcpy(n->blobs[n->blob_count++], hash, HASH_HEX);
 }
@@ -131,7 +175,7 @@ static bool put_blob(struct buf *b, int blobs, const char *hash)
     char path[HASH_HEX + 1];
     AUTO_CLOSE int fd = -1;
 
-    snprintf(path, sizeof(path), "%.2s/%s", hash, hash + 2);
+    blob_path(hash, path);
     fd = openat(blobs, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     put_number(b, RECORD_BLOB);
     put_bytes(b, str_of(hash));
@@ -140,22 +184,25 @@ static bool put_blob(struct buf *b, int blobs, const char *hash)
 
 bool redo_entry_put(struct buf *b, const struct redo_entry *n, int blobs)
 {
-    struct redo_head head = {0};
-    size_t at = b->n;
+    static const struct redo_head head;
     bool whole = true;
 
     buf_put(b, (struct str){(const char *)&head, sizeof(head)});
-    put_number(b, n->number);
+    put_number(b, (int64_t)n->number);
     for (size_t i = 0; whole && i < n->blob_count; i++)
         whole = put_blob(b, blobs, n->blobs[i]);
     buf_put(b, buf_str(&n->statements));
-    if (!whole || b->full)
-        return false;
-    struct str body = str_from(str_from(buf_str(b), at), sizeof(head));
-    head.size = body.n;
-    hash_body(body, head.hash);
-    memcpy(b->p + at, &head, sizeof(head));
-    return buf_put(b, (struct str){(const char *)&(struct redo_head){0}, sizeof(head)}) == 0;
+    buf_put(b, (struct str){(const char *)&head, sizeof(head)});
+    return whole && !b->full;
+}
+
+void redo_entry_seal(struct buf *b, const uint8_t seed[REDO_SEED])
+{
+    struct str body = {b->p + REDO_END, b->n - 2 * REDO_END};
+    struct redo_head head = {.size = body.n};
+
+    hash_body(seed, body, head.hash);
+    memcpy(b->p, &head, sizeof(head));
 }
 
 /* --- what a server before this one has left --- */
@@ -216,7 +263,15 @@ static int torn(struct err *e)
     return err_set(e, ERR_DAMAGED, "an entry of %s is too short", REDO_NAME);
 }
 
-static int put_back_statement(struct db *db, struct str *body, struct err *e)
+/* Where to, and what of it. */
+struct putting {
+    int dir, blobs; /* borrowed */
+    struct db *db;
+    bool rows; /* or the blobs alone */
+    size_t entries, blobs_made;
+};
+
+static int put_back_statement(struct putting *p, struct str *body, struct err *e)
 {
     struct arg args[ARGS_MAX];
     const char *text;
@@ -228,46 +283,49 @@ static int put_back_statement(struct db *db, struct str *body, struct err *e)
     for (int64_t i = 0; i < count; i++)
         if (!take_arg(body, &args[i]))
             return torn(e);
-    return sql_run(db, text, args, (size_t)count, e) < 0 ? -1 : 0;
+    return p->rows && sql_run(p->db, text, args, (size_t)count, e) < 0 ? -1 : 0;
 }
 
-static int open_dir(int above, const char *name, struct err *e)
+/* A name may have reached the disk without its bytes. */
+static bool is_there(int blobs, const char *path, struct str bytes)
 {
-    int fd = openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    AUTO_CLOSE int fd = openat(blobs, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    AUTO_FREE char *have = mem_zalloc(bytes.n + 1);
+    size_t n = 0;
+    ssize_t got = 1;
 
-    return fd < 0 ? err_sys(e, "open '%s'", name) : fd;
+    for (; fd >= 0 && got > 0 && n <= bytes.n; n += got > 0 ? (size_t)got : 0)
+        got = pread(fd, have + n, bytes.n + 1 - n, (off_t)n);
+    return fd >= 0 && got == 0 && n == bytes.n && memcmp(have, bytes.p, n) == 0;
 }
 
-/* Over one that is there: its name may have reached the disk without its bytes. */
-static int put_back_blob(int dir, struct str *body, struct err *e)
+static int put_back_blob(struct putting *p, struct str *body, struct err *e)
 {
-    AUTO_CLOSE int blobs = open_dir(dir, "blobs", e);
     AUTO_CLOSE int fd = -1;
-    AUTO_CLOSE int shard = -1;
     struct str name, bytes;
-    char hash[HASH_HEX] = "", top[3] = "";
+    char hash[HASH_HEX] = "", top[3] = "", path[HASH_HEX + 1];
 
-    if (blobs < 0)
-        return -1;
-    if (!take_bytes(body, &name) || name.n != HASH_HEX - 1 || !take_bytes(body, &bytes))
+    if (!take_bytes(body, &name) || name.n != HASH_HEX - 1 || !take_bytes(body, &bytes) || !bytes.p)
         return torn(e);
     memcpy(hash, name.p, name.n);
     memcpy(top, hash, 2);
     if (!blob_is_hash(hash))
         return torn(e);
-    fd = openat(blobs, "tmp/redo", O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd < 0 || (mkdirat(blobs, top, 0700) < 0 && errno != EEXIST))
+    blob_path(hash, path);
+    if (is_there(p->blobs, path, bytes))
+        return 0;
+    fd = openat(p->blobs, "tmp/redo", O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0 || (mkdirat(p->blobs, top, 0700) < 0 && errno != EEXIST))
         return err_sys(e, "make a blob");
-    shard = open_dir(blobs, top, e);
-    if (shard < 0 || fd_write_all(fd, bytes, e) < 0)
+    if (fd_write_all(fd, bytes, e) < 0)
         return -1;
-    if (fdatasync(fd) < 0 || renameat(blobs, "tmp/redo", shard, hash + 2) < 0 || fsync(shard) < 0 ||
-        fsync(blobs) < 0)
+    if (renameat(p->blobs, "tmp/redo", p->blobs, path) < 0)
         return err_sys(e, "keep a blob");
+    p->blobs_made++;
     return 0;
 }
 
-static int put_back_records(int dir, struct db *db, struct str body, struct err *e)
+static int put_back_records(struct putting *p, struct str body, struct err *e)
 {
     int64_t kind;
     int rc = 0;
@@ -276,16 +334,17 @@ static int put_back_records(int dir, struct db *db, struct str body, struct err 
         if (!take_number(&body, &kind) || (kind != RECORD_STATEMENT && kind != RECORD_BLOB))
             rc = torn(e);
         else
-            rc = kind == RECORD_BLOB ? put_back_blob(dir, &body, e)
-                                     : put_back_statement(db, &body, e);
+            rc = kind == RECORD_BLOB ? put_back_blob(p, &body, e) : put_back_statement(p, &body, e);
     return rc;
 }
 
-static int put_back_entry(int dir, struct db *db, uint32_t number, struct str body, struct err *e)
+static int put_back_rows(struct putting *p, uint32_t number, struct str body, struct err *e)
 {
+    struct db *db = p->db;
+
     if (db->ops->begin(db, e) < 0)
         return -1;
-    if (put_back_records(dir, db, body, e) == 0 && db->ops->stamp(db, number, e) == 0 &&
+    if (put_back_records(p, body, e) == 0 && db->ops->stamp(db, number, e) == 0 &&
         db->ops->commit(db, e) >= 0)
         return 0;
     db->ops->rollback(db);
@@ -294,6 +353,7 @@ static int put_back_entry(int dir, struct db *db, uint32_t number, struct str bo
 
 /* The entries of one half of the log, in order. */
 struct log_half {
+    uint8_t seed[REDO_SEED];
     struct str rest;
     uint32_t number; /* of the entry at hand */
     struct str body; /* of it; p NULL: there are no more */
@@ -309,7 +369,7 @@ static void next_entry(struct log_half *h)
     if (!take(&h->rest, &head, sizeof(head)) || head.size == 0 || head.size > h->rest.n)
         return;
     struct str body = {h->rest.p, (size_t)head.size};
-    hash_body(body, hash);
+    hash_body(h->seed, body, hash);
     if (memcmp(hash, head.hash, HASH_SIZE) != 0 || !take_number(&body, &number))
         return;
     h->rest = str_from(h->rest, (size_t)head.size);
@@ -317,7 +377,17 @@ static void next_entry(struct log_half *h)
     h->body = body;
 }
 
-bool redo_is_later(uint32_t a, uint32_t b)
+static struct log_half half_begin(struct str all)
+{
+    struct log_half h = {.rest = all};
+
+    if (take(&h.rest, h.seed, sizeof(h.seed)))
+        next_entry(&h);
+    return h;
+}
+
+/* The numbers of jobs go round. */
+static bool is_later(uint32_t a, uint32_t b)
 {
     return (int32_t)(a - b) > 0;
 }
@@ -326,38 +396,33 @@ static struct log_half *earlier(struct log_half *a, struct log_half *b)
 {
     if (!a->body.p || !b->body.p)
         return a->body.p ? a : b;
-    return redo_is_later(a->number, b->number) ? b : a;
+    return is_later(a->number, b->number) ? b : a;
 }
 
-static int put_all_back(int dir, struct db *db, struct str all, struct err *e)
+static int put_all_back(struct putting *p, struct str all, struct err *e)
 {
-    struct log_half a =
-                        {
-                            .rest = {all.p, all.n / 2}
-    },
-                    b = {.rest = str_from(all, all.n / 2)}, *h;
+    struct log_half a = half_begin((struct str){all.p, all.n / 2}),
+                    b = half_begin(str_from(all, all.n / 2)), *h;
     uint32_t last = 0;
-    size_t count = 0;
+    size_t rows = 0;
 
-    if (db->ops->stamped(db, &last, e) < 0)
+    if (p->db->ops->stamped(p->db, &last, e) < 0)
         return -1;
-    next_entry(&a);
-    next_entry(&b);
     for (; (h = earlier(&a, &b))->body.p; next_entry(h)) {
-        if (!redo_is_later(h->number, last))
-            continue;
-        last = h->number;
-        count++;
-        if (put_back_entry(dir, db, last, h->body, e) == 0)
+        p->entries++;
+        p->rows = is_later(h->number, last);
+        last = p->rows ? h->number : last;
+        rows += p->rows;
+        if ((p->rows ? put_back_rows(p, last, h->body, e) : put_back_records(p, h->body, e)) == 0)
             continue;
         if (e->kind != ERR_CONFLICT && e->kind != ERR_DAMAGED && e->kind != ERR_MISSING)
             return err_wrap(e, "what waited for the disk in the server before");
         log_error("something that the server before has written is not there: %s", e->text);
     }
-    if (count == 0)
-        return 0;
-    log_info("%zu writes of the server before have been put back", count);
-    return db->ops->sync(db, e);
+    if (rows + p->blobs_made > 0)
+        log_info("%zu writes of the server before have been put back, and %zu blobs", rows,
+                 p->blobs_made);
+    return 0;
 }
 
 static int read_all(int fd, struct buf *ret, struct err *e)
@@ -375,24 +440,38 @@ static int read_all(int fd, struct buf *ret, struct err *e)
     return n < 0 ? err_sys(e, "read %s", REDO_NAME) : 0;
 }
 
-static int empty(int fd, off_t half, struct err *e)
+int redo_empty_half(int fd, uint64_t at)
 {
-    static const struct redo_head end;
+    static const char end[REDO_SEED + REDO_END];
 
-    if (pwrite(fd, &end, sizeof(end), 0) < 0 || pwrite(fd, &end, sizeof(end), half) < 0 ||
+    return pwrite(fd, end, sizeof(end), (off_t)at) == (ssize_t)sizeof(end) ? 0 : -1;
+}
+
+/* Once all that it has is on the disk in its place, whoever has put it there: the server before may
+ * have been killed with the disk far behind. */
+static int empty(const struct putting *p, int fd, uint64_t half, struct err *e)
+{
+    if (p->entries == 0)
+        return 0;
+    if (syncfs(p->dir) < 0 || redo_empty_half(fd, 0) < 0 || redo_empty_half(fd, half) < 0 ||
         fdatasync(fd) < 0)
-        return err_sys(e, "write %s", REDO_NAME);
+        return err_sys(e, "empty %s", REDO_NAME);
     return 0;
 }
 
 int redo_put_back(int dir, struct db *db, struct err *e)
 {
     AUTO_CLOSE int fd = openat(dir, REDO_NAME, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+    AUTO_CLOSE int blobs = -1;
     AUTO(buf_done) struct buf all = {0};
 
     if (fd < 0)
         return errno == ENOENT ? 0 : err_sys(e, "open %s", REDO_NAME);
-    if (read_all(fd, &all, e) < 0 || put_all_back(dir, db, buf_str(&all), e) < 0)
+    blobs = openat(dir, "blobs", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (blobs < 0 && errno != ENOENT) /* which are in S3 */
+        return err_sys(e, "open 'blobs'");
+    struct putting p = {.dir = dir, .blobs = blobs, .db = db};
+    if (read_all(fd, &all, e) < 0 || put_all_back(&p, buf_str(&all), e) < 0)
         return -1;
-    return all.n > 2 * REDO_END ? empty(fd, (off_t)(all.n / 2), e) : 0;
+    return empty(&p, fd, all.n / 2, e);
 }

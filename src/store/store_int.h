@@ -225,6 +225,8 @@ struct store {
 int blobs_open(struct store *s, bool alone, struct err *e) MUST_CHECK;
 void blobs_close(struct store *s);
 bool blob_is_hash(const char *hash);
+/* Of its file, from the directory of blobs. */
+void blob_path(const char *hash, char ret[HASH_HEX + 1]);
 void hash_of(struct str bytes, char ret[HASH_HEX]); /* SHA-256 */
 /* The hash of what was written, once; and the name of that in the directory. */
 void blob_finish_hash(struct blob *b, char ret[HASH_HEX]);
@@ -295,14 +297,23 @@ void flush_tidy(struct store *s);
 
 /* --- redo_entry.c: a job as bytes --- */
 
+#define REDO_NAME     "retort.redo"
+#define REDO_BLOB_MAX (1 * MiB)    /* a larger one is synced by itself */
+#define REDO_SEED     ((size_t)16) /* bytes at the beginning of a half */
+#define REDO_END      ((size_t)40) /* bytes of the mark behind its last entry */
+#define REDO_IDS      4096         /* that are told apart, most of the time */
+
 /* What one job writes: its statements, and the blobs that they name. */
 struct redo_entry {
     struct redo_entry *next;
     struct job *job;         /* borrowed: waits for it; or NULL */
-    uint32_t number;         /* 0: there is nothing in it */
-    struct buf statements;   /* as they stand in the log */
+    uint64_t number;         /* 0: there is nothing in it */
+    struct buf statements;   /* as they stand in the log; full: it is too long for that */
     char (*blobs)[HASH_HEX]; /* owned */
     size_t blob_count;
+    uint64_t blob_bytes;
+    bool writes;                 /* it has a statement */
+    uint64_t ids[REDO_IDS / 64]; /* a bit for each id in those */
 };
 struct redo_entry *redo_entry_new(void);
 void redo_entry_free(struct redo_entry *n);
@@ -310,19 +321,16 @@ void redo_entry_free(struct redo_entry *n);
 void redo_note(struct db *db, const char *text, const struct arg *args, size_t count);
 void redo_note_blob(struct db *db, const char *hash);
 /* All of it as it stands in the log, with the bytes of its blobs and the mark of the log's end
- * behind it. False: something is too long. */
+ * behind it, but for the head; that is put by the next one. False: something is too long. */
 bool redo_entry_put(struct buf *b, const struct redo_entry *n, int blobs);
-/* The numbers of jobs go round. */
-bool redo_is_later(uint32_t a, uint32_t b);
-#define REDO_END ((size_t)40) /* bytes of that mark */
+void redo_entry_seal(struct buf *b, const uint8_t seed[REDO_SEED]);
+/* The half of the log that begins there has no entry. */
+int redo_empty_half(int fd, uint64_t at);
 /* Puts what a server before has left in the log of this directory into its database and its
  * blobs. The caller holds the lock of the directory. */
 int redo_put_back(int dir, struct db *db, struct err *e) MUST_CHECK;
 
 /* --- redo.c: the log of what waits for the disk --- */
-
-#define REDO_NAME     "retort.redo"
-#define REDO_BLOB_MAX (1 * MiB) /* a larger one is synced by itself */
 
 int redo_start(struct store *s, struct err *e) MUST_CHECK;
 void redo_stop(struct store *s); /* everybody in it is answered, or handed to flush.c */
@@ -335,9 +343,9 @@ void redo_job_end(struct store *s, struct job *j, bool kept);
 int redo_stamp(struct store *s, struct err *e) MUST_CHECK;
 void redo_batch_end(struct store *s, bool committed);
 /* The number of the last job that is committed; and what was committed until then is on the disk,
- * so the log need not have it any more. */
-uint32_t redo_committed(struct store *s);
-void redo_flushed(struct store *s, uint32_t number);
+ * so the log need not have it any more, or it could not be brought there. */
+uint64_t redo_committed(struct store *s);
+void redo_flushed(struct store *s, uint64_t number, bool well);
 
 /* --- disk.c: whether the disk takes what is written --- */
 

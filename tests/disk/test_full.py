@@ -191,6 +191,7 @@ def test_what_ran_just_before_says_that_it_has_run(number):
     faults = Faults(folder())
     with Disk(*FLAGS, env=faults.env) as server, server.client() as client:
         session = client.session()
+        server.wait_flushed()  # or that finds out first
         faults.break_disk(server.state, number)
         answer = client.post(session.path + "/execute", {"code": COUNT})
         assert answer.status == 507 and "has run" in answer.json["error"]["message"], answer
