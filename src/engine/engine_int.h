@@ -9,7 +9,6 @@
 
 #define QUEUE_MAX  64 /* cells waiting in one session */
 #define LATE_MAX   (64 * KiB)
-#define SPAWNS_MAX 4 /* forks under way for the ready pool */
 #define BUNDLE_MAX (12 * MiB)
 
 /* --- output of a guest: a pipe, read as it comes --- */

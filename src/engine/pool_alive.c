@@ -33,7 +33,7 @@ void pool_on_pong(struct pool *p)
     p->pong_us = time_mono_us();
     p->deaf = (struct err){0};
     if (was_deaf)
-        pool_on_again(p);
+        parked_on_again(p);
 }
 
 static bool is_due(const struct guest *g)
@@ -44,14 +44,14 @@ static bool is_due(const struct guest *g)
 /* The sandboxes that were asked for and are not made. */
 static void give_up(struct pool *p)
 {
-    for (struct parked *k = p->booting; k; k = k->next)
+    for (struct parked *k = TAILQ_FIRST(&p->booting); k; k = TAILQ_NEXT(k, next))
         if (is_due(k->guest))
             guest_end(k->guest, p->deaf.text + sizeof(NO_BOX) - 1); /* the owner hears it later */
 }
 
 static bool is_awaited(const struct pool *p)
 {
-    for (const struct parked *k = p->booting; k; k = k->next)
+    for (const struct parked *k = TAILQ_FIRST(&p->booting); k; k = TAILQ_NEXT(k, next))
         if (is_due(k->guest))
             return true;
     return p->waiting && p->was_up;

@@ -1,15 +1,8 @@
 #pragma once
-/* Between pool.c and pool_alive.c. */
+/* Between pool.c, parked.c and pool_alive.c. */
 #include "engine/engine_int.h"
 
-struct parked {
-    struct parked *next;
-    struct pool *pool;        /* borrowed */
-    struct guest *guest;      /* owned until handed over */
-    session_open_fn *on_open; /* NULL: for the ready pool */
-    void *arg;
-    bool up; /* in pool.parked, no longer in pool.booting */
-};
+#include <sys/queue.h>
 
 /* A session asked for. */
 struct opening {
@@ -19,6 +12,18 @@ struct opening {
     void *arg;
     int64_t since_us; /* it waits */
 };
+
+/* A sandbox that is nobody's yet. */
+struct parked {
+    TAILQ_ENTRY(parked) next;
+    struct pool *pool;       /* borrowed */
+    struct guest *guest;     /* owned until handed over */
+    struct opening *opening; /* owned: who gets it as soon as its box is closed; NULL: nobody */
+    bool closed;             /* the box is, and the interpreter comes up */
+    bool up;                 /* in pool.parked, no longer in pool.booting */
+};
+
+TAILQ_HEAD(parked_list, parked);
 
 struct pool {
     struct pool *next;
@@ -35,12 +40,13 @@ struct pool {
     struct timer *again;          /* owned: the next try after one that made no sandbox */
     struct timer *listen;         /* owned: while somebody waits for the warden or the zygote */
     struct timer *refill;         /* owned: when what was handed over is made anew */
-    bool refills;                 /* that timer is set */
+    int64_t taken_us;             /* when a session was last asked for */
     uint64_t again_ms;
-    bool tried_again;       /* a start that hung has had its second try */
-    struct parked *parked;  /* idle, oldest last */
-    struct parked *booting; /* on their way, for the ready pool or for a session */
+    bool tried_again;           /* a start that hung has had its second try */
+    struct parked_list parked;  /* owned: the next to be taken first */
+    struct parked_list booting; /* owned: on their way, oldest first, ... */
     unsigned parked_count, booting_count;
+    unsigned awaited_count;  /* ... and so many of them for a session */
     bool listening;          /* that timer is set */
     bool restarting;         /* it died, and the timer brings another */
     bool was_up;             /* so what it is made of is good, and another try is worth it */
@@ -54,9 +60,16 @@ struct pool {
 
 /* --- pool.c --- */
 
-void pool_on_again(void *arg); /* tries what did not work */
-void pool_on_refill(void *arg);
 void pool_fail_opening(struct pool *p, struct opening *o); /* frees it */
+
+/* --- parked.c --- */
+
+void parked_give(struct pool *p, struct opening *o); /* while there is a zygote; takes it */
+void parked_refill(struct pool *p);
+void parked_drop(struct pool *p); /* those that are parked */
+void parked_end(struct pool *p);  /* and those on their way */
+void parked_on_again(void *arg);  /* tries what did not work */
+void parked_on_refill(void *arg);
 
 /* --- pool_alive.c --- */
 

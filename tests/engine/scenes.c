@@ -214,6 +214,30 @@ static void parked_is_refilled(void)
         session_close(s[i]);
 }
 
+/* Some get what is parked, some what is on its way there, some what is made for them. */
+static void many_at_once(void)
+{
+    struct opened o[12] = {0};
+    char code[32], answer[32];
+
+    for (int round = 0; round < 2; round++) {
+        memset(o, 0, sizeof(o));
+        for (size_t i = 0; i < COUNT(o); i++)
+            session_open(pool, on_open, &o[i]);
+        for (size_t i = 0; i < COUNT(o); i++) {
+            wait_for(&o[i].done, "a session");
+            snprintf(code, sizeof(code), "x = %zu", i);
+            run(o[i].session, code);
+        }
+        for (size_t i = 0; i < COUNT(o); i++) {
+            snprintf(answer, sizeof(answer), "%zu", i);
+            CHECK(strcmp(run(o[i].session, "x"), answer) == 0);
+            session_close(o[i].session);
+        }
+    }
+    wait_parked(3);
+}
+
 static void zygote_is_replaced(void)
 {
     struct session *old, *new;
@@ -638,6 +662,7 @@ struct scene {
 
 static const struct scene scenes[] = {
     {"parked_is_refilled",              parked_is_refilled,              "",               0,    3, false, 0      },
+    {"many_at_once",                    many_at_once,                    "",               0,    3, false, 0      },
     {"zygote_is_replaced",              zygote_is_replaced,              "",               1500, 3, false, 0      },
     {"random_state_differs",            random_state_differs,            "numpy,ssl,uuid", 0,    0, false, 0      },
     {"command_beside_a_cell",           command_beside_a_cell,           "",               0,    0, false, 0      },
