@@ -12,6 +12,10 @@
  * something is to be done for them that nobody will ask for.
  *
  * The beat renews the lease, takes over from nodes whose lease is over, and reads the others.
+ *
+ * When the database has been away, every lease may be over, and who is connected first would take
+ * over from all the others, which are well. So a node takes over from nobody until it has renewed
+ * its own lease without a gap for as long as a lease is: by then the others have renewed theirs.
  */
 #include "service/service_int.h"
 
@@ -19,6 +23,7 @@
 #include <stdlib.h>
 
 #define BEATS      4  /* in a lease */
+#define GAP        2  /* of so many beats: the database was away */
 #define MARGIN     20 /* a part of the lease: no two clocks run at one speed */
 #define AGAIN_MS   20 /* another node is taking the same tenant */
 #define AGAIN_MAX  100
@@ -30,6 +35,7 @@ struct beat {
     struct task task;
     int64_t asked_us;
     int rc;
+    bool takes_over;
     struct node_row *rows; /* owned */
     size_t count;
     char **wanted; /* owned, each of them, too */
@@ -63,7 +69,7 @@ static int look(struct task *t, struct db *db, struct err *e)
 {
     struct beat *b = OWNER(t, struct beat, task);
     const struct home_watch *w = t->sv->nodes->watches;
-    int buried = db_node_bury(db, e);
+    int buried = b->takes_over ? db_node_bury(db, e) : 0;
 
     if (buried > 0)
         log_warn("%d %s gone: its tenants move to others", buried,
@@ -80,11 +86,16 @@ static int look(struct task *t, struct db *db, struct err *e)
 
 static int note_lease(struct task *t, struct err *e)
 {
+    struct beat *b = OWNER(t, struct beat, task);
     struct nodes *n = t->sv->nodes;
+    int64_t now = time_mono_us(), lease_us = (int64_t)n->lease_ms * 1000;
 
     (void)e;
-    store_lease(t->sv->store, OWNER(t, struct beat, task)->asked_us +
-                                  (int64_t)(n->lease_ms - n->lease_ms / MARGIN) * 1000);
+    if (n->renewed_us && now - n->renewed_us > lease_us / BEATS * GAP)
+        n->steady_us = now;
+    n->renewed_us = now;
+    b->takes_over = now - n->steady_us >= lease_us;
+    store_lease(t->sv->store, b->asked_us + lease_us - lease_us / MARGIN);
     return 0;
 }
 

@@ -169,6 +169,8 @@ struct nodes {
     struct node_row *rows; /* owned: as last read */
     size_t count;
     uint64_t lease_ms;
+    int64_t renewed_us;    /* on our clock */
+    int64_t steady_us;     /* since then without a gap; 0: since it began */
     atomic_bool is_oldest; /* of them */
     struct timer *beat;    /* owned */
     bool beating;

@@ -10,7 +10,7 @@ import pytest
 
 from support import retort
 from support.mcp import Legacy, text_of
-from support.nodes import Nodes
+from support.nodes import Gate, Nodes
 from support.web import CERTIFICATE
 from support.workers import Cells, Files, Uploads, wait_for_more
 
@@ -256,6 +256,28 @@ def test_paused_past_its_lease(postgres, blobs):
         with nodes[1].client() as client:
             assert client.get(session.path + "/files/f").expect(200).body == b"new"
             assert client.get(session.path + "/files/never").status == 404
+
+
+def test_the_database_was_away(postgres, blobs):
+    """Every lease is over then, and who is connected first takes over from nobody: all of them go on."""
+    with Gate(postgres) as gate:
+        nodes = Nodes(postgres, blobs, 3, lease=2)
+        for node in nodes.servers:
+            node.store = ["--store", gate.url(nodes.url)]
+        with nodes, nodes[0].client() as client:
+            session = client.session()
+            session.run("x = 6")
+            gate.open.clear()
+            for node in nodes.servers:
+                with node.client() as one:
+                    retort.wait_until(lambda: "longer than its lease" in one.get("/v1/sessions").text,
+                                      "the end of the lease", retort.SECONDS)
+            gate.open.set()
+            for node in nodes.servers:
+                node.wait_ready()
+            with nodes[1].client() as other:
+                retort.wait_until(lambda: other.get(session.path).status == 200, "the session", retort.SECONDS)
+                assert other.post(session.path + "/execute", {"code": "x * 7"}).expect(200).json["result"] == "42"
 
 
 def test_drained(postgres, blobs):
