@@ -39,7 +39,9 @@ def sql(text, url):
 
 
 class Postgres:
-    def __init__(self, **settings):
+    def __init__(self, trusts=None, **settings):
+        """trusts: a network whose machines may connect, where listen_addresses lets them."""
+        self.trusts = trusts
         self.bin = programs()
         self.place = Path(tempfile.mkdtemp(prefix="retort-test-pg-"))
         self.place.chmod(0o755)
@@ -57,6 +59,9 @@ class Postgres:
         try:
             self.run("initdb", "-D", self.data, "-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C.UTF-8",
                      "--no-sync")
+            if self.trusts:
+                with open(self.data / "pg_hba.conf", "a") as rules:
+                    rules.write(f"host all all {self.trusts} trust\n")
             self.start()
         except BaseException:
             self.discard()

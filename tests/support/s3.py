@@ -31,7 +31,8 @@ HOP = {"connection", "keep-alive", "transfer-encoding", "content-length", "date"
 class S3:
     """with S3() as s3. kill() and start() again as often as a test likes: what it acknowledged is there."""
 
-    def __init__(self, tls=None):
+    def __init__(self, tls=None, host="127.0.0.1"):
+        self.host = host
         self.place = Path(tempfile.mkdtemp(prefix="retort-test-s3-"))
         self.bucket = self.place / "data" / BUCKET
         self.bucket.mkdir(parents=True)
@@ -48,12 +49,12 @@ class S3:
     def start(self):
         tls = ["--cert", self.tls, "--key", self.tls] if self.tls else []
         self.process = subprocess.Popen(
-            [PROGRAM, "--port", f"127.0.0.1:{self.port}", "--access", KEY, "--secret", SECRET, "--quiet", *tls,
+            [PROGRAM, "--port", f"{self.host}:{self.port}", "--access", KEY, "--secret", SECRET, "--quiet", *tls,
              "--keep-alive", "posix", "--sidecar", self.place / "meta", self.place / "data"],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL,
             env={"PATH": os.environ["PATH"], "HOME": str(self.place)})
         while True:
-            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port)):
+            with contextlib.suppress(OSError), socket.create_connection((self.host, self.port)):
                 return self
             assert self.process.poll() is None, "the S3 server has ended"
             time.sleep(0.02)
@@ -66,7 +67,7 @@ class S3:
 
     @property
     def url(self):
-        return f"http{'s' if self.tls else ''}://127.0.0.1:{self.port}"
+        return f"http{'s' if self.tls else ''}://{self.host}:{self.port}"
 
     def objects(self, prefix="p"):
         """The blobs that are there: hash to file."""
