@@ -34,9 +34,14 @@ int view_show(const struct box_plan *p, struct err *e) MUST_CHECK;
 int view_verify(const struct box_plan *p, struct err *e) MUST_CHECK;
 unsigned view_cpus(void); /* how many the box is told of */
 int64_t view_uptime_us(void);
-/* answers.c: from here on init answers what would tell the host's size. The descriptor on which the
- * calls come, or -1 and errno. */
-int answers_listen(void);
+/* answers.c. Loads the base filter in such a way that from here on init answers what would tell the
+ * host's size. The descriptor on which the calls come; or -1 and errno, and no filter is loaded. */
+int answers_listen(struct filter base);
+/* Makes the base filter one that leaves these calls to the kernel. */
+void answers_none(struct filter base);
+/* How that filter marks them, and the caller who is init itself: answers_pass() takes its place. */
+#define ANSWERED_ACTION SECCOMP_RET_LOG
+#define ANSWERED_PASS   0x9e3779b97f4a7c15u
 /* answers_statfs.c. 0 and what the caller is told, or an errno for it. */
 struct seccomp_notif;
 struct statfs;
@@ -55,6 +60,7 @@ int view_open(struct err *e) MUST_CHECK;
 
 /* seccomp(2) with a compiled program; -1 and errno. */
 int filter_install(struct filter f) MUST_CHECK;
+struct sock_fprog filter_program(struct filter f);
 
 /* creds.c: keeps these capabilities, of the first 32, and no others; -1 and errno. */
 int caps_set(uint32_t low) MUST_CHECK;

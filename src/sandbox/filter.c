@@ -8,26 +8,30 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-int filter_install(struct filter f)
+struct sock_fprog filter_program(struct filter f)
 {
-    struct sock_fprog prog = {
+    return (struct sock_fprog){
         .len = (unsigned short)(f.program.n / sizeof(struct sock_filter)),
         .filter = (struct sock_filter *)(uintptr_t)f.program.p,
     };
+}
+
+int filter_install(struct filter f)
+{
+    struct sock_fprog prog = filter_program(f);
 
     return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog);
 }
 
 int seccomp_enter(struct box *b, struct err *e)
 {
-    AUTO_CLOSE int answers = answers_listen(); /* first: the next filter forbids it */
+    AUTO_CLOSE int answers = answers_listen(b->base);
 
-    b->answers = answers >= 0; /* else doctor tells */
-    if (b->answers && dup3(answers, BOX_ANSWERS_FD, O_CLOEXEC) < 0)
-        return err_sys(e, "keep the listener");
-    if (filter_install(b->base) < 0)
-        return err_sys(e, "install the filter");
-    return 0;
+    b->answers = answers >= 0;
+    if (b->answers)
+        return dup3(answers, BOX_ANSWERS_FD, O_CLOEXEC) < 0 ? err_sys(e, "keep the listener") : 0;
+    answers_none(b->base); /* doctor tells */
+    return filter_install(b->base) < 0 ? err_sys(e, "install the filter") : 0;
 }
 
 int seccomp_verify(struct box *b, struct err *e)

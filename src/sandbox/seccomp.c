@@ -9,7 +9,7 @@
  */
 #include "sandbox/seccomp_int.h"
 
-#include "sandbox/box.h"
+#include "sandbox/box_int.h"
 
 #include <linux/sched.h>
 #include <sys/mman.h>
@@ -43,11 +43,9 @@ static const char *const allowed[] = {
     "fdatasync",
     "fgetxattr",
     "flistxattr",
-    "flock",
     "fremovexattr",
     "fsetxattr",
     "fstat",
-    "fstatfs",
     "fsync",
     "ftruncate",
     "futimesat",
@@ -95,7 +93,6 @@ static const char *const allowed[] = {
     "setxattr",
     "splice",
     "stat",
-    "statfs",
     "statx",
     "symlink",
     "symlinkat",
@@ -205,7 +202,6 @@ static const char *const allowed[] = {
     "rt_tgsigqueueinfo",
     "sched_get_priority_max",
     "sched_get_priority_min",
-    "sched_getaffinity",
     "sched_getattr",
     "sched_getparam",
     "sched_getscheduler",
@@ -227,7 +223,6 @@ static const char *const allowed[] = {
     "setrlimit",
     "setsid",
     "sigaltstack",
-    "sysinfo",
     "tgkill",
     "tkill",
     "times",
@@ -485,6 +480,32 @@ static scmp_filter_ctx start(uint32_t arch, uint32_t otherwise)
     return ctx;
 }
 
+/* Calls that init answers, if it can, unless they are its own: answers.c. */
+static int add_answered(scmp_filter_ctx ctx)
+{
+    static const struct {
+        const char *name;
+        bool own; /* init makes it, too */
+    } answered[] = {
+        {"flock",             true },
+        {"fstatfs",           true },
+        {"sched_getaffinity", false},
+        {"statfs",            true },
+        {"sysinfo",           false},
+    };
+    struct scmp_arg_cmp init = SCMP_A5(SCMP_CMP_EQ, ANSWERED_PASS);
+    struct scmp_arg_cmp other = SCMP_A5(SCMP_CMP_NE, ANSWERED_PASS);
+    int rc = 0;
+
+    for (size_t i = 0; i < COUNT(answered) && rc == 0; i++) {
+        const char *name = answered[i].name;
+        rc = seccomp_rule(ctx, SCMP_ACT_LOG, name, answered[i].own, &other);
+        if (rc == 0 && answered[i].own)
+            rc = seccomp_rule(ctx, SCMP_ACT_ALLOW, name, 1, &init);
+    }
+    return rc;
+}
+
 int seccomp_compile_for(uint32_t arch, struct buf *ret_base, struct buf *ret_user, struct err *e)
 {
     scmp_filter_ctx ctx = start(arch, SCMP_ACT_ERRNO(ENOSYS));
@@ -496,6 +517,8 @@ int seccomp_compile_for(uint32_t arch, struct buf *ret_base, struct buf *ret_use
         rc = seccomp_rule(ctx, SCMP_ACT_ERRNO((unsigned)refused[i].with), refused[i].name, 0, NULL);
     if (rc == 0)
         rc = add_conditional(ctx);
+    if (rc == 0)
+        rc = add_answered(ctx);
     if (rc == 0)
         rc = add_sockets(ctx);
     if (compile(ctx, rc, ret_base, e) < 0)

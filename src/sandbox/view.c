@@ -8,8 +8,8 @@
  * that it keeps, which stay for as long as something holds them (a mount, an open descriptor of
  * init); and then turns on `subset=pid`, after which the kernel finds no entry that nobody holds.
  * So the list below is complete, whatever a kernel or a module adds to /proc tomorrow. Measured on
- * a busy machine: this costs 45 us a box; a tmpfs with files for each box would cost 65 us more, a
- * mask over every other entry 5 us for each of sixty entries.
+ * a busy machine: this costs 55 us a box (`./dev bench box`); a tmpfs with files for each box would
+ * cost 65 us more, a mask over every other entry 5 us for each of sixty entries.
  *
  * A second user namespace inside (a branch of a session) still works. The kernel allows a new mount
  * of proc only where a proc without covers can be seen. A branch begins in the zygote's mount
