@@ -296,6 +296,8 @@ static int sync_all(struct store *s, struct err *e)
     if (sync_blobs(s, rc < 0 ? &later : e) < 0)
         rc = -1;
     pthread_mutex_unlock(&f->mutex);
+    if (record_log_sync(s, rc < 0 ? &later : e) < 0)
+        rc = -1;
     if (s->db->ops->sync(s->db, rc < 0 ? &later : e) < 0)
         rc = -1;
     redo_flushed(s, number, rc == 0);

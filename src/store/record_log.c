@@ -15,6 +15,14 @@
  * session that is there already stays as it is. One that was deleted would come back, so its entry
  * is struck out.
  *
+ * Whenever the log begins anew it takes another seed, which stands in front of its entries and is
+ * part of their checksums. So nothing that is left behind the end of a log that was written in part
+ * is taken for an entry: neither one of before, nor what somebody has written into his code to look
+ * like one.
+ *
+ * The log is synced before the database is. It need not be for its entries, but for those that are
+ * gone: a session that was deleted since would be there again after a power cut.
+ *
  * A job that could not be kept leaves its entry where it is. Then the log takes no more of them
  * until store_log_mend() says that somebody has written it in another way.
  */
@@ -29,7 +37,7 @@
 #define LOG_SIZE  (1 * MiB)
 #define ENTRY_MAX (32 * KiB) /* who has more than that to write waits for the database */
 
-enum logged_kind { LOGGED_EXEC, LOGGED_SESSION, LOGGED_STRUCK };
+enum logged_kind { LOGGED_EXEC, LOGGED_SESSION, LOGGED_STRUCK, LOGGED_SEED };
 
 /* In front of an entry. Both servers of a log are of one machine, so its own byte order will do. */
 struct logged_head {
@@ -39,15 +47,21 @@ struct logged_head {
 };
 static_assert(ENTRY_MAX <= UINT16_MAX, "the size of an entry is a part of its head");
 
+/* In front of the first entry. What a version before this one has left has none: that is seed 0. */
+struct logged_seed {
+    struct logged_head head;
+    uint32_t seed;
+};
+
 /* What stands in front of the columns of an execution. */
 struct session_figures {
     int64_t executions, used_ms;
 };
 
-/* FNV-1a: it tells an entry from what an interrupted write left, not from an attack. */
-static uint32_t checksum(struct str s)
+/* FNV-1a: it tells an entry from what an interrupted write left. */
+static uint32_t checksum(uint32_t seed, struct str s)
 {
-    uint32_t h = 2166136261U;
+    uint32_t h = 2166136261U ^ seed;
 
     for (size_t i = 0; i < s.n; i++)
         h = (h ^ (uint8_t)s.p[i]) * 16777619U;
@@ -117,16 +131,39 @@ static void put_row(struct buf *b, const struct row_type *t, const void *row)
         put_column(b, &t->columns[i], (const char *)row + t->columns[i].at);
 }
 
+/* In the buffer of an entry, in front of its body. */
+struct logged_front {
+    struct logged_seed seed; /* written where the log begins */
+    struct logged_head head;
+};
+
+static struct logged_seed next_seed(struct record_log *log)
+{
+    log->seed = log->seed * 747796405U + 2891336453U; /* nobody knows the first one */
+    return (struct logged_seed){
+        {sizeof(log->seed), LOGGED_SEED, checksum(0, (struct str){(const char *)&log->seed, 4})},
+        log->seed
+    };
+}
+
 /* With the mutex held. The end that stands behind the entry is where the next one begins. */
-static bool append(struct store *s, struct str entry)
+static bool append(struct store *s, struct buf *entry, enum logged_kind kind)
 {
     struct record_log *log = &s->log;
+    struct logged_front front = {0};
+    size_t skip = log->at == 0 ? 0 : sizeof(front.seed), n = entry->n - skip;
+    struct str body = {entry->p + sizeof(front), entry->n - sizeof(front) - sizeof(front.head)};
 
-    if (log->stuck || log->at + entry.n > LOG_SIZE)
+    if (log->stuck || log->at + n > LOG_SIZE)
         return false;
-    if (pwrite(log->fd, entry.p, entry.n, (off_t)log->at) != (ssize_t)entry.n)
+    if (log->at == 0)
+        front.seed = next_seed(log);
+    front.head = (struct logged_head){(uint16_t)body.n, (uint16_t)kind, checksum(log->seed, body)};
+    memcpy(entry->p, &front, sizeof(front));
+    log->unsynced = true;
+    if (pwrite(log->fd, entry->p + skip, n, (off_t)log->at) != (ssize_t)n)
         return false;
-    log->at += entry.n - sizeof(struct logged_head);
+    log->at += n - sizeof(front.head);
     log->open++;
     return true;
 }
@@ -143,25 +180,21 @@ static void note_session(struct record_log *log, const char *id, size_t at)
     snprintf(n->id, sizeof(n->id), "%s", id);
 }
 
-/* entry: room for the head, and the body. session: whose row it is, or NULL. */
+/* entry: room for what stands in front, and the body. session: whose row it is, or NULL. */
 static bool log_entry(struct store *s, struct buf *entry, enum logged_kind kind,
                       const char *session)
 {
     static const struct logged_head end;
-    size_t at;
+    size_t n = entry->n - sizeof(struct logged_seed);
     bool taken;
 
     put_bytes(entry, &end, sizeof(end));
     if (entry->full)
         return false;
-    struct str body = {entry->p + sizeof(end), entry->n - 2 * sizeof(end)};
-    const struct logged_head head = {(uint16_t)body.n, (uint16_t)kind, checksum(body)};
-    memcpy(entry->p, &head, sizeof(head));
     pthread_mutex_lock(&s->mutex);
-    at = s->log.at;
-    taken = append(s, buf_str(entry));
+    taken = append(s, entry, kind);
     if (taken && session)
-        note_session(&s->log, session, at);
+        note_session(&s->log, session, s->log.at - n);
     pthread_mutex_unlock(&s->mutex);
     return taken;
 }
@@ -173,7 +206,7 @@ bool store_log_exec(struct store *s, const struct exec_row *x, const struct sess
 
     if (s->log.fd < 0 || *x->events_hash)
         return false;
-    put_bytes(&entry, &(struct logged_head){0}, sizeof(struct logged_head));
+    put_bytes(&entry, &(struct logged_front){0}, sizeof(struct logged_front));
     put_bytes(&entry, &figures, sizeof(figures));
     put_row(&entry, &exec_type, x);
     return log_entry(s, &entry, LOGGED_EXEC, NULL);
@@ -185,7 +218,7 @@ bool store_log_session(struct store *s, const struct session_row *n)
 
     if (s->log.fd < 0 || n->name || *n->home)
         return false;
-    put_bytes(&entry, &(struct logged_head){0}, sizeof(struct logged_head));
+    put_bytes(&entry, &(struct logged_front){0}, sizeof(struct logged_front));
     put_row(&entry, &session_type, n);
     return log_entry(s, &entry, LOGGED_SESSION, n->id);
 }
@@ -196,6 +229,7 @@ void store_log_strike(struct store *s, const char *session)
     struct record_log *log = &s->log;
 
     pthread_mutex_lock(&s->mutex);
+    log->unsynced = true;
     for (size_t i = 0; i < log->session_count; i++) {
         size_t at = log->sessions[i].at + offsetof(struct logged_head, kind);
         if (strcmp(log->sessions[i].id, session) == 0 &&
@@ -211,8 +245,26 @@ static void empty(struct record_log *log)
 
     if (log->open > 0 || log->at == 0)
         return;
+    log->unsynced = true;
     if (pwrite(log->fd, &end, sizeof(end), 0) == sizeof(end))
         log->at = log->session_count = 0;
+}
+
+int record_log_sync(struct store *s, struct err *e)
+{
+    bool unsynced;
+
+    pthread_mutex_lock(&s->mutex);
+    unsynced = s->log.unsynced;
+    s->log.unsynced = false;
+    pthread_mutex_unlock(&s->mutex);
+    if (!unsynced || s->log.fd < 0 || fdatasync(s->log.fd) == 0)
+        return 0;
+    err_sys(e, "sync %s", LOG_NAME);
+    pthread_mutex_lock(&s->mutex);
+    s->log.unsynced = true;
+    pthread_mutex_unlock(&s->mutex);
+    return -1;
 }
 
 void record_log_settle(struct store *s, bool kept)
@@ -277,7 +329,7 @@ static int put_entry_back(struct db *db, enum logged_kind kind, struct str body,
 }
 
 /* The next entry of the file, or false. */
-static bool next_entry(struct str *rest, enum logged_kind *ret_kind, struct str *ret)
+static bool next_entry(struct str *rest, uint32_t seed, enum logged_kind *ret_kind, struct str *ret)
 {
     struct logged_head head;
 
@@ -286,17 +338,31 @@ static bool next_entry(struct str *rest, enum logged_kind *ret_kind, struct str 
     *ret_kind = (enum logged_kind)head.kind;
     *ret = (struct str){rest->p, head.size};
     *rest = str_from(*rest, head.size);
-    return checksum(*ret) == head.check;
+    return checksum(seed, *ret) == head.check;
+}
+
+static uint32_t take_seed(struct str *rest)
+{
+    struct str after = *rest, body;
+    enum logged_kind kind;
+    uint32_t seed = 0;
+
+    if (!next_entry(&after, 0, &kind, &body) || kind != LOGGED_SEED ||
+        !take(&body, &seed, sizeof(seed)))
+        return 0;
+    *rest = after;
+    return seed;
 }
 
 /* One that the database will never take is no reason not to start. */
 static int put_all_back(struct db *db, struct str rest, struct err *e)
 {
+    uint32_t seed = take_seed(&rest);
     enum logged_kind kind;
     struct str body;
     size_t count = 0;
 
-    for (; next_entry(&rest, &kind, &body); count++) {
+    for (; next_entry(&rest, seed, &kind, &body); count++) {
         if (kind == LOGGED_STRUCK || put_entry_back(db, kind, body, e) == 0)
             continue;
         if (e->kind != ERR_CONFLICT && e->kind != ERR_DAMAGED)
@@ -346,6 +412,7 @@ void record_log_open(struct store *s)
 
     if (s->power)
         return;
+    random_bytes(&s->log.seed, sizeof(s->log.seed));
     fd = openat(s->dir, LOG_NAME, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (fd >= 0 && posix_fallocate(fd, 0, LOG_SIZE) == 0)
         s->log.fd = take_fd(&fd);

@@ -171,7 +171,9 @@ struct logged_session {
 struct record_log {
     int fd;                          /* owned, or -1: there is none */
     size_t at;                       /* where the next entry begins */
+    uint32_t seed;                   /* of the entries that there are */
     size_t open;                     /* entries whose jobs have not ended */
+    bool unsynced;                   /* it was written to since it was synced */
     bool stuck;                      /* the job of an entry has failed */
     struct logged_session *sessions; /* owned */
     size_t session_count, session_cap;
@@ -276,6 +278,8 @@ void record_log_open(struct store *s);
 void record_log_close(struct store *s);
 /* With the mutex held: a job of an entry has ended, and is kept or not. */
 void record_log_settle(struct store *s, bool kept);
+/* On the flush's thread, before the database is synced. */
+int record_log_sync(struct store *s, struct err *e) MUST_CHECK;
 
 /* --- flush.c: what was written reaches the disk --- */
 

@@ -1,8 +1,11 @@
 """A power cut, tried: the disk under a busy server is copied at some moment, and a server is started on
 the copy. What was acknowledged is there, as `durability` promises."""
 
+import contextlib
+import os
 import random
 import shutil
+import sqlite3
 import time
 
 import pytest
@@ -86,3 +89,21 @@ def test_a_quiet_server_has_everything_on_the_disk(place):
             found = other.get("/v1/executions/" + record["id"]).expect(200).json
             assert found["stdout"] == "the last words\n"
             assert other.get(session.file("last.txt")).expect(200).body == b"written"
+
+
+def test_a_session_that_was_deleted_does_not_come_back(place):
+    """Its beginning is in the log of records, and that reaches the disk, before the database takes it; of its
+    end the disk has the rows."""
+    image = make_image(place / "disk")
+    with Disk(*FLAGS, image=image) as server, server.client() as client:
+        with contextlib.closing(sqlite3.connect(server.state / "retort.db", isolation_level=None)) as db:
+            db.execute("BEGIN IMMEDIATE")  # the server's own writes wait for this
+            deleted, kept = client.session(), client.session()
+            os.sync()
+            db.execute("ROLLBACK")
+        client.delete(deleted.path).expect(204)
+        server.wait_flushed()
+        with (cut(server, image, place / "copy"), Disk(*FLAGS, image=place / "copy") as copy,
+              copy.client() as other):
+            assert other.get(deleted.path).status == 404
+            assert other.get(kept.path).status == 200

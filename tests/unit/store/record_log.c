@@ -303,14 +303,19 @@ static void test_nobody_reads_the_database_without_it(void **state)
     loop_run(p->loop);
 }
 
-static uint32_t first_size(struct place *p)
+static int open_log(struct place *p)
 {
-    AUTO_CLOSE int fd = -1;
     char path[256];
-    uint32_t size = 1;
 
     snprintf(path, sizeof(path), "%s/retort.records", p->dir.path);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
+    return open(path, O_RDWR | O_CLOEXEC);
+}
+
+static uint32_t first_size(struct place *p)
+{
+    AUTO_CLOSE int fd = open_log(p);
+    uint32_t size = 1;
+
     assert_int_equal(pread(fd, &size, sizeof(size), 0), sizeof(size));
     return size;
 }
@@ -381,27 +386,75 @@ static void test_what_is_long_waits_for_the_database(void **state)
     assert_false(is_there(p, 50));
 }
 
+#define FRONT 20 /* the seed with its head, and the head of the first entry */
+
+/* Up to the end of the first entry. */
+static size_t read_first(int fd, char bytes[4096])
+{
+    uint16_t size;
+
+    assert_int_equal(pread(fd, bytes, 4096, 0), 4096);
+    memcpy(&size, bytes + FRONT - 8, sizeof(size));
+    return FRONT + (size_t)size;
+}
+
 /* An append that was interrupted anywhere loses itself, and nothing before it. */
 static void test_what_is_torn_is_left_out(void **state)
 {
     struct place *p = *state;
-    char path[256], bytes[4096];
-    AUTO_CLOSE int fd = -1;
-    uint32_t size;
+    AUTO_CLOSE int fd = open_log(p);
+    char bytes[4096];
 
-    snprintf(path, sizeof(path), "%s/retort.records", p->dir.path);
-    fd = open(path, O_RDWR | O_CLOEXEC);
     for (int cut = 1; cut < 200; cut += 7) {
         assert_true(log_it(p, 2 * cut, plain, 1));
         assert_true(log_it(p, 2 * cut + 1, plain, 1));
-        assert_int_equal(pread(fd, bytes, sizeof(bytes), 0), sizeof(bytes));
-        memcpy(&size, bytes, sizeof(size));
-        memset(bytes + 8 + size + cut, 0x55, sizeof(bytes) - 8 - size - (size_t)cut);
+        size_t end = read_first(fd, bytes) + (size_t)cut;
+        memset(bytes + end, 0x55, sizeof(bytes) - end);
         assert_int_equal(pwrite(fd, bytes, sizeof(bytes), 0), sizeof(bytes));
         reopen(p);
         assert_true(is_there(p, 2 * cut));
         assert_false(is_there(p, 2 * cut + 1));
     }
+}
+
+/* The end was not written, and behind it is an entry of a log before, whole. */
+static void test_what_is_of_another_log_is_left_out(void **state)
+{
+    struct place *p = *state;
+    AUTO_CLOSE int fd = open_log(p);
+    char old[4096], bytes[4096];
+    size_t end, n;
+    int number = 1;
+
+    assert_true(log_it(p, 2, plain, 1));
+    n = read_first(fd, old) - FRONT + 8;
+    run_soon(p, write_row, &number);
+    loop_run(p->loop);
+    assert_true(log_it(p, 3, plain, 1));
+    end = read_first(fd, bytes);
+    assert_int_equal(pwrite(fd, old + FRONT - 8, n, (off_t)end), n);
+    reopen(p);
+    assert_true(is_there(p, 3));
+    assert_false(is_there(p, 2));
+}
+
+/* Without a seed. */
+static void test_what_an_older_version_has_left_is_there(void **state)
+{
+    struct place *p = *state;
+    AUTO_CLOSE int fd = open_log(p);
+    uint32_t check = 2166136261U;
+    char bytes[4096];
+    size_t end;
+
+    assert_true(log_it(p, 2, plain, 1));
+    end = read_first(fd, bytes);
+    for (size_t i = FRONT; i < end; i++)
+        check = (check ^ (uint8_t)bytes[i]) * 16777619U;
+    memcpy(bytes + FRONT - 4, &check, sizeof(check));
+    assert_int_equal(pwrite(fd, bytes + FRONT - 8, end - FRONT + 16, 0), end - FRONT + 16);
+    reopen(p);
+    assert_true(is_there(p, 2));
 }
 
 static void test_with_power_all_wait_for_the_disk(void **state)
@@ -431,6 +484,8 @@ int main(void)
         IN_PLACE(test_it_goes_on_when_that_is_written_in_another_way),
         IN_PLACE(test_what_is_long_waits_for_the_database),
         IN_PLACE(test_what_is_torn_is_left_out),
+        IN_PLACE(test_what_is_of_another_log_is_left_out),
+        IN_PLACE(test_what_an_older_version_has_left_is_there),
         IN_PLACE(test_with_power_all_wait_for_the_disk),
     };
 

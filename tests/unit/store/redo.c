@@ -277,7 +277,7 @@ static void test_what_is_torn_is_left_out(void **state)
     write_item(p, 1, 50);
     assert_int_equal(pread(fd, bytes, sizeof(bytes), 0), sizeof(bytes));
     for (second = (ssize_t)REDO_SEED; memcpy(&size, bytes + second, sizeof(size)), size > 0;)
-        second += REDO_END + (ssize_t)size;
+        second += (ssize_t)(REDO_END + size);
     assert_int_equal(pwrite(fd, "?", 1, second - 1), 1); /* the last byte of the last entry */
     cut(p);
     expect_file(p, "sent");
