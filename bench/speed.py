@@ -32,6 +32,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 CONFIG = """
 [pool default]
 ready = %d
+learn = 10
 
 [pool cold]
 description = Nothing is parked here

@@ -4,6 +4,7 @@ tell(), its rows."""
 import json
 import time
 
+import machine
 import run
 from over_http import CREATE, DELETE, HEALTH, cell
 
@@ -182,15 +183,33 @@ class HeldOut(Firsts):
     def __init__(self, bench):
         super().__init__(bench, {what: {"code": code, "expect": expect}
                                  for what, (code, expect) in HELD_OUT.items()})
-        self.missing = set()
+        self.missing, self.fresh = set(), None
 
     def turn(self):
         self.bench.settle()
+        if not self.fresh:
+            self.learn()
+            return
+        self.visit_all()
+
+    def learn(self):
+        """What a pool meets for the first time, until it has learned what is imported."""
+        self.visit_all(2)
+        self.fresh = {what: run.summary(self.first[what]) for what in self.cells if what not in self.missing}
+        for samples in (*self.first.values(), *self.warm.values(), *self.alone.values()):
+            samples.clear()
+        wanted = {"sklearn", "sympy"} & {what.split()[0] for what in self.fresh}
+        with self.bench.server.client() as c:
+            if not machine.wait_until(
+                    lambda: wanted <= set(c.get("/v1/pools/default").json["learned"]), 120):
+                raise run.Failed("the pool does not learn %s" % " and ".join(sorted(wanted)))
+
+    def visit_all(self, count=None):
         for what in self.cells:
             if what in self.missing:
                 continue
             try:
-                self.visits(what, 1 if self.bench.quick else 2)
+                self.visits(what, count or (1 if self.bench.quick else 2))
             except run.Failed as error:
                 if "ModuleNotFoundError" not in str(error):
                     raise
@@ -200,6 +219,9 @@ class HeldOut(Firsts):
         for what in self.cells:
             if what not in self.missing:
                 self.row(what, "create -> %s -> JSON" % what, 1.5)
+                if what.split()[0] in ("sklearn", "sympy"):
+                    self.bench.row(self.name, "  not yet learned", self.fresh[what],
+                                   ("warm", run.summary(self.warm[what])), kind="ratio")
 
 
 class Plot:

@@ -20,6 +20,7 @@ void settings_init(struct settings *s)
         .idle_ms = 15 * MINUTE_MS,
         .lifetime_ms = 12 * HOUR_MS,
         .recycle_ms = 12 * HOUR_MS,
+        .learn_ms = 5 * MINUTE_MS,
         .approval_timeout_ms = 10 * MINUTE_MS,
         .approval_wait_ms = DAY_MS,
     };

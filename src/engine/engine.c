@@ -134,11 +134,11 @@ static struct guest *find_guest(struct engine *en, uint64_t id)
     return g;
 }
 
-static void to_pool(struct engine *en, uint64_t zygote, const struct err *down)
+static void to_pool(struct engine *en, uint64_t zygote, struct str modules, const struct err *down)
 {
     for (struct pool *p = en->pools; p; p = *pool_next(p))
         if (pool_has_zygote(p, zygote))
-            return pool_on_zygote(p, zygote, down);
+            return pool_on_zygote(p, zygote, modules, down);
 }
 
 static void on_pong(struct engine *en, uint64_t zygote)
@@ -168,7 +168,7 @@ static void on_warden_lost(struct engine *en)
     for (struct guest *g = en->guests; g; g = *guest_next(g))
         guest_on_warden(g, MSG_GONE, (struct str){0}, NULL);
     for (struct pool *p = en->pools; p; p = *pool_next(p))
-        pool_on_zygote(p, pool_zygote(p), &e);
+        pool_on_zygote(p, pool_zygote(p), (struct str){0}, &e);
     if (en->on_lost)
         loop_later(en->loop, en->on_lost, en->lost_arg);
 }
@@ -176,13 +176,15 @@ static void on_warden_lost(struct engine *en)
 static void take_message(struct engine *en, const struct wire_head *head, struct str body,
                          int fds[METERS])
 {
-    struct str text = STR("no reason given");
+    struct str text = STR("no reason given"), modules = {0};
     uint64_t refused = 0;
     struct guest *g;
     struct err e;
 
-    if (head->type == MSG_POOL_UP)
-        return to_pool(en, head->id, NULL);
+    if (head->type == MSG_POOL_UP) {
+        wire_find(body, TAG_NAME, &modules);
+        return to_pool(en, head->id, modules, NULL);
+    }
     if (head->type == MSG_PONG)
         return on_pong(en, head->id);
     if (head->type == MSG_POOL_DOWN) {
@@ -190,7 +192,7 @@ static void take_message(struct engine *en, const struct wire_head *head, struct
         wire_find_num(body, TAG_STATUS, &refused);
         err_set(&e, refused ? ERR_CALLER : ERR_HOST, "%.*s", (int)(text.n < 500 ? text.n : 500),
                 text.p);
-        return to_pool(en, head->id, &e);
+        return to_pool(en, head->id, modules, &e);
     }
     g = find_guest(en, head->id);
     if (g)

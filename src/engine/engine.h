@@ -200,6 +200,7 @@ struct pool_config {
     struct limits limits;
     unsigned ready;      /* sandboxes kept parked */
     uint64_t recycle_ms; /* age at which the zygote is replaced; 0: never */
+    uint64_t learn_ms;   /* the least time until one that has what sessions import; 0: never */
     bool proxy;          /* sandboxes have a listener for a proxy: session_take_listener() */
 };
 
@@ -213,6 +214,10 @@ void pool_retire(struct pool *p);
 /* Frees the pool and ends its zygote. No session of the pool may be open or being opened, and the
  * loop must have turned since the last one was closed. */
 void pool_stop(struct pool *p);
+/* Modules that its interpreter has because sessions have imported them. Returns how many; borrowed
+ * until the loop turns. */
+#define LEARNED_MAX 32
+size_t pool_learned(const struct pool *p, const char *ret[LEARNED_MAX]);
 unsigned pool_parked(const struct pool *p);
 const char *pool_python_version(const struct pool *p); /* "" when it could not be asked */
 /* Whether the pool can fork now; if not, *ret_why says why. Each call also asks the warden and the

@@ -129,11 +129,30 @@ struct engine *pool_engine(struct pool *p);
 const struct limits *pool_limits(struct pool *p);
 bool pool_has_proxy(const struct pool *p);
 uint64_t pool_zygote(struct pool *p); /* the one that forks now */
-void pool_on_zygote(struct pool *p, uint64_t zygote, const struct err *down);
+/* modules: those of its last sessions that it has. */
+void pool_on_zygote(struct pool *p, uint64_t zygote, struct str modules, const struct err *down);
 void pool_on_pong(struct pool *p); /* the warden and the zygote are there */
 bool pool_has_zygote(struct pool *p, uint64_t zygote);
 struct pool **pool_next(struct pool *p);
 void pool_free(struct pool *p);
+
+/* What the code of a guest has imported; -1: these are no modules. */
+int pool_vote(struct pool *p, uint64_t guest, struct str modules) MUST_CHECK;
+
+/* --- what an interpreter is to have from the start: learn.c --- */
+
+struct learn;
+struct learn *learn_new(void);
+void learn_free(struct learn *l);
+void learn_session(struct learn *l); /* one more has begun */
+/* It has imported these. -1: they are no modules. */
+int learn_vote(struct learn *l, uint64_t session, struct str modules) MUST_CHECK;
+bool learn_is_due(struct learn *l); /* another interpreter would have more of what is wanted */
+/* The modules that the next one is asked for; then what it has, or that it did not come up. */
+void learn_ask(struct learn *l, struct buf *ret);
+void learn_take(struct learn *l, struct str modules);
+void learn_give_up(struct learn *l);
+size_t learn_tell(const struct learn *l, const char *ret[LEARNED_MAX]); /* borrowed */
 
 /* --- sessions: pool.c makes them of an idle guest --- */
 

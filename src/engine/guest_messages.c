@@ -71,8 +71,11 @@ static int on_said(struct guest *g, const struct wire_head *head, struct str bod
 
 static int on_done(struct guest *g, const struct wire_head *head, struct str body)
 {
+    struct str modules;
     uint64_t status;
 
+    if (wire_find(body, TAG_NAME, &modules) && pool_vote(g->pool, g->id, modules) < 0)
+        return -1;
     if (head->id != g->running || !wire_find_num(body, TAG_STATUS, &status) || status > 2)
         return -1;
     stream_flush(g->kernel.out);
@@ -89,7 +92,7 @@ static const struct msg_rule from_kernel[] = {
     {MSG_CLEAR,   IN(GUEST_RUNNING) | IN(GUEST_IDLE), 64,         on_said},
     {MSG_RESULT,  IN(GUEST_RUNNING),                  BUNDLE_MAX, on_said},
     {MSG_ERROR,   IN(GUEST_RUNNING),                  MiB,        on_said},
-    {MSG_DONE,    IN(GUEST_RUNNING),                  64,         on_done},
+    {MSG_DONE,    IN(GUEST_RUNNING),                  8 * KiB,    on_done},
 };
 
 static const struct msg_rule *rule_for(const struct msg_rule *rules, size_t n, uint16_t type)

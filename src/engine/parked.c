@@ -63,6 +63,7 @@ static void hand_over(struct parked *k)
 {
     struct opening *o = take_ptr(&k->opening);
 
+    learn_session(k->pool->learn);
     o->on_open(o->arg, session_new(k->pool, k->guest), NULL);
     free(o);
     free(k);

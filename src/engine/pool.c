@@ -9,8 +9,9 @@
 #include <stdlib.h>
 
 #define RESTART_MS 1000
-#define RETRY_MS   5000   /* when that has failed */
-#define START_MS   120000 /* an interpreter that is not up by then hangs */
+#define RETRY_MS   5000                  /* when that has failed */
+#define START_MS   120000                /* an interpreter that is not up by then hangs */
+#define LEARN_MAX  (12ull * 3600 * 1000) /* the longest time between two that have learned */
 
 static void answer_waiting(struct pool *p);
 
@@ -19,10 +20,14 @@ static void answer_waiting(struct pool *p);
 static int start_zygote(struct pool *p, struct err *e)
 {
     struct engine *en = p->engine;
-    AUTO(buf_done) struct buf body = BUF(KiB);
+    AUTO(buf_done) struct buf body = BUF(8 * KiB);
+    AUTO(buf_done) struct buf modules = BUF(WIRE_MODULES_MAX);
 
     p->coming = en->next_id++;
     wire_put_num(&body, TAG_NUMBER, (uint64_t)p->environment);
+    learn_ask(p->learn, &modules);
+    if (modules.n > 0)
+        wire_put(&body, TAG_NAME, buf_str(&modules));
     int rc = engine_tell(en, MSG_POOL_START, p->coming, buf_str(&body), -1);
     if (rc == 0) {
         timer_set(p->late, START_MS);
@@ -41,8 +46,9 @@ static void on_late(void *arg)
     err_set(&e, ERR_HOST, "Python at %s was not ready after %d s",
             p->engine->environments[p->environment].info.executable, START_MS / 1000);
     (void)!engine_tell(p->engine, MSG_POOL_STOP, id, (struct str){0}, -1);
+    learn_give_up(p->learn);
     if (p->tried_again || start_zygote(p, &e) < 0)
-        return pool_on_zygote(p, id, &e);
+        return pool_on_zygote(p, id, (struct str){0}, &e);
     p->tried_again = true;
     log_warn("%s: it is started once more", e.text);
 }
@@ -69,6 +75,33 @@ static void on_recycle(void *arg)
         timer_set(p->recycle, p->recycle_ms);
 }
 
+/* --- what its sessions import --- */
+
+/* The old zygote lives for as long as sessions of it, so each time takes twice as long to come. */
+static void on_learn(void *arg)
+{
+    struct pool *p = arg;
+    struct err e;
+
+    p->learns = false;
+    if (!p->learn_ms || p->coming || !p->zygote || !learn_is_due(p->learn))
+        return;
+    p->learn_ms = 2 * p->learn_ms < LEARN_MAX ? 2 * p->learn_ms : LEARN_MAX;
+    if (start_zygote(p, &e) < 0)
+        log_warn("zygote not replaced: %s", e.text);
+}
+
+int pool_vote(struct pool *p, uint64_t guest, struct str modules)
+{
+    if (learn_vote(p->learn, guest, modules) < 0)
+        return -1;
+    if (p->learn_ms && !p->learns && learn_is_due(p->learn)) {
+        p->learns = true;
+        timer_set(p->learner, p->learn_ms);
+    }
+    return 0;
+}
+
 static void answer_ready(struct pool *p, const struct err *failed)
 {
     pool_ready_fn *fn = p->on_ready;
@@ -85,10 +118,12 @@ static void retire(struct pool *p, uint64_t old)
     (void)!engine_tell(p->engine, MSG_POOL_STOP, old, (struct str){0}, -1);
 }
 
-void pool_on_zygote(struct pool *p, uint64_t zygote, const struct err *down)
+void pool_on_zygote(struct pool *p, uint64_t zygote, struct str modules, const struct err *down)
 {
     if (zygote == p->coming)
         timer_clear(p->late);
+    if (zygote == p->coming && down)
+        learn_give_up(p->learn);
     if (!down) {
         uint64_t old = p->zygote;
         p->zygote = zygote;
@@ -96,6 +131,7 @@ void pool_on_zygote(struct pool *p, uint64_t zygote, const struct err *down)
         p->was_up = true;
         p->tried_again = false;
         p->down = p->barren = (struct err){0};
+        learn_take(p->learn, modules);
         pool_on_pong(p);
         if (old)
             retire(p, old);
@@ -144,6 +180,8 @@ struct pool *pool_start(struct engine *en, const struct pool_config *config,
         .ready = config->ready,
         .proxy = config->proxy,
         .recycle_ms = config->recycle_ms,
+        .learn = learn_new(),
+        .learn_ms = config->learn_ms,
         .on_ready = on_ready,
         .arg = arg,
     };
@@ -155,6 +193,7 @@ struct pool *pool_start(struct engine *en, const struct pool_config *config,
     p->again = timer_new(en->loop, parked_on_again, p);
     p->refill = timer_new(en->loop, parked_on_refill, p);
     p->listen = timer_new(en->loop, pool_on_listen, p);
+    p->learner = timer_new(en->loop, on_learn, p);
     if (p->recycle_ms)
         timer_set(p->recycle, p->recycle_ms);
     p->environment = environment_number(en, &config->environment, &p->down);
@@ -176,6 +215,8 @@ void pool_free(struct pool *p)
     timer_free(p->again);
     timer_free(p->refill);
     timer_free(p->listen);
+    timer_free(p->learner);
+    learn_free(p->learn);
     /* An open_later() may still be on its way: it finds nothing and says so. */
     p->zygote = p->coming = 0;
     p->restarting = false;
@@ -187,6 +228,7 @@ void pool_free(struct pool *p)
 void pool_retire(struct pool *p)
 {
     p->ready = 0;
+    p->learn_ms = 0;
     parked_drop(p);
 }
 
@@ -266,6 +308,11 @@ void session_open(struct pool *p, session_open_fn *on_open, void *arg)
 }
 
 /* --- what others ask --- */
+
+size_t pool_learned(const struct pool *p, const char *ret[LEARNED_MAX])
+{
+    return learn_tell(p->learn, ret);
+}
 
 unsigned pool_parked(const struct pool *p)
 {

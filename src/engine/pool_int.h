@@ -40,6 +40,10 @@ struct pool {
     struct timer *again;          /* owned: the next try after one that made no sandbox */
     struct timer *listen;         /* owned: while somebody waits for the warden or the zygote */
     struct timer *refill;         /* owned: when what was handed over is made anew */
+    struct timer *learner;        /* owned: when a zygote comes that has what is wanted now */
+    struct learn *learn;          /* owned */
+    uint64_t learn_ms;            /* between two such zygotes; 0: there are none */
+    bool learns;                  /* that timer is set */
     int64_t taken_us;             /* when a session was last asked for */
     uint64_t again_ms;
     bool tried_again;           /* a start that hung has had its second try */

@@ -19,7 +19,7 @@ struct filter;
 #define KERNEL_FD 3 /* the kernel's socket to the server */
 
 /* Both return only inside a new kernel; the other roles end in _exit(). */
-void zygote_run(int sock);
+void zygote_run(int sock, struct str modules); /* modules: see MSG_ZYGOTE_UP */
 /* go: readable when the id maps of this process are written. */
 void init_run(int ctl, int go, const struct box_plan *plan, struct filter base, struct filter user);
 

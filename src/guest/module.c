@@ -327,11 +327,14 @@ static bool forks_differ(void)
 static PyObject *py_zygote_loop(PyObject *self, PyObject *args)
 {
     struct err e;
+    struct str modules;
+    Py_ssize_t n;
     int fd, frozen = 0;
 
     (void)self;
-    if (!PyArg_ParseTuple(args, "i", &fd))
+    if (!PyArg_ParseTuple(args, "is#", &fd, &modules.p, &n))
         return NULL;
+    modules.n = (size_t)n;
     if (root_seal(&e) < 0) {
         PyErr_SetString(PyExc_OSError, e.text);
         return NULL;
@@ -344,7 +347,7 @@ static PyObject *py_zygote_loop(PyObject *self, PyObject *args)
         fail(fd, STR("two forks of this interpreter draw the same random numbers, so no session is "
                      "safe from another: please report this system"));
     if (frozen < 0 || !take_lesson())
-        zygote_run(fd);
+        zygote_run(fd, modules);
     PyOS_AfterFork_Child();
     return PyBool_FromLong(lesson < 0);
 }
@@ -358,7 +361,7 @@ static PyMethodDef methods[] = {
     {"unread",      py_unread,      METH_VARARGS, "unread(fd) -> bytes waiting in the pipe"       },
     {"fail",        py_fail,        METH_VARARGS, "fail(fd, text): the zygote cannot start"       },
     {"plug",        py_plug,        METH_NOARGS,  "plug(): fill the holes of the heap"            },
-    {"zygote_loop", py_zygote_loop, METH_VARARGS, "zygote_loop(fd): True in a new kernel"         },
+    {"zygote_loop", py_zygote_loop, METH_VARARGS, "zygote_loop(fd, modules): True in a new kernel"},
     {"teach",       py_teach,       METH_NOARGS,  "teach(): tell the zygote which pages were used"},
     {NULL,          NULL,           0,            NULL                                            },
 };

@@ -190,7 +190,16 @@ static void wait_for_request(int sock)
         view_tick();
 }
 
-void zygote_run(int sock)
+static int tell_up(int sock, struct str modules)
+{
+    AUTO(buf_done) struct buf body = BUF(8 * KiB);
+
+    if (wire_are_modules(modules))
+        wire_put(&body, TAG_NAME, modules);
+    return wire_send(sock, MSG_ZYGOTE_UP, 0, buf_str(&body), NULL, 0);
+}
+
+void zygote_run(int sock, struct str modules)
 {
     static char bytes[WIRE_BODY_MAX];
     struct zygote_loop z = {.sock = sock};
@@ -204,7 +213,7 @@ void zygote_run(int sock)
         give_up(&e);
     signal(SIGCHLD, SIG_IGN); /* children are reaped by the kernel; the warden has their pidfds */
     wire_in_init(&in, FILTERS_MAX);
-    if (wire_send(sock, MSG_ZYGOTE_UP, 0, (struct str){0}, NULL, 0) < 0)
+    if (tell_up(sock, modules) < 0)
         _exit(0);
     for (;;) {
         int fds[1 + CGROUP_DOORS_MAX];

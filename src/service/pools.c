@@ -124,6 +124,7 @@ static void start(struct pool_entry *env)
         .limits = c->limits,
         .ready = (unsigned)c->ready,
         .recycle_ms = c->recycle_ms,
+        .learn_ms = c->learn_ms,
         .proxy = env->policy != NULL,
     };
 
@@ -344,6 +345,7 @@ struct pool_info pool_entry_info(const struct pool_entry *env)
     };
 
     info.up = pool_is_up(env->pool, &info.why);
+    info.learned_count = pool_learned(env->pool, info.learned);
     return info;
 }
 

@@ -45,6 +45,7 @@ struct service_pool {
     uint64_t ready;        /* sandboxes kept parked */
     uint64_t max_sessions; /* live at a time */
     uint64_t idle_ms, lifetime_ms, recycle_ms;
+    uint64_t learn_ms; /* at most so often an interpreter with what sessions import; 0: never */
     enum egress_mode egress;
     char *egress_hosts; /* comma-separated: "pypi.org, *.example.com:443"; or NULL */
     enum approval_policy approval;
@@ -573,6 +574,8 @@ struct pool_info {
     const char *python; /* "3.11.2", "" until it is known */
     json_t *packages;   /* borrowed: {"numpy": "1.24.2", ...}, or NULL until known */
     unsigned parked, live;
+    const char *learned[LEARNED_MAX]; /* modules: borrowed, like packages */
+    size_t learned_count;
     bool up;
     const char *why;  /* when it is not up */
     bool fixed;       /* of the settings: it cannot be changed here */

@@ -34,9 +34,10 @@ struct keeper {
     const struct open_environment *env;
     const struct root_plan *root;
     const struct uids *uids;
-    bool by_root; /* it has the host's rights until the root is built */
-    int sock;     /* the zygote's end */
-    int sync;     /* one byte each way while id maps are written */
+    struct str modules; /* for the zygote to import, if it can */
+    bool by_root;       /* it has the host's rights until the root is built */
+    int sock;           /* the zygote's end */
+    int sync;           /* one byte each way while id maps are written */
     int log;
 };
 
@@ -94,7 +95,7 @@ static int enter_root(const struct keeper *k, struct err *e)
 /* A closed list: nothing of the caller's environment reaches the box. */
 static _Noreturn void exec_zygote(const struct keeper *k)
 {
-    char path[640], fd[16];
+    char path[640], fd[16], modules[WIRE_MODULES_MAX + 1];
     char *slash;
     const char *env[] = {
         path,
@@ -123,9 +124,17 @@ static _Noreturn void exec_zygote(const struct keeper *k)
         snprintf(slash, sizeof(path) - (size_t)(slash - path),
                  ":/usr/local/bin:/usr/bin:/bin:/usr/games");
     snprintf(fd, sizeof(fd), "%d", ZYGOTE_FD);
-    const char *argv[] = {
-        k->env->python,  "-I", "-B", BOX_GUEST_DIR "/retort_guest/zygote.py", fd, "--preload",
-        k->env->preload, NULL};
+    snprintf(modules, sizeof(modules), "%.*s", (int)k->modules.n, k->modules.p ? k->modules.p : "");
+    const char *argv[] = {k->env->python,
+                          "-I",
+                          "-B",
+                          BOX_GUEST_DIR "/retort_guest/zygote.py",
+                          fd,
+                          "--preload",
+                          k->env->preload,
+                          "--learned",
+                          modules,
+                          NULL};
 
     if (dup2(k->sock, ZYGOTE_FD) < 0 || syscall(SYS_close_range, ZYGOTE_FD + 1, ~0u, 0) < 0)
         _exit(1);
@@ -235,8 +244,8 @@ static pid_t clone_keeper(const struct keeper *k, int ours, int sync_ours, int *
     return pid;
 }
 
-int keeper_start(const struct open_environment *env, const struct uids *uids, int *ret_sock,
-                 int *ret_log, struct err *e)
+int keeper_start(const struct open_environment *env, const struct uids *uids, struct str modules,
+                 int *ret_sock, int *ret_log, struct err *e)
 {
     AUTO_CLOSE int ours = -1;
     AUTO_CLOSE int theirs = -1;
@@ -261,7 +270,7 @@ int keeper_start(const struct open_environment *env, const struct uids *uids, in
 
     bool taken = take_dirs(env, dirs, e) == 0;
     if (taken) {
-        struct keeper k = {env,    &root,       uids, uids->base && !uids->subordinate,
+        struct keeper k = {env,    &root,       uids, modules, uids->base && !uids->subordinate,
                            theirs, sync_theirs, log};
         pid = clone_keeper(&k, ours, sync_ours, &pidfd);
         if (pid < 0)

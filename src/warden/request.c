@@ -49,6 +49,13 @@ static int read_plan(struct wire_field f, struct warden_request *r, size_t at)
     return 0;
 }
 
+static int read_modules(struct wire_field f, struct warden_request *r, size_t at)
+{
+    (void)at;
+    r->modules = f.data;
+    return wire_are_modules(f.data) ? 0 : -1;
+}
+
 #define FIELDS_MAX 2
 
 static const struct request_rule {
@@ -57,16 +64,19 @@ static const struct request_rule {
         uint16_t tag;
         int (*read)(struct wire_field f, struct warden_request *r, size_t at);
         size_t at;
+        bool optional; /* the last one alone */
     } field[FIELDS_MAX];
 } rules[] = {
-    {MSG_POOL_START, {{TAG_NUMBER, read_number, offsetof(struct warden_request, environment)}}},
-    {MSG_POOL_STOP,  {{0}}                                                                    },
+    {MSG_POOL_START,
+     {{TAG_NUMBER, read_number, offsetof(struct warden_request, environment)},
+      {TAG_NAME, read_modules, .optional = true}}},
+    {MSG_POOL_STOP,  {{0}}                       },
     {MSG_SPAWN,
      {{TAG_ZYGOTE, read_number, offsetof(struct warden_request, zygote)},
-      {TAG_BLOB, read_plan, 0}}                                                               },
-    {MSG_USAGE,      {{0}}                                                                    },
-    {MSG_KILL,       {{0}}                                                                    },
-    {MSG_PING,       {{0}}                                                                    },
+      {TAG_BLOB, read_plan, 0}}                  },
+    {MSG_USAGE,      {{0}}                       },
+    {MSG_KILL,       {{0}}                       },
+    {MSG_PING,       {{0}}                       },
 };
 
 static int read_fields(const struct request_rule *rule, struct str body, struct warden_request *r)
@@ -74,8 +84,10 @@ static int read_fields(const struct request_rule *rule, struct str body, struct 
     struct wire_field f;
 
     for (size_t i = 0; i < FIELDS_MAX && rule->field[i].read; i++)
-        if (wire_next(&body, &f) != 1 || f.tag != rule->field[i].tag ||
-            rule->field[i].read(f, r, rule->field[i].at) < 0)
+        if (rule->field[i].optional && body.n == 0)
+            break;
+        else if (wire_next(&body, &f) != 1 || f.tag != rule->field[i].tag ||
+                 rule->field[i].read(f, r, rule->field[i].at) < 0)
             return -1;
     return body.n == 0 ? 0 : -1;
 }

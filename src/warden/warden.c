@@ -160,7 +160,7 @@ static void on_pool_start(struct warden *w, const struct warden_request *r)
 
     if (no)
         return warden_tell_text(w, MSG_POOL_DOWN, r->id, no);
-    pidfd = keeper_start(&w->environments[r->environment], &w->uids, &sock, &log, &e);
+    pidfd = keeper_start(&w->environments[r->environment], &w->uids, r->modules, &sock, &log, &e);
     if (pidfd < 0)
         return warden_tell_text(w, MSG_POOL_DOWN, r->id, e.text);
     z = mem_zalloc(sizeof(*z));
@@ -205,6 +205,16 @@ static int send_filters(struct warden *w, struct zygote *z)
     return rc;
 }
 
+static void tell_up(struct warden *w, struct zygote *z, struct str said)
+{
+    AUTO(buf_done) struct buf body = BUF(8 * KiB);
+    struct str modules;
+
+    if (wire_find(said, TAG_NAME, &modules) && wire_are_modules(modules))
+        wire_put(&body, TAG_NAME, modules);
+    warden_tell(w, MSG_POOL_UP, z->id, buf_str(&body));
+}
+
 static void on_zygote(struct warden *w, struct zygote *z)
 {
     static char bytes[WIRE_BODY_MAX];
@@ -228,7 +238,7 @@ static void on_zygote(struct warden *w, struct zygote *z)
         if (z->up || send_filters(w, z) < 0)
             break;
         z->up = true;
-        warden_tell(w, MSG_POOL_UP, z->id, (struct str){0});
+        tell_up(w, z, body);
         break;
     case MSG_ZYGOTE_PONG:
         warden_tell(w, MSG_PONG, z->id, (struct str){0});

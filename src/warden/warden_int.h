@@ -28,8 +28,8 @@ struct open_environment *environments_open(const struct warden_config *config, u
 
 /* Starts a keeper and, below it, the zygote, which speaks on the other end of *ret_sock and whose
  * output goes to the file *ret_log. Returns the keeper's pidfd. */
-int keeper_start(const struct open_environment *env, const struct uids *uids, int *ret_sock,
-                 int *ret_log, struct err *e) MUST_CHECK;
+int keeper_start(const struct open_environment *env, const struct uids *uids, struct str modules,
+                 int *ret_sock, int *ret_log, struct err *e) MUST_CHECK;
 
 /* --- request.c: what the server may say --- */
 
@@ -37,6 +37,7 @@ struct warden_request {
     uint16_t type;
     uint64_t id;           /* of a zygote or a box */
     uint64_t environment;  /* MSG_POOL_START */
+    struct str modules;    /* MSG_POOL_START: borrowed from the body; checked */
     uint64_t zygote;       /* MSG_SPAWN */
     struct box_plan plan;  /* MSG_SPAWN: checked */
     const char *objection; /* why it is refused, or NULL; the answer to such a request is a no */

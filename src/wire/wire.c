@@ -85,6 +85,40 @@ bool wire_find_num(struct str body, uint16_t tag, uint64_t *ret)
     return wire_find(body, tag, &f.data) && wire_num(f, ret) == 0;
 }
 
+static bool is_letter(char c)
+{
+    return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+/* Names of letters and digits with dots between them: "numpy.linalg". */
+static bool is_module(struct str s)
+{
+    bool begins = true;
+
+    for (size_t i = 0; i < s.n; i++) {
+        bool digit = s.p[i] >= '0' && s.p[i] <= '9';
+        bool dot = s.p[i] == '.';
+        if (begins ? !is_letter(s.p[i]) : !is_letter(s.p[i]) && !digit && !dot)
+            return false;
+        begins = dot;
+    }
+    return !begins && s.n <= WIRE_MODULE_MAX;
+}
+
+bool wire_are_modules(struct str list)
+{
+    const char *end;
+
+    if (list.n > WIRE_MODULES_MAX)
+        return false;
+    while (list.n > 0 && (end = memchr(list.p, ',', list.n))) {
+        if (!is_module((struct str){list.p, (size_t)(end - list.p)}))
+            return false;
+        list = str_from(list, (size_t)(end + 1 - list.p));
+    }
+    return is_module(list);
+}
+
 static int send_packet(int fd, struct wire_head head, struct str part, const int *fds, size_t nfds)
 {
     union {

@@ -33,7 +33,7 @@ enum wire_type {
     MSG_CLEAR = 0x23,   /* FLAGS (1: wait); answered by MSG_ACK */
     MSG_RESULT = 0x24,  /* MIME+DATA pairs, METADATA?: value of the last expression */
     MSG_ERROR = 0x25,   /* NAME, TEXT, TRACE, ERRNO?, then FRAME_* groups */
-    MSG_DONE = 0x26,    /* STATUS: 0 ok, 1 raised, 2 interrupted */
+    MSG_DONE = 0x26,    /* STATUS: 0 ok, 1 raised, 2 interrupted; NAME?: modules it imported */
 
     /* server -> init */
     MSG_KERNEL = 0x31, /* fds: socket, stdout, stderr: start an interpreter */
@@ -51,16 +51,16 @@ enum wire_type {
     MSG_TRIP = 0x44,         /* NUMBER: an enum wire_trip */
 
     /* server -> warden */
-    MSG_POOL_START =
-        0x50,             /* head.id: zygote id; NUMBER: of an environment the warden was told of */
-    MSG_POOL_STOP = 0x51, /* head.id: zygote id: make no more, end when the last box is gone */
-    MSG_SPAWN = 0x52,     /* head.id: box id; ZYGOTE; BLOB: box_plan; fd: init's socket */
-    MSG_USAGE = 0x53,     /* head.id: box id: what has it used? */
-    MSG_KILL = 0x54,      /* head.id: box id: end it now */
-    MSG_PING = 0x55,      /* head.id: zygote id: is it there? The warden asks the zygote, too */
+    MSG_POOL_START = 0x50, /* head.id: zygote id; NUMBER: of an environment the warden was told of;
+                              NAME?: modules to import, if they can be had */
+    MSG_POOL_STOP = 0x51,  /* head.id: zygote id: make no more, end when the last box is gone */
+    MSG_SPAWN = 0x52,      /* head.id: box id; ZYGOTE; BLOB: box_plan; fd: init's socket */
+    MSG_USAGE = 0x53,      /* head.id: box id: what has it used? */
+    MSG_KILL = 0x54,       /* head.id: box id: end it now */
+    MSG_PING = 0x55,       /* head.id: zygote id: is it there? The warden asks the zygote, too */
 
     /* warden -> server */
-    MSG_POOL_UP = 0x60,    /* head.id: zygote id */
+    MSG_POOL_UP = 0x60,    /* head.id: zygote id; NAME?: of these modules what it has */
     MSG_POOL_DOWN = 0x61,  /* head.id: zygote id; TEXT: why; STATUS 1: the Python itself refuses */
     MSG_SPAWNED = 0x62,    /* head.id: box id; UID its files have here; FLAGS 1: in a cgroup, and
                               fds: its meters, as cgroup_meters() has them */
@@ -74,7 +74,7 @@ enum wire_type {
     MSG_FORK = 0x70,      /* head.id: box id; BLOB: box_plan, UID_MAP; fds: init's socket, cgroup */
     MSG_FORKED = 0x71,    /* head.id; fd: pidfd */
     MSG_FORK_FAIL = 0x72, /* head.id; TEXT */
-    MSG_ZYGOTE_UP = 0x73, /* warmed up; now wants MSG_FILTERS */
+    MSG_ZYGOTE_UP = 0x73, /* NAME?: as in MSG_POOL_UP: warmed up; now wants MSG_FILTERS */
     MSG_ZYGOTE_FAIL = 0x74, /* TEXT */
     MSG_ZYGOTE_PING = 0x76, /* answered by */
     MSG_ZYGOTE_PONG = 0x77,
@@ -140,6 +140,11 @@ int wire_num(struct wire_field f, uint64_t *ret) MUST_CHECK;
 /* The first field with this tag, as bytes or number; false when there is none. */
 bool wire_find(struct str body, uint16_t tag, struct str *ret);
 bool wire_find_num(struct str body, uint16_t tag, uint64_t *ret);
+
+/* Modules of Python as they travel: "json,numpy.linalg". Names and list have an end. */
+#define WIRE_MODULE_MAX  96
+#define WIRE_MODULES_MAX (4 * KiB)
+bool wire_are_modules(struct str list);
 
 /* --- packets --- */
 

@@ -103,10 +103,10 @@ def fail(fd, text):
     os._exit(1)
 
 
-def zygote_loop(fd):
+def zygote_loop(fd, modules):
     global _sock
     sock = socket.socket(fileno=fd)
-    sock.sendall(b"up")
+    sock.sendall(b" ".join(filter(None, (b"up", modules.encode()))))
     while True:
         message, fds, _, _ = socket.recv_fds(sock, 4096, 3)
         if not message:

@@ -31,7 +31,7 @@ def ignore():
 class Zygote:
     """A real zygote.py with the stand-in for the C extension."""
 
-    def __init__(self, preload="", flags=(), before=""):
+    def __init__(self, preload="", flags=(), before="", learned=""):
         self.home = tempfile.mkdtemp(prefix="retort-guest-")
         os.symlink(GUEST / "retort_guest", self.home + "/retort_guest")
         shutil.copy(pathlib.Path(__file__).parent / "_retort.py", self.home)
@@ -40,7 +40,7 @@ class Zygote:
         self.log = open(self.home + "/log", "w+b")
         self.process = subprocess.Popen(
             [PYTHON, "-I", "-B", *flags, self.start(before), str(theirs.fileno()),
-             "--preload", preload],
+             "--preload", preload, "--learned", learned],
             pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=self.log,
             stderr=self.log, preexec_fn=ignore,
             env=dict(os.environ, MPLCONFIGDIR=self.home + "/mpl"))
@@ -69,9 +69,10 @@ class Zygote:
 
 
 class Cell:
-    """What one cell gave: events in order, and its status."""
+    """What one cell gave: events in order, its status, and the modules that it is said to have imported."""
 
-    def __init__(self, events, status, seconds):
+    def __init__(self, events, status, seconds, modules):
+        self.modules = modules
         self.events = events
         self.status = status
         self.seconds = seconds
@@ -187,12 +188,13 @@ class Kernel:
                 assert message, "kernel died: %r" % self.events
                 self.drain_all()
                 if self.take(*message):
-                    return Cell(self.events, self.status, time.perf_counter() - self.began)
+                    return Cell(self.events, self.status, time.perf_counter() - self.began, self.modules)
 
     def take(self, kind, ident, body):
         assert ident == 1000 + self.number
         fields = _retort.fields(body)
         if kind == wire.MSG_DONE:
+            self.modules = dict(fields).get(wire.TAG_NAME, b"").decode()
             self.status = number(dict(fields)[wire.TAG_STATUS])
             return True
         if kind == wire.MSG_ERROR:

@@ -103,6 +103,7 @@ SHOWN = {
     "approval-wait": "mcp/test_approvers.py::CONFIG",
     "python": "cells/test_python.py::test_venv",
     "preload": "cells/test_python.py::test_venv",
+    "learn": "serve/test_learn.py",
     **dict.fromkeys(["environments", "packages", "wheels", "offline", "system-packages", "base"], "cli/test_environment.py"),
     "images": "azure/test_pools.py::test_an_environment_of_the_settings_is_an_image",
     "timeout": "limits/test_each_limit.py",

@@ -4,7 +4,7 @@ import json
 
 from support.server import Server
 
-MEMBERS = {"name", "description", "python", "packages", "preload", "limits", "egress", "ready",
+MEMBERS = {"name", "description", "python", "packages", "preload", "learned", "limits", "egress", "ready",
            "parked", "sessions", "max_sessions", "idle_timeout", "lifetime", "up", "problem"}
 LIMITS = {"wall_s", "cpu_s", "cpus", "memory_bytes", "processes", "disk_bytes", "tmp_bytes",
           "open_files", "output_bytes", "artifact_count", "artifact_bytes"}
@@ -31,6 +31,7 @@ def test_pools():
         assert set(main) == MEMBERS and set(main["limits"]) == LIMITS
         assert main["description"] == "Numbers and tables" and main["up"] is True
         assert main["preload"] == ["json", "numpy"] and main["max_sessions"] == 7
+        assert main["learned"] == []
         assert main["problem"] is None and main["egress"] == {"mode": "none", "hosts": []}
 
         tiny = c.get("/v1/pools/tiny").expect(200).json

@@ -89,6 +89,15 @@ NONSENSE = {
         lambda w: packet(w.MSG_POOL_START, body=field(w.TAG_NUMBER, 0) + path_fields(w)),
     "start with two numbers":
         lambda w: packet(w.MSG_POOL_START, body=field(w.TAG_NUMBER, 0) + field(w.TAG_NUMBER, 0)),
+    "start with a path for a module":
+        lambda w: packet(w.MSG_POOL_START, body=field(w.TAG_NUMBER, 0) + field(w.TAG_NAME, b"../../tmp/evil")),
+    "start with an option for a module":
+        lambda w: packet(w.MSG_POOL_START, body=field(w.TAG_NUMBER, 0) + field(w.TAG_NAME, b"--preload=os")),
+    "start with modules without end":
+        lambda w: packet(w.MSG_POOL_START, body=field(w.TAG_NUMBER, 0) + field(w.TAG_NAME, b"os," * 1366 + b"os")),
+    "start with modules alone": lambda w: packet(w.MSG_POOL_START, body=field(w.TAG_NAME, b"os")),
+    "start with modules twice": lambda w: packet(
+        w.MSG_POOL_START, body=field(w.TAG_NUMBER, 0) + field(w.TAG_NAME, b"os") + field(w.TAG_NAME, b"os")),
     "start with seven bytes": lambda w: packet(w.MSG_POOL_START, body=field(w.TAG_NUMBER, bytes(7))),
     "start with nine bytes": lambda w: packet(w.MSG_POOL_START, body=field(w.TAG_NUMBER, bytes(9))),
     "a field past the end":

@@ -237,16 +237,20 @@ json_t *render_pool(const struct pool_info *info)
     const struct service_pool *p = info->pool;
     json_t *packages = info->packages ? json_incref(info->packages) : json_object();
     const char *mode = p->egress == EGRESS_ALLOW_LIST ? "allow-list" : "none";
+    json_t *learned = json_array();
 
+    for (size_t i = 0; i < info->learned_count; i++)
+        json_array_append_new(learned, json_string(info->learned[i]));
     return json_pack(
-        "{s:o, s:o, s:o, s:o, s:o, s:o, s:{s:s, s:o}, s:I, s:I, s:I, s:I, s:o, s:o, s:b, s:o}",
+        "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:s, s:o}, s:I, s:I, s:I, s:I, s:o, s:o, s:b, s:o}",
         "name", render_text(p->name), "description", render_text(p->text), "python",
-        render_text(info->python), "packages", packages, "preload", split(p->preload), "limits",
-        render_limits(&p->limits), "egress", "mode", mode, "hosts", split(p->egress_hosts), "ready",
-        (json_int_t)p->ready, "parked", (json_int_t)info->parked, "sessions",
-        (json_int_t)info->live, "max_sessions", (json_int_t)p->max_sessions, "idle_timeout",
-        render_seconds((int64_t)p->idle_ms), "lifetime", render_seconds((int64_t)p->lifetime_ms),
-        "up", (int)info->up, "problem", info->up ? json_null() : render_text(info->why));
+        render_text(info->python), "packages", packages, "preload", split(p->preload), "learned",
+        learned, "limits", render_limits(&p->limits), "egress", "mode", mode, "hosts",
+        split(p->egress_hosts), "ready", (json_int_t)p->ready, "parked", (json_int_t)info->parked,
+        "sessions", (json_int_t)info->live, "max_sessions", (json_int_t)p->max_sessions,
+        "idle_timeout", render_seconds((int64_t)p->idle_ms), "lifetime",
+        render_seconds((int64_t)p->lifetime_ms), "up", (int)info->up, "problem",
+        info->up ? json_null() : render_text(info->why));
 }
 
 /* --- keys --- */

@@ -339,6 +339,48 @@ static void test_message_ceiling(void **state)
 
 #define WITH_PAIR(t) cmocka_unit_test_setup_teardown(t, open_pair, close_pair)
 
+static void test_modules(void **state)
+{
+    static const struct {
+        const char *list;
+        bool good;
+    } rows[] = {
+        {"json",              true },
+        {"json,numpy.linalg", true },
+        {"_a1.B_2",           true },
+        {"",                  false},
+        {",",                 false},
+        {"a,",                false},
+        {",a",                false},
+        {"a,,b",              false},
+        {"a b",               false},
+        {"a, b",              false},
+        {".a",                false},
+        {"a.",                false},
+        {"a..b",              false},
+        {"1a",                false},
+        {"a.1",               false},
+        {"-a",                false},
+        {"../a",              false},
+        {"a/b",               false},
+        {"\xc3\xa9",          false},
+    };
+    char long_name[2 * WIRE_MODULE_MAX], long_list[WIRE_MODULES_MAX + 2];
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++)
+        if (wire_are_modules(str_of(rows[i].list)) != rows[i].good)
+            fail_msg("'%s'", rows[i].list);
+    memset(long_name, 'a', sizeof(long_name));
+    assert_true(wire_are_modules((struct str){long_name, WIRE_MODULE_MAX}));
+    assert_false(wire_are_modules((struct str){long_name, WIRE_MODULE_MAX + 1}));
+    for (size_t i = 0; i < sizeof(long_list); i++)
+        long_list[i] = i % 2 ? ',' : 'a';
+    assert_true(wire_are_modules((struct str){long_list, WIRE_MODULES_MAX - 1}));
+    assert_false(wire_are_modules((struct str){long_list, WIRE_MODULES_MAX + 1}));
+    assert_false(wire_are_modules(STR("a\0")));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -355,6 +397,7 @@ int main(void)
         WITH_PAIR(test_whole_packet_message),
         cmocka_unit_test(test_wrong_continuation),
         cmocka_unit_test(test_message_ceiling),
+        cmocka_unit_test(test_modules),
     };
 
     return RUN(tests);

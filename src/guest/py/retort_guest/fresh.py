@@ -6,6 +6,9 @@ import sys
 import threading
 
 
+generators = []  # of modules that were learned: learned.py
+
+
 def reseed():
     threading.main_thread()._set_native_id()
     loaded = sys.modules.get
@@ -26,6 +29,14 @@ def reseed():
     if loaded("multiprocessing.process"):
         process = loaded("multiprocessing.process")
         process.current_process().authkey = os.urandom(32)
+    for generator in generators:
+        bits = getattr(generator, "bit_generator", None)
+        if bits:
+            bits.state = type(bits)().state
+        elif loaded("numpy.random") and isinstance(generator, loaded("numpy.random").RandomState):
+            generator.seed(struct.unpack("<8I", os.urandom(32)))
+        else:
+            generator.seed()
 
 
 class ForkHooks:

@@ -8,6 +8,7 @@ import pdb
 import sys
 
 from . import fonts, fresh, packages, profiles, streams
+from .imports import finder
 from .link import CHILD, link
 from .shell import NO_DEBUGGER
 
@@ -61,6 +62,7 @@ def main(shell, hooks):
     fonts.share()
     fresh.reseed()
     shell.arrive(os.getcwd())
+    finder.begin()
     for number in (_signal.SIGHUP, _signal.SIGTERM):
         # Ignored by the processes we come from; multiprocessing ends its workers with it.
         _signal.signal(number, _signal.SIG_DFL)
@@ -81,4 +83,4 @@ def main(shell, hooks):
             take_back(before)
         if link.mode == CHILD:
             os._exit(status)  # the cell forked and the child came out at its end
-        link.end(status)
+        link.end(status, finder.told())

@@ -17,7 +17,7 @@ import threading
 import _retort
 
 from .wire import (MSG_ACK, MSG_CELL, MSG_DONE, MSG_IDLE, MSG_SYNC, TAG_CELL_NO, TAG_CODE,
-                   TAG_ENV, TAG_STATUS)
+                   TAG_ENV, TAG_NAME, TAG_STATUS)
 
 ZYGOTE = 0  # nobody listens: what warming up says is thrown away
 IDLE = 1    # between cells
@@ -98,9 +98,12 @@ class Link:
         for kind, fields in late:
             self.ask(kind, fields)
 
-    def end(self, status):
+    def end(self, status, modules=b""):
         with self.lock:
-            self._hold(_retort.send, MSG_DONE, self.id, [(TAG_STATUS, status)])
+            fields = [(TAG_STATUS, status)]
+            if modules:
+                fields.append((TAG_NAME, modules))
+            self._hold(_retort.send, MSG_DONE, self.id, fields)
             self.mode = IDLE
             self.unsettled = self.interrupted = False
 

@@ -1,8 +1,8 @@
 """Starts as the user's own python3, prepares an interpreter, and is forked ever after.
 
-    python -I -B zygote.py FD [--preload a,b,c]
+    python -I -B zygote.py FD [--preload a,b,c] [--learned d,e]
 
-FD is the socket to the warden. What happens here happens once per pool: imports, the IPython
+FD is the socket to the warden. What is learned is imported if it can be, unlike what is to be preloaded. What happens here happens once per pool: imports, the IPython
 shell, warming up. The less a kernel does after the fork, the sooner it is ready and the fewer
 pages it owns.
 """
@@ -63,13 +63,13 @@ def preload(names):
     return None
 
 
-def prepare(names):
-    """(shell, None) ready for its first cell, or (None, why not)."""
+def prepare(names, wanted):
+    """(shell, learned, None) ready for its first cell, or (None, None, why not)."""
     text = missing()
     if text:
-        return None, text
+        return None, None, text
     lean.load()
-    from retort_guest import figures, fonts, kernel, packages, programs, shell, streams, warm
+    from retort_guest import figures, fonts, kernel, learned, packages, programs, shell, streams, warm
 
     packages.install()
     streams.install()
@@ -78,8 +78,9 @@ def prepare(names):
     made = shell.make()
     with made.builtin_trap:  # packages look for get_ipython() to know where they are
         text = preload(names)
+        there = [] if text else learned.load(wanted)
     if text:
-        return None, text
+        return None, None, text
     warm.allow_old_xlrd()
     figures.install()
     fonts.prepare()
@@ -88,20 +89,22 @@ def prepare(names):
     gc.freeze()
     gc.enable()
     warm.up(made)
-    return made, None
+    return made, there, None
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("fd", type=int)
     parser.add_argument("--preload", default="")
+    parser.add_argument("--learned", default="")
     args = parser.parse_args()
 
     hooks = ForkHooks()
     gc.disable()
     signal.signal(signal.SIGINT, link.on_sigint)
     try:
-        made, text = prepare([name for name in args.preload.split(",") if name])
+        made, there, text = prepare(*([name for name in text.split(",") if name]
+                                      for text in (args.preload, args.learned)))
     except BaseException as error:
         traceback.print_exc(file=sys.__stderr__)
         sys.__stderr__.flush()
@@ -110,16 +113,18 @@ def main():
         _retort.fail(args.fd, text)
 
     from retort_guest import kernel, warm
+    from retort_guest.imports import finder
 
     sys.argv = [""]
     sys.path.remove(_HOME)
+    finder.install()
     sys.path.insert(0, "")
     faulthandler.enable(file=2)
     gc.collect()
     warm.plug()
     _retort.plug()
     gc.freeze()
-    is_kernel = _retort.zygote_loop(args.fd)
+    is_kernel = _retort.zygote_loop(args.fd, ",".join(there))
 
     if not is_kernel:
         hooks.release()
