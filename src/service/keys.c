@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #define USED_EVERY_MS 60000 /* how exact "last used" is */
+#define SOUGHT_MAX    20    /* unknown keys a second that the database is asked about */
 
 void keys_free(struct key_row *keys, size_t count)
 {
@@ -146,6 +147,7 @@ struct key_op {
     struct key_row row; /* owned */
     char id[ID_MAX];
     char secret[KEY_SECRET_MAX];
+    bool is_there;        /* the key that is sought */
     struct key_row *keys; /* owned: all of them, afterwards */
     size_t count;
     struct err failed;
@@ -230,6 +232,54 @@ void service_reload(struct service *sv)
     op = mem_zalloc(sizeof(*op));
     *op = (struct key_op){.sv = sv, .done_fn = on_reload, .arg = sv};
     task_start(&op->task, sv, NULL, reading, on_read);
+}
+
+/* --- one that is not in the list --- */
+
+static int look_up(struct task *t, struct db *db, struct err *e)
+{
+    struct key_op *op = OWNER(t, struct key_op, task);
+    int rc = db_key_is_there(db, op->row.hash, e);
+
+    op->is_there = rc > 0;
+    return rc < 0 ? -1 : op->is_there ? db_key_list(db, &op->keys, &op->count, e) : 0;
+}
+
+static void on_looked_up(struct task *t, const struct err *failed)
+{
+    struct key_op *op = OWNER(t, struct key_op, task);
+
+    if (op->is_there)
+        on_read(t, failed);
+    else
+        answer(op, failed);
+}
+
+/* Strangers send what they like: so many a second, and the others wait for the next reading. */
+static bool may_seek(struct service *sv)
+{
+    int64_t now = time_mono_us();
+
+    if (now - sv->sought_us >= 1000000) {
+        sv->sought_us = now;
+        sv->keys_sought = 0;
+    }
+    return sv->keys_sought++ < SOUGHT_MAX;
+}
+
+bool service_key_seek(struct service *sv, struct str secret, done_fn *fn, void *arg)
+{
+    static const struct step steps[] = {{.store = look_up}, {0}};
+    struct key_op *op;
+
+    if (secret.n == 0 || sv->closing || !may_seek(sv))
+        return false;
+    sv->counts.refused_auth--; /* not yet */
+    op = mem_zalloc(sizeof(*op));
+    *op = (struct key_op){.sv = sv, .done_fn = fn, .arg = arg};
+    key_hash(secret, op->row.hash);
+    task_start(&op->task, sv, NULL, steps, on_looked_up);
+    return true;
 }
 
 /* --- an admin's --- */

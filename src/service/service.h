@@ -145,6 +145,11 @@ bool service_has_keys(struct service *sv);
 /* secret empty: no key was given. local: the request came over loopback or a Unix socket. False
  * when the caller may not come in; ret is then empty. Constant time in the secret. */
 bool service_authorise(struct service *sv, struct str secret, bool local, struct caller *ret);
+/* After service_authorise() has refused a secret: it may be that of a key that was made a moment
+ * ago, by another node or on the command line. fn is called when the database has been asked, and
+ * service_authorise() may know it then. False: there is no secret, or too many have been looked for
+ * within this second. */
+bool service_key_seek(struct service *sv, struct str secret, done_fn *fn, void *arg);
 /* Limits of a key (scope.c), as they are now; without a key there are none. Whether the door, or
  * the part of it ("azure/mcp"), is open to the caller: for reading alone, or for all. ERR_DENIED.
  */

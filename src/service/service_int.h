@@ -208,6 +208,8 @@ struct service {
     struct execution *fresh;    /* begun a moment ago, and not on record yet */
     uint64_t write_clock;       /* files that came from outside, of all sessions */
     bool sweeping, reading_keys;
+    int64_t sought_us; /* unknown keys: the second that is counted, and how many were looked for */
+    int keys_sought;
     int64_t swept_us; /* 0: there is more to sweep */
     bool draining, closing;
     loop_fn *on_empty; /* until called */

@@ -20,6 +20,17 @@ int db_key_list(struct db *db, struct key_row **ret, size_t *ret_count, struct e
     return *ret ? 0 : -1;
 }
 
+int db_key_is_there(struct db *db, const uint8_t hash[32], struct err *e)
+{
+    struct str bytes = {(const char *)hash, 32};
+    uint64_t count = 0;
+
+    if (sql_one(db, "SELECT count(*) FROM keys WHERE hash = ?1", ARGS(BYTES(bytes)), &number_type,
+                &count, e) < 0)
+        return -1;
+    return count > 0;
+}
+
 /* The first time counts. */
 int db_key_revoke(struct db *db, const char *id, int64_t now_ms, struct err *e)
 {

@@ -186,6 +186,8 @@ void key_hash(struct str secret, uint8_t ret[32]);
 int db_key_put(struct db *db, const struct key_row *r, struct err *e) MUST_CHECK;
 /* All of them, revoked ones too, oldest first. */
 int db_key_list(struct db *db, struct key_row **ret, size_t *ret_count, struct err *e) MUST_CHECK;
+/* 1: there is a key with this hash; 0: there is none. */
+int db_key_is_there(struct db *db, const uint8_t hash[32], struct err *e) MUST_CHECK;
 /* 1 done, 0 there is no such key, -1 failed. The first time of several counts. */
 int db_key_revoke(struct db *db, const char *id, int64_t now_ms, struct err *e) MUST_CHECK;
 int db_key_used(struct db *db, const char *id, int64_t now_ms, struct err *e) MUST_CHECK;

@@ -5,10 +5,11 @@ import hashlib
 import os
 import signal
 import socket
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from support import retort
+from support import retort, ways
 from support.mcp import Legacy, text_of
 from support.nodes import Gate, Nodes
 from support.web import CERTIFICATE
@@ -154,6 +155,39 @@ def test_peers_over_tls(postgres, blobs):
             with node.client() as client:
                 assert client.post("/v1/sessions", {}).status == 201, nodes[0].log()
         assert nodes.home("local") == 0
+
+
+class Keyed:
+    """A node as the owner of a key sees it."""
+
+    def __init__(self, node, key):
+        self.node, self.key = node, key
+
+    def client(self):
+        return self.node.client(self.key)
+
+
+def test_keys_and_decisions_of_another_node(postgres, blobs):
+    """A key is good everywhere as soon as it is made; an approver is heard wherever the request goes."""
+    flags = ["--approval", "always_ask", "--approval-by", "approver", "--model-script", "-",
+             "--anthropic-approval-wait", "100"]
+    nodes = Nodes(postgres, blobs, 2, *flags, lease=20)
+    key = nodes.key("acme", "--admin")
+    with nodes, nodes[0].client(key) as admin:
+        admin.get("/v1/sessions").expect(200)
+        assert nodes.home("acme") == 0
+        for door in "/v1/sessions", "/azure/pools/default/files?identifier=abcd":
+            made = admin.post("/v1/keys", {"tenant": "acme", "approver": True}).expect(201).json["secret"]
+            with nodes[1].client(made) as other:
+                other.get(door).expect(200)
+        with nodes[1].client(made) as approver, ThreadPoolExecutor() as threads:
+            asked = threads.submit(ways.anthropic("2025-05-22", ("code_execution", {"code": "print(%s)"})).run,
+                                   Keyed(nodes[0], key), None)
+            pending = "/v1/approvals?state=pending"
+            retort.wait_until(lambda: approver.get(pending).expect(200).json["data"], "a question", retort.SECONDS)
+            [question] = approver.get(pending).json["data"]
+            approver.post("/v1/approvals/" + question["id"], {"decision": "approve"}).expect(200)
+            assert ways.RESULT in asked.result(retort.SECONDS)
 
 
 def test_one_server_alone_is_refused(nodes, blobs):

@@ -285,8 +285,19 @@ static bool guard_scope(struct request *r, const struct caller *caller)
     return REFUSE(r, 403, "forbidden", "%s", e.text);
 }
 
+/* It may have been made a moment ago. */
+static bool seek_key(struct request *r, done_fn *on_sought)
+{
+    if (r->sought_key ||
+        !service_key_seek(r->http->config.service, request_secret(r), on_sought, r))
+        return false;
+    r->sought_key = true;
+    request_seek(r);
+    return true;
+}
+
 /* The one place where a request gets its tenant. */
-bool guard_key(struct request *r)
+bool guard_key(struct request *r, done_fn *on_sought)
 {
     struct caller caller = {0};
     bool keyed = r->keyed,
@@ -302,6 +313,8 @@ bool guard_key(struct request *r)
         return false;
     if (!open && !known &&
         !service_authorise(r->http->config.service, request_secret(r), needs_no_key(r), &caller)) {
+        if (seek_key(r, on_sought))
+            return false;
         answer_header(r, "www-authenticate", r->door->challenge ? r->door->challenge : "Bearer");
         return REFUSE(r, 401, "unauthorized",
                       "a valid key is needed: Authorization: Bearer KEY, or x-api-key: KEY");

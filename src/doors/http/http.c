@@ -187,9 +187,8 @@ static bool place(struct request *r)
         forward_begin(r, url);
         return true;
     case FORWARD_SEEK:
-        r->seeking = r->sought = true;
-        r->late = r->has_body;
-        r->pins++;
+        r->sought = true;
+        request_seek(r);
         service_home_find(request_service(r), r->caller.tenant, on_home, r);
         return true;
     case FORWARD_ANSWERED:
@@ -207,16 +206,15 @@ static void take_whole(struct request *r)
         body_end(r);
 }
 
-static void on_home(void *arg, const struct err *failed)
+/* The database has answered: on with it. */
+static void go_on(struct request *r, const struct err *failed, bool (*next)(struct request *r))
 {
-    struct request *r = arg;
-
     r->seeking = false;
     if (!r->mhd || r->stage > STAGE_WHOLE)
         ; /* the client has gone, or sent what nobody can read */
     else if (failed)
         answer_error(r, failed, NULL);
-    else if (place(r)) {
+    else if (next(r) && !r->seeking) {
         if (r->stage == STAGE_WHOLE)
             take_whole(r);
         else if (r->suspended)
@@ -226,13 +224,31 @@ static void on_home(void *arg, const struct err *failed)
     request_settle(r);
 }
 
+static void on_home(void *arg, const struct err *failed)
+{
+    go_on(arg, failed, place);
+}
+
+static void on_key(void *arg, const struct err *failed);
+
+/* Who asks, and where that is answered. */
+static bool enter(struct request *r)
+{
+    bool may = r->route->flags & ROUTE_QUERY_KEY ? query(r) && guard_key(r, on_key)
+                                                 : guard_key(r, on_key) && query(r);
+
+    return may && place(r);
+}
+
+static void on_key(void *arg, const struct err *failed)
+{
+    go_on(arg, failed, enter);
+}
+
+/* False: it has been answered, or its key is being sought. */
 static bool admit(struct request *r)
 {
-    if (!forward_take(r) || !guard_host(r) || !guard_origin(r) || !route(r))
-        return false;
-    if (r->route->flags & ROUTE_QUERY_KEY ? !query(r) || !guard_key(r) : !guard_key(r) || !query(r))
-        return false;
-    return place(r);
+    return forward_take(r) && guard_host(r) && guard_origin(r) && route(r) && enter(r);
 }
 
 enum MHD_Result http_on_request(void *arg, struct MHD_Connection *mhd, const char *url,

@@ -214,11 +214,12 @@ struct request {
     bool has_body; /* by its head */
     bool whole;    /* it has been read to its end */
     bool chunked;
-    bool head_only;    /* HEAD */
-    bool keyed;        /* the caller is known by a key, or by none as long as none is needed */
-    bool from_peer;    /* another node has let it in */
-    bool seeking;      /* for the node of its tenant; sought: and that has been done */
-    bool sought, late; /* late: its head was let by meanwhile */
+    bool head_only; /* HEAD */
+    bool keyed;     /* the caller is known by a key, or by none as long as none is needed */
+    bool from_peer; /* another node has let it in */
+    bool seeking;   /* for its key or the node of its tenant, in the database ... */
+    bool sought_key, sought; /* ... and that has been done */
+    bool late;               /* its head was let by meanwhile */
     struct forward *forward; /* owned, or NULL: another node has it */
     unsigned pins;
     struct caller caller;
@@ -256,6 +257,8 @@ struct request *request_new(struct http *h, const char *target);
 bool request_head(struct request *r, const char *method, const char *url, const char *version);
 /* Frees it when nobody holds it. */
 void request_settle(struct request *r);
+/* The database is asked about it; it is held meanwhile, and its body waits. */
+void request_seek(struct request *r);
 void request_suspend(struct request *r);
 void request_resume(struct request *r);
 /* The library is done with it. whole: the answer went out. */
@@ -267,7 +270,8 @@ void request_later(struct request *r);
 bool guard_head(struct request *r);
 bool guard_host(struct request *r);
 bool guard_origin(struct request *r);
-bool guard_key(struct request *r);
+/* False also while the database is asked for the key: then on_sought is called with r, once. */
+bool guard_key(struct request *r, done_fn *on_sought);
 /* Not answered: whether the key, or the token, that let it in is still good. */
 bool guard_stands(struct request *r);
 /* The Origin to name in the answer, or p NULL. */

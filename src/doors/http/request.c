@@ -148,6 +148,13 @@ bool request_head(struct request *r, const char *method, const char *url, const 
 
 /* --- suspended, resumed, over --- */
 
+void request_seek(struct request *r)
+{
+    r->seeking = true;
+    r->late = r->has_body;
+    r->pins++;
+}
+
 void request_suspend(struct request *r)
 {
     assert(r->mhd && !r->suspended);

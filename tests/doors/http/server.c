@@ -193,6 +193,12 @@ enum home_place service_home(struct service *sv, const char *tenant, const char 
     return HOME_HERE;
 }
 
+bool service_key_seek(struct service *sv, struct str secret, done_fn *fn, void *arg)
+{
+    (void)sv, (void)secret, (void)fn, (void)arg;
+    return false;
+}
+
 void service_home_find(struct service *sv, const char *tenant, done_fn *fn, void *arg)
 {
     (void)sv, (void)tenant, (void)fn, (void)arg;
