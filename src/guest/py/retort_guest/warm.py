@@ -49,7 +49,7 @@ def up(shell):
         for _ in range(ROUNDS):
             fresh.reseed()
         _cells(shell, _PLAIN, ROUNDS)
-        _cells(shell, _MAGIC, 2)
+        _cells(shell, _MAGIC, 1)  # for its imports: a program is started by most of them
         if "pandas" in sys.modules:
             _cells(shell, _PANDAS, ROUNDS)
         if "matplotlib" in sys.modules:
