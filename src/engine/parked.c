@@ -16,7 +16,7 @@
 #define AGAIN_MS   250  /* between tries while no sandbox can be made: at first, */
 #define AGAIN_MAX  8000 /* and at most */
 #define REFILL_MS  5
-#define SPAWNS_MAX 4 /* forks under way to be parked */
+#define SPARES_MAX 4 /* forks under way to be parked */
 
 /* --- letting them go --- */
 
@@ -30,7 +30,6 @@ static void leave(struct parked *k)
     } else {
         TAILQ_REMOVE(&p->booting, k, next);
         p->booting_count--;
-        p->awaited_count -= k->opening != NULL;
     }
 }
 
@@ -38,7 +37,6 @@ static void drop(struct parked *k)
 {
     leave(k);
     guest_free(k->guest);
-    free(k->opening);
     free(k);
 }
 
@@ -59,29 +57,57 @@ void parked_end(struct pool *p)
 
 /* --- handing over --- */
 
+struct opening *opening_take(struct pool *p)
+{
+    struct opening *o = STAILQ_FIRST(&p->waiting);
+
+    STAILQ_REMOVE_HEAD(&p->waiting, next);
+    p->waiting_count--;
+    return o;
+}
+
+/* Whose box is closed: cells can be queued while the interpreter comes up. */
+static struct parked *first_closed(const struct parked_list *list)
+{
+    struct parked *k = TAILQ_FIRST(list);
+
+    // NOLINTNEXTLINE(clang-analyzer-unix.Malloc): what has been freed has left the list
+    while (k && (!k->closed || guest_state(k->guest) == GUEST_DEAD))
+        k = TAILQ_NEXT(k, next);
+    return k;
+}
+
 static void hand_over(struct parked *k)
 {
-    struct opening *o = take_ptr(&k->opening);
+    struct opening *o = opening_take(k->pool);
 
+    leave(k);
+    k->pool->taken_us = time_mono_us();
     learn_session(k->pool->learn);
     o->on_open(o->arg, session_new(k->pool, k->guest), NULL);
     free(o);
     free(k);
 }
 
-/* Who waits for a session gets it now: cells can be queued while the interpreter comes up. */
+static void refill(struct pool *p);
+
+void parked_serve(struct pool *p)
+{
+    struct parked *k;
+
+    while (p->waiting_count > 0 &&
+           ((k = first_closed(&p->parked)) || (k = first_closed(&p->booting))))
+        hand_over(k);
+    refill(p);
+}
+
 static void on_closed(void *arg)
 {
     struct parked *k = arg;
-    struct pool *p = k->pool;
 
-    p->barren = (struct err){0};
+    k->pool->barren = (struct err){0};
     k->closed = true;
-    if (!k->opening)
-        return;
-    leave(k);
-    hand_over(k);
-    parked_refill(p);
+    parked_serve(k->pool);
 }
 
 static void on_booted(void *arg)
@@ -100,7 +126,7 @@ static void on_booted(void *arg)
         TAILQ_INSERT_HEAD(&p->parked, k, next);
         p->parked_count++;
     }
-    parked_refill(p);
+    refill(p);
 }
 
 /* The reason is kept until a sandbox comes up, and what failed is tried again: GET /ready tells. */
@@ -121,13 +147,16 @@ static void on_dead(void *arg, const char *why)
 
     if (!k->up && p->zygote && !p->deaf.kind) /* else down or deaf says more */
         note_barren(p, why);
-    if (k->opening) {
+    drop(k);
+    if (p->zygote && p->waiting_count > p->booting_count) {
+        struct opening *o = opening_take(p);
         err_set(&e, ERR_HOST, "no sandbox: %s", why);
-        k->opening->on_open(k->opening->arg, NULL, &e);
+        o->on_open(o->arg, NULL, &e);
+        free(o);
     } else {
         log_warn("a parked sandbox ended: %s", why);
     }
-    drop(k);
+    refill(p);
 }
 
 /* Nobody has run a cell yet: whatever it says is a part of starting up. */
@@ -183,50 +212,68 @@ static const struct guest_owner parked_owner = {
 
 /* --- making them --- */
 
-/* For o, or to be parked (NULL). */
-static void boot(struct pool *p, struct opening *o)
+static void boot(struct pool *p)
 {
     struct parked *k = mem_zalloc(sizeof(*k));
 
-    *k = (struct parked){.pool = p, .opening = o};
+    k->pool = p;
     TAILQ_INSERT_TAIL(&p->booting, k, next);
     p->booting_count++;
-    p->awaited_count += o != NULL;
     k->guest = guest_new(p, &parked_owner, k);
     pool_listen(p);
 }
 
-/* How many forks may be under way to be parked. */
-static unsigned spawns_now(const struct pool *p, bool rushed)
+static unsigned smaller(unsigned a, unsigned b)
 {
-    long cores = rushed ? sysconf(_SC_NPROCESSORS_ONLN) / 2 : SPAWNS_MAX;
+    return a < b ? a : b;
+}
 
-    if (rushed && p->parked_count > 0 && p->parked_count >= p->ready / 2)
+/* How many forks may be under way for those who wait. More would only make each other slower: the
+ * first would be there as late as the last. */
+static unsigned forks_at_once(const struct pool *p)
+{
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+
+    return smaller(p->waiting_count, cores < 1 ? 4 : 4 * (unsigned)cores);
+}
+
+/* And besides for what is to be parked. */
+static unsigned spares_at_once(const struct pool *p, bool rushed)
+{
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+
+    if (!rushed)
+        return SPARES_MAX;
+    if (p->parked_count > 0 && p->parked_count >= p->ready / 2)
         return 0;
-    return cores < 1 ? 1 : cores < SPAWNS_MAX ? (unsigned)cores : SPAWNS_MAX;
+    return cores < 2 ? 1 : smaller((unsigned)cores / 2, SPARES_MAX);
 }
 
 /* While it does not work: one at a time, by parked_on_again(). */
-static bool wants_more(const struct pool *p)
+static bool wants_spare(const struct pool *p)
 {
-    return p->zygote && !p->barren.kind && !p->deaf.kind &&
-           p->parked_count + p->booting_count - p->awaited_count < p->ready;
+    return !p->barren.kind && p->parked_count + p->booting_count <
+                                  p->ready + smaller(p->booting_count, p->waiting_count);
 }
 
-void parked_refill(struct pool *p)
+static void refill(struct pool *p)
 {
-    bool rushed = time_mono_us() - p->taken_us < REFILL_MS * INT64_C(1000);
-    unsigned spawns = spawns_now(p, rushed);
+    bool rushed = p->waiting_count > 0 || time_mono_us() - p->taken_us < REFILL_MS * INT64_C(1000);
+    unsigned forks = forks_at_once(p), spares = spares_at_once(p, rushed);
 
-    while (p->booting_count < spawns && wants_more(p))
-        boot(p, NULL);
-    if (rushed && wants_more(p))
+    if (!p->zygote || p->deaf.kind)
+        return;
+    while (p->booting_count < forks)
+        boot(p);
+    while (p->booting_count < forks + spares && wants_spare(p))
+        boot(p);
+    if (rushed && wants_spare(p))
         timer_set(p->refill, REFILL_MS);
 }
 
 void parked_on_refill(void *arg)
 {
-    parked_refill(arg);
+    refill(arg);
 }
 
 /* Nobody may ask for a session for a long time, and whoever wants to know whether one could be had
@@ -236,39 +283,6 @@ void parked_on_again(void *arg)
     struct pool *p = arg;
 
     if (p->barren.kind && p->zygote && !p->deaf.kind && p->booting_count == 0)
-        boot(p, NULL);
-    parked_refill(p);
-}
-
-/* --- taking them --- */
-
-/* Of the list, the first that is still to be had, or NULL. */
-static struct parked *first(const struct parked_list *list, uint64_t zygote)
-{
-    struct parked *k = TAILQ_FIRST(list);
-
-    while (k &&
-           (k->opening || guest_zygote(k->guest) != zygote || guest_state(k->guest) == GUEST_DEAD))
-        k = TAILQ_NEXT(k, next);
-    return k;
-}
-
-void parked_give(struct pool *p, struct opening *o)
-{
-    struct parked *k = first(&p->parked, p->zygote);
-
-    p->taken_us = time_mono_us();
-    if (!k)
-        k = first(&p->booting, p->zygote);
-    if (!k) {
-        boot(p, o);
-    } else if (k->up || k->closed) {
-        leave(k);
-        k->opening = o;
-        hand_over(k);
-    } else {
-        k->opening = o;
-        p->awaited_count++;
-    }
-    parked_refill(p);
+        boot(p);
+    refill(p);
 }

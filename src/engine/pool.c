@@ -136,9 +136,7 @@ void pool_on_zygote(struct pool *p, uint64_t zygote, struct str modules, const s
         if (old)
             retire(p, old);
         answer_ready(p, NULL);
-        answer_waiting(p);
-        parked_refill(p);
-        return;
+        return answer_waiting(p);
     }
     if (zygote == p->coming) {
         p->coming = 0;
@@ -187,6 +185,7 @@ struct pool *pool_start(struct engine *en, const struct pool_config *config,
     };
     TAILQ_INIT(&p->parked);
     TAILQ_INIT(&p->booting);
+    STAILQ_INIT(&p->waiting);
     en->pools = p;
     p->recycle = timer_new(en->loop, on_recycle, p);
     p->late = timer_new(en->loop, on_late, p);
@@ -253,7 +252,7 @@ bool pool_is_refused(const struct pool *p)
     return !p->zygote && !p->coming && !p->was_up && p->down.kind == ERR_CALLER;
 }
 
-void pool_fail_opening(struct pool *p, struct opening *o)
+static void fail_opening(struct pool *p, struct opening *o)
 {
     struct err e;
 
@@ -267,36 +266,38 @@ void pool_fail_opening(struct pool *p, struct opening *o)
     free(o);
 }
 
+void pool_fail_openings(struct pool *p, int64_t asked_before_us)
+{
+    struct opening *o;
+
+    while ((o = STAILQ_FIRST(&p->waiting)) && o->since_us < asked_before_us)
+        fail_opening(p, opening_take(p));
+}
+
 /* Sessions that were asked for while there was no zygote: one is up now, or there will be none. */
 static void answer_waiting(struct pool *p)
 {
-    while (p->waiting) {
-        struct opening *o = p->waiting;
-        p->waiting = o->next;
-        if (p->zygote)
-            parked_give(p, o);
-        else
-            pool_fail_opening(p, o);
-    }
+    if (p->zygote)
+        parked_serve(p);
+    else
+        pool_fail_openings(p, INT64_MAX);
 }
 
 static void open_later(void *arg)
 {
-    struct opening *o = arg, **at = &o->pool->waiting;
+    struct opening *o = arg;
     struct pool *p = o->pool;
 
     /* One that does not read would have the warden wait, and all other pools with it. */
-    if (p->zygote && p->parked_count == 0 && pool_is_deaf(p))
-        return pool_fail_opening(p, o);
-    if (p->zygote)
-        return parked_give(p, o);
-    if (p->coming == 0 && !p->restarting)
-        return pool_fail_opening(p, o);
-    while (*at)
-        at = &(*at)->next;
-    *at = o;
+    if (p->zygote ? p->parked_count == 0 && pool_is_deaf(p) : p->coming == 0 && !p->restarting)
+        return fail_opening(p, o);
     o->since_us = time_mono_us();
-    pool_listen(p);
+    STAILQ_INSERT_TAIL(&p->waiting, o, next);
+    p->waiting_count++;
+    if (p->zygote)
+        parked_serve(p);
+    else
+        pool_listen(p);
 }
 
 void session_open(struct pool *p, session_open_fn *on_open, void *arg)

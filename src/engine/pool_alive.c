@@ -41,12 +41,13 @@ static bool is_due(const struct guest *g)
     return guest_state(g) != GUEST_DEAD && !guest_is_spawned(g);
 }
 
-/* The sandboxes that were asked for and are not made. */
+/* The sandboxes that were asked for and are not made, and who waits for them. */
 static void give_up(struct pool *p)
 {
     for (struct parked *k = TAILQ_FIRST(&p->booting); k; k = TAILQ_NEXT(k, next))
         if (is_due(k->guest))
             guest_end(k->guest, p->deaf.text + sizeof(NO_BOX) - 1); /* the owner hears it later */
+    pool_fail_openings(p, INT64_MAX);
 }
 
 static bool is_awaited(const struct pool *p)
@@ -54,7 +55,7 @@ static bool is_awaited(const struct pool *p)
     for (const struct parked *k = TAILQ_FIRST(&p->booting); k; k = TAILQ_NEXT(k, next))
         if (is_due(k->guest))
             return true;
-    return p->waiting && p->was_up;
+    return p->waiting_count > 0 && p->was_up;
 }
 
 void pool_on_listen(void *arg)
@@ -65,11 +66,8 @@ void pool_on_listen(void *arg)
     p->listening = false;
     if (p->zygote && is_awaited(p) && pool_is_deaf(p))
         give_up(p);
-    while (p->waiting && p->was_up && p->waiting->since_us < late_us) {
-        struct opening *o = p->waiting;
-        p->waiting = o->next;
-        pool_fail_opening(p, o);
-    }
+    if (!p->zygote && p->was_up)
+        pool_fail_openings(p, late_us);
     if (is_awaited(p))
         pool_listen(p);
 }

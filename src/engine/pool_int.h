@@ -6,7 +6,7 @@
 
 /* A session asked for. */
 struct opening {
-    struct opening *next;
+    STAILQ_ENTRY(opening) next;
     struct pool *pool; /* borrowed */
     session_open_fn *on_open;
     void *arg;
@@ -16,14 +16,14 @@ struct opening {
 /* A sandbox that is nobody's yet. */
 struct parked {
     TAILQ_ENTRY(parked) next;
-    struct pool *pool;       /* borrowed */
-    struct guest *guest;     /* owned until handed over */
-    struct opening *opening; /* owned: who gets it as soon as its box is closed; NULL: nobody */
-    bool closed;             /* the box is, and the interpreter comes up */
-    bool up;                 /* in pool.parked, no longer in pool.booting */
+    struct pool *pool;   /* borrowed */
+    struct guest *guest; /* owned until handed over */
+    bool closed;         /* the box is, and the interpreter comes up */
+    bool up;             /* in pool.parked, no longer in pool.booting */
 };
 
 TAILQ_HEAD(parked_list, parked);
+STAILQ_HEAD(opening_queue, opening);
 
 struct pool {
     struct pool *next;
@@ -48,28 +48,31 @@ struct pool {
     uint64_t again_ms;
     bool tried_again;           /* a start that hung has had its second try */
     struct parked_list parked;  /* owned: the next to be taken first */
-    struct parked_list booting; /* owned: on their way, oldest first, ... */
+    struct parked_list booting; /* owned: on their way, oldest first */
     unsigned parked_count, booting_count;
-    unsigned awaited_count;  /* ... and so many of them for a session */
-    bool listening;          /* that timer is set */
-    bool restarting;         /* it died, and the timer brings another */
-    bool was_up;             /* so what it is made of is good, and another try is worth it */
-    struct err down;         /* why there is no zygote; ERR_NONE while there is, or one is coming */
-    struct err barren;       /* why the last sandbox could not be made; ERR_NONE when it could */
-    int64_t pinged_us;       /* when that was asked and not answered yet; 0: it is answered */
-    int64_t pong_us;         /* the last answer */
-    struct err deaf;         /* ERR_NONE: there was an answer in time */
-    struct opening *waiting; /* owned: oldest first, for a zygote that is coming up */
+    struct opening_queue waiting; /* owned: oldest first */
+    unsigned waiting_count;
+    bool listening;    /* that timer is set */
+    bool restarting;   /* it died, and the timer brings another */
+    bool was_up;       /* so what it is made of is good, and another try is worth it */
+    struct err down;   /* why there is no zygote; ERR_NONE while there is, or one is coming */
+    struct err barren; /* why the last sandbox could not be made; ERR_NONE when it could */
+    int64_t pinged_us; /* when that was asked and not answered yet; 0: it is answered */
+    int64_t pong_us;   /* the last answer */
+    struct err deaf;   /* ERR_NONE: there was an answer in time */
 };
 
 /* --- pool.c --- */
 
-void pool_fail_opening(struct pool *p, struct opening *o); /* frees it */
+/* Those who have waited since then. */
+void pool_fail_openings(struct pool *p, int64_t asked_before_us);
 
 /* --- parked.c --- */
 
-void parked_give(struct pool *p, struct opening *o); /* while there is a zygote; takes it */
-void parked_refill(struct pool *p);
+/* The first who waits: owned by the caller from now on. */
+struct opening *opening_take(struct pool *p);
+/* While there is a zygote: hands over what there is to who waits, and makes more. */
+void parked_serve(struct pool *p);
 void parked_drop(struct pool *p); /* those that are parked */
 void parked_end(struct pool *p);  /* and those on their way */
 void parked_on_again(void *arg);  /* tries what did not work */
