@@ -110,6 +110,7 @@ static int settle(struct server *sv, struct err *e)
     if (!sv->loop)
         return -1;
     sv->engine = engine_of(sv->loop, &sv->pools, sv->guest_dir, NULL, &sv->user, e);
+    (void)server_go_first(); /* the warden does so itself, and our workers do not: loop_new() */
     if (!sv->engine || server_user_enter(&sv->user, e) < 0 || state_reach(sv->s->state, e) < 0)
         return -1;
     signal(SIGPIPE, SIG_IGN); /* not before: the warden's children would inherit it */

@@ -23,6 +23,7 @@
 #include <stdlib.h>
 #include <sys/fsuid.h>
 #include <sys/queue.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #define TURNS         4
@@ -68,6 +69,8 @@ struct workers {
     unsigned threads, busy; /* busy: with work that has begun */
     unsigned turns;         /* taken */
     unsigned posted;        /* finished, and not told yet */
+    int nice; /* what the thread of the loop had when there was no worker yet: it may go first now
+               */
     bool closing;
     size_t pending; /* the loop's: not told yet */
 };
@@ -271,6 +274,7 @@ static void *run_thread(void *arg)
      * the middle of its work. */
     setfsuid(geteuid());
     setfsgid(getegid());
+    (void)setpriority(PRIO_PROCESS, 0, k->nice); /* of this thread alone */
     pthread_mutex_lock(&k->lock);
     for (;;) {
         struct work *w = take_first(&k->ready);
@@ -386,6 +390,7 @@ struct workers *workers_new(struct loop *l)
     struct workers *k = mem_zalloc(sizeof(*k));
 
     k->loop = l;
+    k->nice = getpriority(PRIO_PROCESS, 0);
     pthread_mutex_init(&k->lock, NULL);
     pthread_cond_init(&k->more, NULL);
     pthread_cond_init(&k->finished, NULL);

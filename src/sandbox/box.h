@@ -38,6 +38,7 @@ struct box_plan {
     uint32_t proxy;     /* 1: a listener on BOX_PROXY_PORT, to be served from outside */
     uint32_t init_uid;  /* inside: 0 where there is a uid range, BOX_USER where there is one uid */
     uint32_t in_cgroup; /* an enum cgroup_mode: who holds memory and pids */
+    int32_t nice;       /* what the zygote has may be better */
 };
 
 /* A compiled seccomp program; the bytes of sock_filter[]. */

@@ -65,6 +65,8 @@ int rlimit_enter(struct box *b, struct err *e)
         if (setrlimit(rows[i].resource, &want) < 0)
             return err_sys(e, "set resource limit %d", rows[i].resource);
     }
+    if (setpriority(PRIO_PROCESS, 0, b->plan->nice) < 0)
+        return err_sys(e, "set the priority");
     return 0;
 }
 
@@ -78,6 +80,8 @@ int rlimit_verify(struct box *b, struct err *e)
         if (getrlimit(rows[i].resource, &now) < 0 || now.rlim_max > rows[i].value)
             return err_set(e, ERR_HOST, "resource limit %d did not hold", rows[i].resource);
     }
+    if (getpriority(PRIO_PROCESS, 0) < b->plan->nice)
+        return err_set(e, ERR_HOST, "the priority is better than planned");
     return 0;
 }
 

@@ -31,6 +31,11 @@ int server_user_become(const struct server_user *u, struct err *e) MUST_CHECK;
  * Inside, the server's own id is 0, which is a name and gives it nothing. */
 int server_user_enter(const struct server_user *u, struct err *e) MUST_CHECK;
 
+/* Has this process go before the code in sandboxes where both want a processor; its threads and
+ * children inherit that. Returns the nice value that it had, which is the code's: sandboxes go back
+ * to it, and so does work that takes long. Root may; for others nothing changes. */
+int server_go_first(void);
+
 /* For an ordinary user: moves into a user namespace in which the caller is who it was, and a block
  * of its subordinate ids is there for sandboxes as long as *ret_lock stays open. The caller then
  * has every capability in that namespace: fork what needs them, then server_rights_drop(). To be

@@ -176,6 +176,7 @@ void box_spawn(struct warden *w, const struct warden_request *r, int ctl)
 
     plan.init_uid = w->uids.base ? 0 : BOX_USER;
     plan.in_cgroup = (uint32_t)cgroups_mode(w->cgroups);
+    plan.nice = w->nice;
     b = mem_zalloc(sizeof(*b));
     *b = (struct box_entry){.next = w->boxes, .id = r->id, .zygote = z, .pidfd = -1, .slot = slot};
     w->boxes = b;

@@ -44,6 +44,7 @@ static int read_plan(struct wire_field f, struct warden_request *r, size_t at)
         return -1;
     memcpy(&r->plan, f.data.p, sizeof(r->plan));
     r->plan.init_uid = r->plan.in_cgroup = 0;
+    r->plan.nice = 0;
     if (!plan_holds(&r->plan))
         r->objection = "a limit that is none";
     return 0;

@@ -16,6 +16,7 @@
 #include "warden/warden_int.h"
 
 #include "sandbox/box.h"
+#include "sandbox/server.h"
 #include "wire/wire.h"
 
 #include <fcntl.h>
@@ -419,6 +420,7 @@ static _Noreturn void warden_main(const struct warden_config *config, int server
     prctl(PR_SET_DUMPABLE, 0);
     forget_ignored_signals();
     leave_real_time();
+    w.nice = server_go_first();
     signal(SIGINT, SIG_IGN); /* Ctrl-C is for the server; its end of the socket tells us */
     signal(SIGTERM, SIG_IGN);
     signal(SIGHUP, SIG_IGN);

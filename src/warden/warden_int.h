@@ -81,6 +81,7 @@ struct warden {
     int server, epoll;
     struct uids uids; /* of boxes; base 0: there is one uid, the caller's */
     int uid_lock;     /* owned: holds our block of uids */
+    int nice;         /* of the code in sandboxes */
     struct cgroups *cgroups;
     struct buf base, user;                 /* seccomp programs */
     struct open_environment *environments; /* owned: as the configuration numbers them */

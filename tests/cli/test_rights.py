@@ -1,5 +1,6 @@
 """Who the server is while it serves, and what it can still do for a sandbox."""
 
+import os
 import shutil
 import subprocess
 
@@ -99,6 +100,14 @@ def test_what_is_out_of_reach_is_told():
         assert status == 2 and f"cannot run Python '{place}/python'" in err and "closed to others" in err
     finally:
         shutil.rmtree(place)
+
+
+@pytest.mark.skipif(not is_root(), reason="only root may go before others")
+def test_an_answer_does_not_wait_behind_the_code(server):
+    own = os.getpriority(os.PRIO_PROCESS, 0)
+    assert os.getpriority(os.PRIO_PROCESS, server.pid) == max(own - 10, -20)
+    answer = server.run("import os\ntry: os.nice(-1)\nexcept PermissionError: print('refused')\nos.nice(0)").json
+    assert (answer["stdout"], answer["result"]) == ("refused\n", str(own)), answer
 
 
 @pytest.mark.skipif(not is_root(), reason="only root may have a real-time priority")

@@ -223,7 +223,7 @@ def test_ids_of_others(working):
 
 def test_who_a_sandbox_is_is_not_the_servers_choice(working):
     """Ids and the cgroup in the plan are the warden's to fill in."""
-    ctl = working.spawn(30, 10, init_uid=0 if not ROOT else 4242, in_cgroup=7)
+    ctl = working.spawn(30, 10, init_uid=0 if not ROOT else 4242, in_cgroup=7, nice=1 << 31)
     said = working.answer(working.MSG_SPAWNED, working.MSG_SPAWN_FAIL)
     assert said[:2] == (working.MSG_SPAWNED, 30), working.text(said)
     uid = struct.unpack("<Q", said[2][working.TAG_UID])[0]
