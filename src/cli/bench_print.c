@@ -1,6 +1,8 @@
 /* What `retort bench` says: a table for people, or one JSON document. */
 #include "cli/bench_int.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <sys/utsname.h>
 
 /* On a machine of our own, work that never waits takes as long every time, and nobody else works.
@@ -42,12 +44,14 @@ static const struct row {
 };
 // clang-format on
 
-/* Three digits, whatever the size. */
-static void put_number(struct buf *b, double v)
+/* Three digits, whatever the size. No line is longer than the 80 columns of a terminal. */
+static void put_number(struct buf *b, const char *sign, double v)
 {
     int decimals = v >= 100 ? 0 : v >= 10 ? 1 : v >= 1 ? 2 : 3;
+    char text[32];
 
-    buf_printf(b, "%9.*f", decimals, v);
+    snprintf(text, sizeof(text), "%s%.*f", sign, decimals, v);
+    buf_printf(b, "%9s", text);
 }
 
 static double figure(struct measured *m, const struct row *r, double share)
@@ -58,25 +62,33 @@ static double figure(struct measured *m, const struct row *r, double share)
     return r->kind == OVER ? (ours - beside) * units[r->unit].scale : ours / beside;
 }
 
+static void put_beside(struct measured *m, const struct row *r, double share, struct buf *b)
+{
+    double v = figure(m, r, share);
+
+    put_number(b, r->kind == TIMES ? "x " : v < 0 ? "- " : "+ ", fabs(v));
+}
+
 static void put_row(struct measured *m, const struct row *r, struct buf *b)
 {
     static const double shares[] = {0, .5, .95};
     struct samples *s = &m->of[r->ours];
 
-    buf_printf(b, "%-36s", r->what);
     if (s->n == 0) {
-        buf_printf(b, "  not measured: %s\n",
+        buf_printf(b, "%s\n    not measured: %s\n", r->what,
                    m->why_not[r->ours] ? m->why_not[r->ours] : "no time was left");
         return;
     }
+    buf_printf(b, "%-36s", r->what);
     for (size_t i = 0; i < COUNT(shares); i++)
-        put_number(b, samples_rank(s, shares[i]) * units[r->unit].scale);
-    buf_printf(b, " %s", units[r->unit].name);
-    if (r->kind != ALONE && m->of[r->beside].n > 0)
-        buf_printf(
-            b, r->kind == OVER ? "   %s + %.2f ms (best: + %.2f)" : "   %s x %.2f (best: x %.2f)",
-            r->beside_what, figure(m, r, .5), figure(m, r, 0));
-    buf_printf(b, "\n");
+        put_number(b, "", samples_rank(s, shares[i]) * units[r->unit].scale);
+    buf_printf(b, " %s\n", units[r->unit].name);
+    if (r->kind == ALONE || m->of[r->beside].n == 0)
+        return;
+    buf_printf(b, "    beside %-25s", r->beside_what);
+    put_beside(m, r, 0, b);
+    put_beside(m, r, .5, b);
+    buf_printf(b, "%s\n", r->kind == OVER ? "          ms" : "");
 }
 
 static double jitter(struct measured *m, double share)
@@ -105,19 +117,20 @@ void bench_put_text(struct measured *m, struct buf *b)
     struct utsname u;
 
     (void)uname(&u);
-    buf_printf(b, "retort " RETORT_VERSION ", %u cores, Linux %s; ", bench_cores(), u.release);
-    buf_printf(b, "pool %s with Python %s, %u parked, %s %s\n", m->pool, m->python, m->ready,
+    buf_printf(b, "retort " RETORT_VERSION ", %u cores, Linux %s\n", bench_cores(), u.release);
+    buf_printf(b, "Pool %s with Python %s, %u parked, %s %s\n", m->pool, m->python, m->ready,
                m->own ? "on a server of its own, over" : "at", m->url);
     buf_printf(b,
-               "Load before: %.1f. A loop that never waits took %.2f times its best in the median, "
-               "%.2f in its worst twentieth%s.\n\n",
+               "Load before: %.1f. A loop that never waits took %.2f times its best in the\n"
+               "median, %.2f in its worst twentieth.\n%s\n",
                m->load, jitter(m, .5), jitter(m, .95),
-               !is_busy(m) ? "" : ": THE MACHINE IS BUSY, look at the ratios and the best");
+               !is_busy(m) ? ""
+                           : "THE MACHINE IS BUSY: look at what is beside, and at the best.\n");
     buf_printf(b, "%-36s%9s%9s%9s\n", "", "best", "median", "95 %");
     for (size_t i = 0; i < COUNT(rows); i++)
         put_row(m, &rows[i], b);
     buf_printf(b,
-               "\nOver HTTP on kept connections; client and server share these processors. "
+               "\nOver HTTP on kept connections; client and server share these processors.\n"
                "%zu clients at once for the throughput.\n",
                m->clients);
 }

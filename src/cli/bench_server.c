@@ -134,6 +134,15 @@ int bench_server_start(struct bench_server *b, const struct settings *s, struct 
     return b->keeper < 0 ? err_sys(e, "start a server") : 0;
 }
 
+/* What a line of the log says: without "retort: ", or "retort[17] error: ". */
+static struct str without_head(struct str line)
+{
+    const char *end = memmem(line.p, line.n, ": ", 2);
+
+    return end && strncmp(line.p, "retort", 6) == 0 ? str_from(line, (size_t)(end - line.p) + 2)
+                                                    : line;
+}
+
 bool bench_server_failed(struct bench_server *b, struct err *e)
 {
     char path[STATE_PATH_MAX + 8], log[4096] = "";
@@ -147,12 +156,16 @@ bool bench_server_failed(struct bench_server *b, struct err *e)
     if (fd_read_file_at(AT_FDCWD, path, log, sizeof(log)) < 0)
         log[0] = '\0';
     said = str_trim(str_of(log));
-    line = str_base(said, "\n");
-    if (strncmp(line.p, "retort: ", 8) == 0)
-        line = str_from(line, 8);
+    line = without_head(str_base(said, "\n"));
+    if (line.n == 0) {
+        err_set(e, ERR_HOST,
+                "the server for the bench ended and said nothing; is there room in %s?",
+                b->janitor.path);
+        return true;
+    }
     err_set(e, WEXITSTATUS(status) == EXIT_USAGE ? ERR_CALLER : ERR_HOST,
             "the server for the bench ended: %.*s", line.n < LOG_SHOWN ? (int)line.n : LOG_SHOWN,
-            line.n ? line.p : "it said nothing");
+            line.p);
     return true;
 }
 

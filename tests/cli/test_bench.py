@@ -95,6 +95,7 @@ def test_on_a_server_that_runs():
         assert url in out and "retort " in out.splitlines()[0]
         assert "start of a server to an answer" in out and out.count("not measured: this server ran already") == 2
         assert "every pool of this server parks sandboxes" in out
+        assert max(map(len, out.splitlines())) <= 80, out
         for what in ("GET /health", "print(2+2)", "the first plot", "cells a second"):
             assert what in out
         with server.client() as c:
@@ -190,10 +191,20 @@ def test_what_is_wrong_is_said(path, answer, code, said):
     (["--server", "https://127.0.0.1:1"], 2, "is not a plain address such as"),
     (["--server", "http://127.0.0.1:1"], 3, "cannot reach the server at 127.0.0.1:1"),
     (["--server", "http://127.0.0.1:word"], 2, "there is no host"),
-    (["--python", "/bin/true"], 2, "not a Python 3 interpreter"),
+    (["--python", "/bin/true"], 2, "ended: pool cold: '/bin/true' is not a Python 3 interpreter"),
     (["extra"], 2, "what is 'extra'?"),
 ])
 def test_wrong_arguments(place, flags, code, said):
     status, out, err = bench(*flags, place=place)
     assert (status, out) == (code, "") and said in err, err
     assert list(place.iterdir()) == []
+
+
+@pytest.mark.once
+def test_no_room(place):
+    small = ["unshare", "-m", "sh", "-c", 'mount -t tmpfs -o size=16k,mode=1777 none "$TMPDIR" && exec "$0" bench',
+             retort.PROGRAM]
+    done = subprocess.run(small, capture_output=True, text=True, env={**os.environ, "TMPDIR": str(place)},
+                          timeout=retort.SECONDS)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert f"said nothing; is there room in {place}/retort-bench-" in done.stderr, done.stderr
