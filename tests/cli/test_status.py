@@ -42,11 +42,13 @@ def test_status_of_too_much_memory():
     assert (out, err.splitlines()[-1].count("the memory limit of 150 MiB")) == (b"", 1)
 
 
+@pytest.mark.once
 def test_stops_at_the_first_failure():
     run = retort.run("-c", "1", "-c", "1 / 0", "-c", "2")
     assert run.statuses == ["ok", "raised"] and run.exit == 1
 
 
+@pytest.mark.once
 def test_keep_going_tells_of_the_first_failure():
     run = retort.run("--keep-going", "--timeout", "0.3", "-c", "1 / 0", "-c", "while True: pass",
                      "--shell", "exit 3", "-c", "'end'")
@@ -55,6 +57,7 @@ def test_keep_going_tells_of_the_first_failure():
     assert run.exit == 124
 
 
+@pytest.mark.once
 def test_document(tmp_path):
     script = tmp_path / "script.py"
     script.write_text("print('from a script')")
@@ -87,6 +90,7 @@ def test_measures():
         assert 64 << 20 <= outcome["memory_peak_bytes"] < 1 << 30
 
 
+@pytest.mark.once
 def test_scripts_from_everywhere(tmp_path):
     (tmp_path / "-odd name.py").write_text("x = 'odd name'")
     (tmp_path / "bom.py").write_bytes(b"\xef\xbb\xbfy = 'bom'\r\n")
@@ -101,6 +105,7 @@ def test_scripts_from_everywhere(tmp_path):
     assert (code, out) == (0, b"1\n2\n3\n"), err
 
 
+@pytest.mark.once
 def test_empty_standard_input():
     assert status("-") == 0
 
@@ -145,6 +150,7 @@ def test_termination():
         assert live.wait() not in (0, 1, 2, 3)
 
 
+@pytest.mark.once
 def test_reader_that_goes_away():
     process = retort.start("run", "-c", "while True: print('line')", stderr=subprocess.PIPE)
     try:
@@ -157,6 +163,7 @@ def test_reader_that_goes_away():
         retort.end(process)
 
 
+@pytest.mark.once
 def test_full_disk_under_stdout():
     with open("/dev/full", "wb") as full:
         code, _, err = retort.call("run", "-c", "print('line')", stdout=full)

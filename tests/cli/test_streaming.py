@@ -32,6 +32,7 @@ def test_output_comes_before_the_end(work):
         retort.end(process)
 
 
+@pytest.mark.once
 def test_what_goes_where():
     code, out, err = retort.call(
         "run", "--keep-going",
@@ -45,21 +46,25 @@ def test_what_goes_where():
     assert "made: note.txt (" in err and "--out" in err
 
 
+@pytest.mark.once
 def test_escape_sequences_reach_a_pipe_unchanged():
     code, out, _ = retort.call("run", "-c", r"print('\x1b[31mred\x1b[0m')")
     assert (code, out) == (0, b"\x1b[31mred\x1b[0m\n")
 
 
+@pytest.mark.once
 def test_bytes_reach_a_pipe_unchanged():
     code, out, _ = retort.call("run", "-c", "import os; os.write(1, bytes(range(256)));")
     assert (code, out) == (0, bytes(range(256)))
 
 
+@pytest.mark.once
 def test_no_newline_is_added():
     code, out, err = retort.call("run", "-c", "print('a', end='')", "-c", "print('b', end='')")
     assert (code, out, err) == (0, b"ab", "")
 
 
+@pytest.mark.once
 def test_verbose_tells_and_quiet_does_not():
     assert retort.call("run", "-c", "1;") == (0, b"", "")
     code, out, err = retort.call("run", "-v", "-c", "1;")

@@ -57,6 +57,7 @@ def test_many_kills():
         server.stop()  # and no process, cgroup or mount of any of them is left
 
 
+@pytest.mark.once
 def test_what_was_told_can_be_read_again():
     """What a stream has said, or somebody has seen who looked, is on record after kill -9."""
     code = "import time\nfor i in range(100): print(i, 'grüße')\nprint('the last', flush=True)\n" \
@@ -105,6 +106,7 @@ def test_what_was_told_can_be_read_again():
         assert [e["type"] for e in client.get("/v1/executions/" + next(iter(told))).json["events"]][-1] == "display"
 
 
+@pytest.mark.once
 def test_a_session_is_there_as_soon_as_its_client_hears_of_it():
     """Made and deleted a moment before kill -9: its client has the last word."""
     with Server("--ready", "4") as server, server.client() as client:
@@ -133,6 +135,7 @@ def quietly(do, *args):
         do(*args)
 
 
+@pytest.mark.once
 def test_what_a_stream_has_told_of_is_on_record():
     """The id comes with the first line, and stands for a record from then on."""
     with Server() as server, server.client() as client:

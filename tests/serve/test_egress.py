@@ -291,6 +291,7 @@ def test_pip_and_a_port_that_is_not_allowed(box):
                                                "so nothing can be downloaded from there.")
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("pip", ["!pip", "%pip", "!python3 -m pip"])
 def test_pip_says_last_what_the_way_out_refused(box, pip):
     done = box.session.run(f"{pip} install --extra-index-url=https://other.example/ -i https://pypi.example/none/ tiny-thing")

@@ -6,6 +6,8 @@ import pytest
 from support import retort
 from support.server import Server, Stream
 
+pytestmark = pytest.mark.once  # nothing here depends on the walls
+
 CONFIG = """
 [pool default]
 [pool asks]

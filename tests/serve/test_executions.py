@@ -5,6 +5,8 @@ import time
 
 import pytest
 
+pytestmark = pytest.mark.once  # nothing here depends on the walls
+
 BRIEF = {"id", "object", "session", "pool", "kind", "status", "created_at", "started_at",
          "ended_at", "outcome", "key", "door"}
 WHOLE = BRIEF | {"code", "stdout", "stderr", "result", "files", "events"}

@@ -66,6 +66,7 @@ def test_sleep_and_wake(house):
         assert state(c, s) == "idle"
 
 
+@pytest.mark.once
 def test_a_sleeper_is_found_every_time(house):
     """Each request lets go of what the one before it had in memory."""
     with house.client() as c, c.session(pool="main", idle_timeout=1) as s:
@@ -79,6 +80,7 @@ def test_a_sleeper_is_found_every_time(house):
         assert [c.delete(s.file(f"f{i}")).status for i in range(5)] == [204] * 5
 
 
+@pytest.mark.once
 def test_extended_it_stays_awake(house):
     with house.client() as c, c.session(pool="main") as s:
         s.run("x = 1")
@@ -88,12 +90,14 @@ def test_extended_it_stays_awake(house):
         assert s.run("x")["result"] == "1"
 
 
+@pytest.mark.once
 def test_a_cell_that_runs_keeps_it_awake(house):
     with house.client() as c, c.session(pool="main") as s:
         done = s.run("import time; time.sleep(4); 'awake'")
         assert done["result"] == "'awake'"
 
 
+@pytest.mark.once
 def test_lifetime(house):
     with house.client() as c, c.session(pool="short") as s:
         s.run("x = 1; open('f', 'w').write('kept')")
@@ -115,6 +119,7 @@ def busy(client, **spec):
     return one
 
 
+@pytest.mark.once
 def test_the_pool_is_full(house):
     with house.client() as c:
         a, b = busy(c, pool="few"), busy(c, pool="few")
@@ -148,6 +153,7 @@ def test_the_longest_idle_makes_room(house):
             c.delete(one.path).expect(204)
 
 
+@pytest.mark.once
 def test_the_tenant_has_enough(house):
     with house.client() as c:
         made = [busy(c, pool="main") for _ in range(3)]
@@ -161,6 +167,7 @@ def test_the_tenant_has_enough(house):
             c.delete(one.path).expect(204)
 
 
+@pytest.mark.once
 def test_waking_needs_room(house):
     with house.client() as c:
         sleeper = c.session(pool="few", idle_timeout=1)
@@ -177,6 +184,7 @@ def test_waking_needs_room(house):
         c.delete(sleeper.path).expect(204)
 
 
+@pytest.mark.once
 def test_retention():
     with Server("--retention", "2", "--idle-timeout", "1") as server, server.client() as c:
         s = c.session()
@@ -187,6 +195,7 @@ def test_retention():
         assert c.get("/v1/executions/" + done["id"]).expect(200).json["status"] == "ok"
 
 
+@pytest.mark.once
 def test_a_burst_of_sessions(house):
     """Many at once: each is made or told to come back; none hangs, none fails otherwise."""
     def one():

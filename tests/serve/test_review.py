@@ -98,6 +98,7 @@ def paths(done):
     return {(f["path"], f["change"]) for f in done["files"]}
 
 
+@pytest.mark.once
 def test_many_files(session, client):
     """More than are looked at on the spot: the same is told of them, and kept."""
     done = session.run(f"for i in range({MANY}): open(f'f{{i:05}}', 'w').write('x')")

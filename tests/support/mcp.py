@@ -284,7 +284,7 @@ class Legacy(Peer):
 
     def end(self):
         exchange = self.send("DELETE", headers=self.own_headers())
-        assert exchange.status in (200, 204), exchange.status
+        assert exchange.status == 204, exchange.status
         exchange.close()
         self.session = None
 
