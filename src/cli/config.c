@@ -600,8 +600,10 @@ int settings_load(struct settings *s, const struct command *c, int argc, const c
         return -1;
     if (s->help)
         return 0;
-    if (c->id == COMMAND_MCP)
-        s->pool.ready = 1; /* for one user */
+    if (c->id == COMMAND_MCP) { /* for one user, whose session would keep the first interpreter */
+        s->pool.ready = 1;
+        s->pool.learn_ms = 0;
+    }
     if (c->id == COMMAND_MCP && !s->config)
         path[0] = '\0'; /* the server's is its operator's, and may not be readable */
     else

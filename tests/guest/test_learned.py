@@ -1,10 +1,12 @@
 """Modules that sessions import: which are told of, and which are imported before the next ones start."""
 
 import json
+import pathlib
 import subprocess
 
 import pytest
 from harness import GUEST, PYTHON, Kernel, Zygote
+from support.retort import wait_until
 
 MODULES = {
     "good": "import good_inside",
@@ -18,7 +20,7 @@ MODULES = {
     "hides": "import warnings; warnings.simplefilter('ignore')",
     "of_its_own": "import warnings\nclass W(UserWarning): pass\nwarnings.simplefilter('ignore', W)",
     "threads": "import threading, time; threading.Thread(target=time.sleep, args=(60,), daemon=True).start()",
-    "starts": "import subprocess; child = subprocess.Popen(['sleep', '60'])",
+    "starts": "import subprocess\nchild = subprocess.Popen(['sleep', '60'])\nopen('pid', 'w').write(str(child.pid))",
     "opens": "file = open('/etc/passwd')",
     "sets": "import os; os.environ['HOME'] = '/'",
     "adds": "import os; os.environ['ADDED'] = '1'",
@@ -56,6 +58,8 @@ def loaded(tmp_path_factory):
     done = subprocess.run([PYTHON, "-B", "-c", script, ",".join([*MODULES, "no.such", "good.main.__main__"])],
                           capture_output=True, text=True, cwd=folder)
     assert done.returncode == 0, done.stderr
+    started = pathlib.Path("/proc", (folder / "pid").read_text(), "stat")
+    wait_until(lambda: not started.exists() or started.read_text().split()[2] == "Z", "what was started to end")
     return json.loads(done.stdout)
 
 

@@ -62,6 +62,7 @@ def _try(good, rest):
     ours, theirs = os.pipe()
     pid = os.fork()
     if pid == 0:
+        os.setsid()
         try:
             _in_child(good, rest, theirs)
         finally:
@@ -75,7 +76,11 @@ def _try(good, rest):
         if not piece:
             break
     os.close(ours)
-    os.kill(pid, signal.SIGKILL)
+    for kill in (os.killpg, os.kill):  # with what it has started; or it may not have got that far
+        try:
+            kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
     os.waitpid(pid, 0)
     return passed
 
