@@ -197,7 +197,7 @@ export const go = async (page, name) => {
 };
 // No violation of what the page shows now, light and dark, where only colours differ. For a context with bypassCSP: axe itself is put into the page.
 export async function accessible(page, what) {
-  await page.evaluate(axeSource);
+  if (!(await page.evaluate(() => "axe" in window))) await page.evaluate(axeSource);
   for (const colorScheme of ["light", "dark"]) {
     await page.emulateMedia({ colorScheme });
     await until(colorScheme, () => page.evaluate((name) => document.documentElement.dataset.theme === name, colorScheme));

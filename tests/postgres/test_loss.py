@@ -20,14 +20,21 @@ from support.workers import Cells, Files, Uploads, wait_for_more
 pytestmark = pytest.mark.once
 
 
-@pytest.fixture
-def own():
-    """A PostgreSQL that a test may kill."""
-    before = servers.new_database
+@pytest.fixture(scope="module")
+def victim():
     with Postgres() as one:
-        servers.new_database = one.database
         yield one
+
+
+@pytest.fixture
+def own(victim):
+    """A PostgreSQL that a test may kill; the next one finds it running."""
+    before = servers.new_database
+    servers.new_database = victim.database
+    yield victim
     servers.new_database = before
+    if victim.process.poll() is not None:
+        victim.start()
 
 
 def why_not_ready(server):
