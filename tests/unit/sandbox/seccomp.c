@@ -244,10 +244,32 @@ static void test_no_room(void **state)
     buf_done(&user);
 }
 
+/* Each family that there is, or may be one day. */
+static void test_families(void **state)
+{
+    const struct programs *p = *state;
+    static struct row rows[2 * 64];
+
+    for (long family = 0; family < 64; family++) {
+        bool known = family == AF_UNIX || family == AF_INET || family == AF_INET6;
+        rows[2 * family] = (struct row){
+            "socket of a family", known ? 0 : EAFNOSUPPORT, SYS_socket, {family, SOCK_STREAM}
+        };
+        rows[2 * family + 1] = (struct row){
+            "socketpair of a family",
+            family == AF_UNIX ? EFAULT : EAFNOSUPPORT,
+            SYS_socketpair,
+            {family, SOCK_STREAM, 0, 1}
+        };
+    }
+    check(&p->base, NULL, rows, COUNT(rows));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_size),
+        cmocka_unit_test(test_families),
         cmocka_unit_test(test_everybody),
         cmocka_unit_test(test_user),
         cmocka_unit_test(test_user_is_no_looser),
