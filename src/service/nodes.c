@@ -16,6 +16,7 @@
  * When the database has been away, every lease may be over, and who is connected first would take
  * over from all the others, which are well. So a node takes over from nobody until it has renewed
  * its own lease without a gap for as long as a lease is: by then the others have renewed theirs.
+ * It is the same when it starts, but for the node that had its own URL.
  */
 #include "service/service_int.h"
 
@@ -69,7 +70,7 @@ static int look(struct task *t, struct db *db, struct err *e)
 {
     struct beat *b = OWNER(t, struct beat, task);
     const struct home_watch *w = t->sv->nodes->watches;
-    int buried = b->takes_over ? db_node_bury(db, e) : 0;
+    int buried = b->takes_over ? db_node_bury(db, false, e) : 0;
 
     if (buried > 0)
         log_warn("%d %s gone: its tenants move to others", buried,
@@ -91,7 +92,7 @@ static int note_lease(struct task *t, struct err *e)
     int64_t now = time_mono_us(), lease_us = (int64_t)n->lease_ms * 1000;
 
     (void)e;
-    if (n->renewed_us && now - n->renewed_us > lease_us / BEATS * GAP)
+    if (now - n->renewed_us > lease_us / BEATS * GAP)
         n->steady_us = now;
     n->renewed_us = now;
     b->takes_over = now - n->steady_us >= lease_us;
@@ -107,17 +108,18 @@ static const struct node_row *row_of(const struct nodes *n, const char *id)
     return NULL;
 }
 
-static void rows_take(struct nodes *n, struct beat *b)
+static void rows_take(struct service *sv, struct node_row **rows, size_t *count)
 {
-    const char *self = store_node(b->task.sv->store);
+    const char *self = store_node(sv->store);
+    struct nodes *n = sv->nodes;
     bool oldest = true;
 
     for (size_t i = 0; i < n->count; i++)
         node_row_done(&n->rows[i]);
     free(n->rows);
-    n->rows = take_ptr(&b->rows);
-    n->count = b->count;
-    b->count = 0;
+    n->rows = take_ptr(rows);
+    n->count = *count;
+    *count = 0;
     for (size_t i = 0; i < n->count; i++)
         oldest &= strcmp(n->rows[i].id, self) >= 0;
     atomic_store(&n->is_oldest, oldest);
@@ -162,7 +164,7 @@ static void on_beat_over(struct task *t, const struct err *failed)
     } else if (failed) {
         log_debug("the lease: %s", failed->text);
     } else {
-        rows_take(n, b);
+        rows_take(sv, &b->rows, &b->count);
         forget_gone(n);
         for (size_t i = 0; i < b->wanted_count && !sv->closing && !sv->draining; i++)
             service_home_find(sv, b->wanted[i], on_moved_in, NULL);
@@ -224,6 +226,23 @@ static int find(struct task *t, struct db *db, struct err *e)
     return db_session_count(db, h->tenant, &h->asleep, e);
 }
 
+/* A node may be newer than our list. */
+static int is_listed(struct task *t, struct err *e)
+{
+    struct home *h = OWNER(t, struct home, task);
+
+    (void)e;
+    h->listed = h->rc != 1 || h->here || row_of(t->sv->nodes, h->node);
+    return 0;
+}
+
+static int list_again(struct task *t, struct db *db, struct err *e)
+{
+    struct home *h = OWNER(t, struct home, task);
+
+    return h->listed ? 0 : db_node_list(db, &h->rows, &h->count, e);
+}
+
 static void answer(struct home *h, const struct err *failed)
 {
     struct home_wait *w, *waits = take_ptr(&h->waits);
@@ -253,6 +272,8 @@ static void on_found(struct task *t, const struct err *failed)
 
     h->finding = false;
     h->here &= !failed;
+    if (h->rows)
+        rows_take(sv, &h->rows, &h->count);
     if (failed)
         e = *failed;
     else if (h->rc == 0 && !h->leaving && h->tries++ < AGAIN_MAX) {
@@ -275,7 +296,8 @@ static void on_found(struct task *t, const struct err *failed)
 
 static void go_find(struct home *h)
 {
-    static const struct step steps[] = {{.store = find}, {0}};
+    static const struct step steps[] = {
+        {.store = find}, {.loop = is_listed}, {.store = list_again}, {0}};
 
     h->finding = true;
     h->leaving = h->sv->draining || h->sv->closing;
@@ -287,7 +309,6 @@ static void on_again(void *arg)
     go_find(arg);
 }
 
-/* Its URL, once the beat has read it: a node may be newer than our list. */
 enum home_place service_home(struct service *sv, const char *tenant, const char **ret_url)
 {
     const struct home *h = sv->nodes ? table_get(&sv->nodes->homes, tenant) : NULL;
@@ -391,7 +412,10 @@ static int renew_now(struct db *db, void *arg, struct err *e)
     struct beat *b = arg;
 
     b->asked_us = time_mono_us();
-    return db_node_renew(db, e) < 0 || db_node_list(db, &b->rows, &b->count, e) < 0 ? -1 : 0;
+    return db_node_renew(db, e) < 0 || db_node_bury(db, true, e) < 0 ||
+                   db_node_list(db, &b->rows, &b->count, e) < 0
+               ? -1
+               : 0;
 }
 
 int nodes_start(struct service *sv, uint64_t lease_ms, struct err *e)
@@ -405,7 +429,7 @@ int nodes_start(struct service *sv, uint64_t lease_ms, struct err *e)
     if (store_call(sv->store, renew_now, &b, e) < 0)
         return -1;
     (void)note_lease(&b.task, e);
-    rows_take(sv->nodes, &b);
+    rows_take(sv, &b.rows, &b.count);
     sv->nodes->beat = timer_new(sv->loop, on_beat, sv);
     timer_set(sv->nodes->beat, lease_ms / BEATS);
     return 0;

@@ -150,6 +150,9 @@ struct home {
     char node[ID_MAX];
     bool here;             /* on this node, and what was left of it is in order */
     bool finding, leaving; /* leaving: and does not move in */
+    bool listed;           /* its node, among ours */
+    struct node_row *rows; /* owned: read for that; else NULL */
+    size_t count;
     int rc;
     unsigned tries;
     uint64_t asleep;         /* sessions */
@@ -170,7 +173,7 @@ struct nodes {
     size_t count;
     uint64_t lease_ms;
     int64_t renewed_us;    /* on our clock */
-    int64_t steady_us;     /* since then without a gap; 0: since it began */
+    int64_t steady_us;     /* since then without a gap */
     atomic_bool is_oldest; /* of them */
     struct timer *beat;    /* owned */
     bool beating;

@@ -19,6 +19,9 @@
  * begins no code and answers nothing out of its memory (store_lease_holds()), because somebody else
  * may.
  *
+ * A node that starts takes over from the one that had its URL, whose lease may not be over: that
+ * process has ended, or else nobody could reach it any more.
+ *
  * Nothing here waits for a lock that another node may hold: it would keep the store's thread from
  * renewing our own lease. The row of a node that was stopped between its last statement and COMMIT
  * is locked; ending its connection lets go of it, and the next look finds it free. Of two nodes
@@ -30,7 +33,10 @@
 
 #define GONE       "-1"
 #define HOME_CLASS "1919251568" /* of advisory locks: the second number is a tenant's */
-#define LEFT_MS    "(extract(epoch FROM until - clock_timestamp()) * 1000)::bigint"
+#define OVER                                                                                       \
+    "id <> ?1 AND fence > " GONE " AND CASE WHEN ?3 = 1 THEN url = ?2 AND until IS NOT NULL"       \
+    " ELSE until < clock_timestamp() END"
+#define LEFT_MS "(extract(epoch FROM until - clock_timestamp()) * 1000)::bigint"
 
 #define COLUMN(kind, row, field)                                                                   \
     {                                                                                              \
@@ -75,17 +81,17 @@ int db_node_renew(struct db *db, struct err *e)
     return rc;
 }
 
-int db_node_bury(struct db *db, struct err *e)
+int db_node_bury(struct db *db, bool same_url, struct err *e)
 {
+    struct postgres *pg = postgres_of(db);
+    const struct arg ours[] = {TEXT(pg->writer), TEXT(pg->node_url), NUMBER(same_url)};
     struct home_row *gone;
     size_t count = 0;
     int rc = 0;
 
     /* Mostly there is none, and then this is all. */
-    gone = sql_all(db,
-                   "SELECT id FROM retort_writers"
-                   " WHERE until < clock_timestamp() AND id <> ?1 AND fence > " GONE,
-                   ARGS(TEXT(postgres_of(db)->writer)), &home_type, &count, e);
+    gone = sql_all(db, "SELECT id FROM retort_writers WHERE " OVER, ours, COUNT(ours), &home_type,
+                   &count, e);
     if (!gone)
         return -1;
     rows_free(&home_type, gone, count);
@@ -93,14 +99,13 @@ int db_node_bury(struct db *db, struct err *e)
         return 0;
     if (sql_run(db,
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity, retort_writers"
-                " WHERE application_name = 'retort ' || id AND until < clock_timestamp()",
-                NULL, 0, e) < 0)
+                " WHERE application_name = 'retort ' || id AND " OVER,
+                ours, COUNT(ours), e) < 0)
         return -1;
     rc = sql_run(db,
                  "UPDATE retort_writers SET fence = " GONE ", until = NULL WHERE id IN"
-                 " (SELECT id FROM retort_writers WHERE until < clock_timestamp() AND id <> ?1"
-                 " FOR UPDATE SKIP LOCKED)",
-                 ARGS(TEXT(postgres_of(db)->writer)), e);
+                 " (SELECT id FROM retort_writers WHERE " OVER " FOR UPDATE SKIP LOCKED)",
+                 ours, COUNT(ours), e);
     if (rc <= 0)
         return rc;
     return sql_run(db,

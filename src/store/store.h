@@ -141,9 +141,9 @@ bool store_is_fenced(struct store *s);
 
 /* Our lease begins anew. 0: another node has taken over; 1, -1. */
 int db_node_renew(struct db *db, struct err *e) MUST_CHECK;
-/* Nodes whose lease is over: they cannot write any more, and nobody lives there from here on.
- * Returns how many. */
-int db_node_bury(struct db *db, struct err *e) MUST_CHECK;
+/* Nodes whose lease is over, or those that have had our URL: they cannot write any more, and nobody
+ * lives there from here on. Returns how many. */
+int db_node_bury(struct db *db, bool same_url, struct err *e) MUST_CHECK;
 /* By name. */
 int db_node_list(struct db *db, struct node_row **ret, size_t *ret_count, struct err *e) MUST_CHECK;
 /* Where a tenant lives: here, if it lived nowhere and takes is true. 1: ret_node is set; 0:

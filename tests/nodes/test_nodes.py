@@ -292,6 +292,19 @@ def test_paused_past_its_lease(postgres, blobs):
             assert client.get(session.path + "/files/never").status == 404
 
 
+def test_started_again_at_once(postgres, blobs):
+    """It need not wait for the end of its own lease."""
+    with Nodes(postgres, blobs, 2, lease=600) as nodes:
+        with nodes[0].client() as client:
+            session = client.session()
+            session.put("f", b"kept")
+        nodes[0].kill()
+        nodes[0].start()
+        for node in nodes.servers:
+            with node.client() as client:
+                assert client.get(session.path + "/files/f").expect(200).body == b"kept"
+
+
 def test_the_database_was_away(postgres, blobs):
     """Every lease is over then, and who is connected first takes over from nobody: all of them go on."""
     with Gate(postgres) as gate:

@@ -31,9 +31,9 @@ HOP = {"connection", "keep-alive", "transfer-encoding", "content-length", "date"
 class S3:
     """with S3() as s3. kill() and start() again as often as a test likes: what it acknowledged is there."""
 
-    def __init__(self, tls=None, host="127.0.0.1"):
+    def __init__(self, tls=None, host="127.0.0.1", disk=None):
         self.host = host
-        self.place = Path(tempfile.mkdtemp(prefix="retort-test-s3-"))
+        self.place = Path(tempfile.mkdtemp(prefix="retort-test-s3-", dir=disk))
         self.bucket = self.place / "data" / BUCKET
         self.bucket.mkdir(parents=True)
         (self.place / "meta").mkdir()
