@@ -11,6 +11,8 @@
  * links: src/engine/scan.c src/engine/stream.c src/engine/tree.c
  * links: src/engine/verdict.c
  * links: src/engine/mime.c src/engine/workspace.c src/sandbox/cgroup.c
+ * links: src/engine/borrowed.c src/engine/borrowed_files.c
+ * links: src/engine/lend_message.c src/engine/lend_pipe.c
  */
 #include "engine/engine_int.h"
 #include "warden/warden.h"

@@ -13,6 +13,7 @@
 
 #include "base/base.h"
 
+struct far_files;
 struct loop;
 struct engine;
 struct pool;
@@ -244,6 +245,59 @@ void session_restart(struct session *s);
 /* The listener of a sandbox whose pool has a proxy: the caller's to close. -1: taken, or none. */
 int session_take_listener(struct session *s);
 
+/* --- a sandbox on another node: the home of a session borrows what the other lends --- */
+
+/* Bytes to another process of ours and from it, in order. Whoever makes a line fills in ops,
+ * whoever uses it the rest; it is the user's to close. */
+struct channel {
+    const struct channel_ops *ops;
+    const struct channel_user *user;
+    void *arg;
+};
+struct channel_ops {
+    /* Copies. False: that is enough for now; on_room() will be called, and before that has been
+     * called for the first time nothing is put. */
+    bool (*put)(struct channel *n, struct str bytes);
+    void (*hold)(struct channel *n, bool held); /* held: no bytes come, soon */
+    void (*close)(struct channel *n);           /* it is gone, and its user hears nothing more */
+};
+/* All from the loop, never from inside a call. */
+struct channel_user {
+    void (*on_bytes)(void *arg, struct str bytes);
+    void (*on_room)(void *arg);
+    void (*on_end)(void *arg, const char *why); /* it is gone; why: "has hung up" */
+};
+
+struct lend_config {
+    uint64_t silent_ms; /* with no sign of life for so long the other node counts as gone */
+    /* A new file without a name, for bytes on their way: an fd, or -1. From any thread. */
+    int (*spool)(void *arg, struct err *e);
+    void *arg; /* of spool */
+};
+
+/* As session_open(), with a sandbox that the node at the other end of the line has in its pool of
+ * this name. Such a session is like any other, but has no listener for a proxy. When the line ends
+ * it is lost. Takes the line. */
+void session_borrow(struct pool *p, struct str name, struct channel *n,
+                    const struct lend_config *config, session_open_fn *on_open, void *arg);
+/* fn, from the loop, when the other node wants its sandbox back. */
+void session_on_recall(struct session *s, void (*fn)(void *arg), void *arg);
+
+/* The other end. */
+struct lent;
+struct lent_owner {
+    void (*on_wanted)(void *arg, struct str pool); /* answered by lent_open() or lent_refuse() */
+    void (*on_open)(void *arg, struct session *s); /* or NULL */
+    void (*on_end)(void *arg);                     /* last; it is gone, and its sandbox, too */
+};
+/* Takes the line. */
+struct lent *lent_new(struct loop *l, struct channel *n, const struct lend_config *config,
+                      const struct lent_owner *owner, void *arg);
+void lent_open(struct lent *t, struct pool *p, struct whose whose);
+void lent_refuse(struct lent *t, const struct err *why);
+void lent_recall(struct lent *t); /* asks for it, so that home can keep what is in it */
+void lent_close(struct lent *t);  /* takes it */
+
 enum exec_kind { EXEC_CELL, EXEC_COMMAND };
 
 struct exec_callbacks {
@@ -310,8 +364,10 @@ void workspace_note(struct session *s, struct str path);
 struct space {
     int dir;
     uid_t uid;
+    struct far_files *far; /* held, or NULL: it is on another node, and there is no dir */
 };
 int workspace_dup(struct session *s, struct space *ret, struct err *e) MUST_CHECK;
+bool space_is_open(const struct space *sp);
 void space_close(struct space *sp);
 /* mode: permission bits, 0 for 0644; mtime_ms: 0 for now. */
 int space_put(const struct space *sp, struct str path, int src, uint32_t mode, int64_t mtime_ms,

@@ -176,6 +176,24 @@ int space_open_beneath(int dir, const char *path, uint64_t flags, uint64_t mode)
 int space_open_folder(int space, char *path, char **ret_name, struct err *e) MUST_CHECK;
 int space_check_path(struct str path, char ret[SPACE_NAME_MAX], struct err *e) MUST_CHECK;
 
+/* Files on another node (borrowed_files.c): the calls of engine.h with these names, or those of a
+ * look. They block, and belong on other threads, but for the last two. */
+struct far_files {
+    const struct far_ops *ops;
+};
+struct far_ops {
+    int (*put)(struct far_files *f, struct str path, int src, uint32_t mode, int64_t mtime_ms,
+               struct err *e);
+    int (*get)(struct far_files *f, struct str path, struct err *e);
+    int (*make_dir)(struct far_files *f, struct str path, struct err *e);
+    int (*remove)(struct far_files *f, struct str path, struct err *e);
+    int (*pack)(struct far_files *f, uint64_t max, home_write_fn *write, void *arg, struct err *e);
+    int (*unpack)(struct far_files *f, int fd, size_t *ret_left_out, struct err *e);
+    void (*look)(struct far_files *f, struct look *k);
+    void (*look_done)(struct far_files *f); /* unrefs */
+    void (*unref)(struct far_files *f);
+};
+
 /* --- what has changed in it: tree.c --- */
 
 struct tree;
@@ -184,6 +202,10 @@ void tree_free(struct tree *t);
 typedef void tree_fn(void *arg, const struct event *ev);
 /* Sees the workspace as it is; look_walk() may be on another thread. */
 struct look *look_new(struct tree *t);
+/* One that another node takes, and what it says: events in fields. Takes f. */
+struct look *look_new_far(struct far_files *f);
+struct buf *look_seen(struct look *k);
+void look_set_blind(struct look *k);
 /* False, and nothing seen, when it would take the loop too long. */
 bool look_try(struct look *k, const struct tree *t, const struct space *sp);
 /* It was empty when it was last looked at, and is. Costs one system call. */

@@ -4,7 +4,7 @@
  * all work in the same way: SIGINT first, SIGKILL after the grace. The outcome says which of them
  * it was.
  */
-#include "engine/session_int.h"
+#include "engine/lend_int.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -51,6 +51,8 @@ static void read_meters(struct exec *x)
     const struct guest *g = x->session->guest;
     uint64_t now_us = 0;
 
+    if (!g) /* another node has it */
+        return;
     o->has_cpu = x->counts_cpu && guest_cpu_us(g, &now_us);
     o->cpu_us = o->has_cpu && now_us > x->cpu_before_us ? now_us - x->cpu_before_us : 0;
     o->has_memory = guest_memory_peak(g, &o->memory_peak_bytes);
@@ -191,6 +193,8 @@ void exec_on_timer(void *arg)
 
 void exec_interrupt(struct exec *x)
 {
+    if (x->session->far && !x->over)
+        return borrowed_order(x->session->far, LEND_INTERRUPT, x->id, true);
     if (x->started_us)
         return exec_stop(x, STOP_ASKED);
     if (x->over)
@@ -206,6 +210,8 @@ void exec_hold(struct exec *x, bool hold)
     if (x->held == hold || x->over || x->ending || (hold && x->stop != STOP_NONE))
         return;
     x->held = hold;
+    if (s->far)
+        return borrowed_order(s->far, LEND_HOLD, x->id, hold);
     stream_hold(x->out, hold);
     stream_hold(x->err, hold);
     if (x->kind == EXEC_CELL && x->started_us && s->cells == x)

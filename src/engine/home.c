@@ -259,6 +259,8 @@ int home_pack(const struct space roots[HOME_ROOTS], uint64_t max, home_write_fn 
     struct packer p = {.write = write, .arg = arg, .e = e, .left = max, .bytes = bytes};
     struct stat none = {0};
 
+    if (roots[0].far)
+        return roots[0].far->ops->pack(roots[0].far, max, write, arg, e);
     for (; p.root < HOME_ROOTS; p.root++)
         if ((p.root != HOME_TMP || max > 0) && pack_root(&p, &roots[p.root]) < 0)
             return -1;
@@ -448,6 +450,8 @@ int home_unpack(const struct space roots[HOME_ROOTS], int fd, size_t *ret_left_o
     char path[SPACE_NAME_MAX];
     int rc;
 
+    if (roots[0].far)
+        return roots[0].far->ops->unpack(roots[0].far, fd, ret_left_out, e);
     u.from = own < 0 ? NULL : fdopen(own, "re");
     if (!u.from)
         return err_sys(e, "read what was kept of the home");

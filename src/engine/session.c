@@ -2,7 +2,7 @@
  * Sessions and executions. A session owns one guest; cells go to its kernel one after the other,
  * commands run beside them. exec_end.c has the end of an execution.
  */
-#include "engine/session_int.h"
+#include "engine/lend_int.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -17,6 +17,8 @@ void exec_stop_clock(struct exec *x, bool stopped)
 {
     int64_t now = time_mono_us();
 
+    if (x->session->far && !x->over)
+        return borrowed_order(x->session->far, LEND_CLOCK, x->id, stopped);
     if (x->stopped == stopped || !x->started_us || x->over || x->ending || x->stop != STOP_NONE)
         return;
     x->stopped = stopped;
@@ -160,16 +162,19 @@ static void on_usage(void *arg, const struct box_usage *u)
     }
 }
 
-static void on_dead(void *arg, const char *why)
+void session_lose(struct session *s, const char *why)
 {
-    struct session *s = arg;
-
     s->dead = true;
     snprintf(s->why, sizeof(s->why), "%s", why);
     execs_lose(&s->cells, why);
     execs_lose(&s->commands, why);
     if (!s->closed && s->on_lost)
         s->on_lost(s->lost_arg, s->why);
+}
+
+static void on_dead(void *arg, const char *why)
+{
+    session_lose(arg, why);
 }
 
 static void ignore_closed(void *arg)
@@ -324,6 +329,26 @@ static void start_later(void *arg)
         session_next_cell(s);
 }
 
+/* Limits of time are the other node's to keep. */
+static void start_far(struct exec *x, const struct exec_config *config)
+{
+    struct exec_config whole = *config;
+
+    whole.wall_ms = x->limits.wall_ms;
+    x->started_us = time_mono_us();
+    x->taken = true; /* as far as can be known here */
+    borrowed_start(x->session->far, x->id, &whole);
+}
+
+struct exec *session_find(struct session *s, uint64_t id)
+{
+    struct exec *x = s->cells;
+
+    while (x && x->id != id)
+        x = x->next;
+    return x ? x : find_command(s, id);
+}
+
 struct exec *exec_start(struct session *s, const struct exec_config *config,
                         const struct exec_callbacks *cb, void *arg, struct err *e)
 {
@@ -344,13 +369,17 @@ struct exec *exec_start(struct session *s, const struct exec_config *config,
         .cb = *cb,
         .arg = arg,
     };
-    put_env(&x->env, config);
-    x->timer = timer_new(en->loop, exec_on_timer, x);
     if (config->wall_ms)
         x->limits.wall_ms = config->wall_ms;
     while (*at)
         at = &(*at)->next;
     *at = x;
+    if (s->far) {
+        start_far(x, config);
+        return x;
+    }
+    put_env(&x->env, config);
+    x->timer = timer_new(en->loop, exec_on_timer, x);
     if (config->kind == EXEC_CELL) {
         loop_later(en->loop, start_later, s);
     } else if (start_command(x) < 0) {
@@ -375,6 +404,14 @@ struct session *session_new(struct pool *p, struct guest *g)
     return s;
 }
 
+struct session *session_new_borrowed(struct pool *p, struct borrowed *b)
+{
+    struct session *s = mem_zalloc(sizeof(*s));
+
+    *s = (struct session){.pool = p, .far = b};
+    return s;
+}
+
 static void free_later(void *arg)
 {
     free(arg);
@@ -393,9 +430,11 @@ static void dispose(void *arg)
         exec_free(x);
     }
     session_tell_late(s, NULL);
-    guest_free(s->guest);
+    if (s->far)
+        borrowed_close(take_ptr(&s->far));
+    else
+        guest_free(take_ptr(&s->guest));
     tree_free(s->tree);
-    s->guest = NULL;
     /* A start_later() may still be on its way to it. */
     loop_later(pool_engine(s->pool)->loop, free_later, s);
 }
@@ -429,26 +468,36 @@ void session_on_lost(struct session *s, void (*fn)(void *arg, const char *why), 
     s->lost_arg = arg;
 }
 
+void session_on_recall(struct session *s, void (*fn)(void *arg), void *arg)
+{
+    s->on_recall = fn;
+    s->recall_arg = arg;
+}
+
 void session_restart(struct session *s)
 {
     struct exec *x = running_cell(s);
 
     if (s->dead)
         return;
+    if (s->far)
+        return borrowed_order(s->far, LEND_RESTART, 0, true);
     s->restarting = guest_state(s->guest) == GUEST_IDLE && (!x || x->ending);
     guest_restart(s->guest);
 }
 
 int session_take_listener(struct session *s)
 {
-    return guest_take_listener(s->guest);
+    return s->far ? -1 : guest_take_listener(s->guest);
 }
 
 /* --- its files --- */
 
 static struct space space_of(struct session *s)
 {
-    return (struct space){guest_space(s->guest), guest_uid(s->guest)};
+    if (s->far)
+        return (struct space){.dir = -1, .far = &s->far->files};
+    return (struct space){guest_space(s->guest), guest_uid(s->guest), NULL};
 }
 
 int workspace_put(struct session *s, struct str path, int src, struct err *e)
@@ -473,6 +522,10 @@ int workspace_dup(struct session *s, struct space *ret, struct err *e)
     if (s->dead)
         return err_set(e, ERR_CONFLICT, "the session is gone: %s", s->why);
     *ret = space_of(s);
+    if (s->far) {
+        borrowed_ref(s->far);
+        return 0;
+    }
     ret->dir = fcntl(ret->dir, F_DUPFD_CLOEXEC, 3);
     return ret->dir < 0 ? err_sys(e, "open the workspace") : 0;
 }
@@ -482,8 +535,10 @@ int home_dup(struct session *s, struct space ret[HOME_ROOTS], struct err *e)
     ret[HOME_WORKSPACE] = ret[HOME_TMP] = (struct space){.dir = -1};
     if (workspace_dup(s, &ret[HOME_WORKSPACE], e) < 0)
         return -1;
+    if (s->far) /* there, both are reached by the first */
+        return 0;
     ret[HOME_TMP] =
-        (struct space){fcntl(guest_tmp(s->guest), F_DUPFD_CLOEXEC, 3), guest_uid(s->guest)};
+        (struct space){fcntl(guest_tmp(s->guest), F_DUPFD_CLOEXEC, 3), guest_uid(s->guest), NULL};
     if (ret[HOME_TMP].dir >= 0)
         return 0;
     err_sys(e, "open the home");
@@ -493,12 +548,26 @@ int home_dup(struct session *s, struct space ret[HOME_ROOTS], struct err *e)
 
 struct look *workspace_look(struct session *s)
 {
-    return s->dead ? NULL : look_new(s->tree);
+    if (s->dead)
+        return NULL;
+    return s->far ? look_new_far(borrowed_files(s->far)) : look_new(s->tree);
 }
 
 bool workspace_is_bare(const struct session *s)
 {
-    return !s->dead && tree_is_bare(s->tree, guest_space(s->guest));
+    return !s->dead && !s->far && tree_is_bare(s->tree, guest_space(s->guest));
+}
+
+static void tell_far(struct look *k, void (*fn)(void *arg, const struct event *ev), void *arg)
+{
+    struct str seen = buf_str(look_seen(k));
+    struct wire_field f;
+    struct event ev;
+
+    while (wire_next(&seen, &f) == 1)
+        if (lend_take_event(f.data, &ev) == 0)
+            fn(arg, &ev);
+    look_free(k);
 }
 
 void workspace_tell(struct session *s, struct look *k,
@@ -506,12 +575,16 @@ void workspace_tell(struct session *s, struct look *k,
 {
     if (s->dead)
         look_free(k);
+    else if (s->far)
+        tell_far(k, fn, arg);
     else
         tree_tell(s->tree, k, pool_limits(s->pool), fn, arg);
 }
 
 void workspace_note(struct session *s, struct str path)
 {
-    if (!s->dead)
+    if (s->far && !s->dead)
+        borrowed_note(s->far, path);
+    else if (!s->dead)
         tree_note(s->tree, guest_space(s->guest), guest_uid(s->guest), path);
 }

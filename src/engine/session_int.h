@@ -63,7 +63,8 @@ struct late {
 
 struct session {
     struct pool *pool;     /* borrowed */
-    struct guest *guest;   /* owned */
+    struct guest *guest;   /* owned; NULL where another node has it: */
+    struct borrowed *far;  /* owned, or NULL */
     struct tree *tree;     /* owned */
     struct whose whose;    /* of work for it */
     struct exec *cells;    /* owned: first is running unless the kernel is starting */
@@ -79,6 +80,8 @@ struct session {
     unsigned telling; /* callbacks of the caller on the stack */
     void (*on_lost)(void *arg, const char *why);
     void *lost_arg;
+    void (*on_recall)(void *arg); /* or NULL */
+    void *recall_arg;
     char why[256];
 };
 

@@ -19,6 +19,7 @@
 #define EFFORT_MAX    20000
 #define EFFORT_SMALL  1000
 #define FOLDER_EFFORT 8
+#define SEEN_MAX      (32 * MiB) /* of what another node tells of a look */
 
 struct entry {
     char *path; /* owned */
@@ -54,7 +55,9 @@ struct look {
     struct name_list now;
     struct bareness bare;
     uint64_t number;
-    bool cut; /* there was more than is looked at */
+    bool cut;              /* there was more than is looked at */
+    struct far_files *far; /* held, or NULL: another node looks, */
+    struct buf seen;       /* and says this of it */
 };
 
 static void list_done(struct name_list *l)
@@ -223,10 +226,32 @@ struct look *look_new(struct tree *t)
     return k;
 }
 
+struct look *look_new_far(struct far_files *f)
+{
+    struct look *k = mem_zalloc(sizeof(*k));
+
+    k->far = f;
+    buf_init(&k->seen, SEEN_MAX);
+    return k;
+}
+
+struct buf *look_seen(struct look *k)
+{
+    return &k->seen;
+}
+
+void look_set_blind(struct look *k)
+{
+    k->now.blind = true;
+}
+
 void look_free(struct look *k)
 {
     if (!k)
         return;
+    if (k->far)
+        k->far->ops->look_done(k->far);
+    buf_done(&k->seen);
     list_done(&k->now);
     free(k);
 }
@@ -269,6 +294,8 @@ static void look(struct look *k, const struct space *sp, size_t effort)
 
 void look_walk(struct look *k, const struct space *sp)
 {
+    if (k->far)
+        return k->far->ops->look(k->far, k);
     look(k, sp, EFFORT_MAX);
 }
 

@@ -173,6 +173,8 @@ int space_put(const struct space *sp, struct str path, int src, uint32_t mode, i
     char name[SPACE_NAME_MAX];
     int rc;
 
+    if (sp->far)
+        return sp->far->ops->put(sp->far, path, src, mode, mtime_ms, e);
     *e = (struct err){0};
     if (space_check_path(path, name, e) < 0)
         return -1;
@@ -193,6 +195,8 @@ int space_mkdir(const struct space *sp, struct str path, struct err *e)
     size_t n = path.n;
     int rc;
 
+    if (sp->far)
+        return sp->far->ops->make_dir(sp->far, path, e);
     *e = (struct err){0};
     if (space_check_path(path, name, e) < 0)
         return -1;
@@ -224,6 +228,8 @@ int space_delete(const struct space *sp, struct str path, struct err *e)
     char name[SPACE_NAME_MAX], *last;
     int rc = -1;
 
+    if (sp->far)
+        return sp->far->ops->remove(sp->far, path, e);
     *e = (struct err){0};
     if (space_check_path(path, name, e) < 0)
         return -1;
@@ -244,8 +250,17 @@ int space_delete(const struct space *sp, struct str path, struct err *e)
     return -1;
 }
 
+bool space_is_open(const struct space *sp)
+{
+    return sp->dir >= 0 || sp->far;
+}
+
 void space_close(struct space *sp)
 {
+    struct far_files *far = take_ptr(&sp->far);
+
+    if (far)
+        far->ops->unref(far);
     fd_closep(&sp->dir);
 }
 
@@ -261,6 +276,8 @@ int space_get(const struct space *sp, struct str path, struct err *e)
     char name[SPACE_NAME_MAX];
     struct stat st;
 
+    if (sp->far)
+        return sp->far->ops->get(sp->far, path, e);
     if (space_check_path(path, name, e) < 0)
         return -1;
     space_act_as(sp->uid);

@@ -146,7 +146,7 @@ static int save_one(struct change *c, struct store *st, const struct space *sp, 
     struct stat file;
 
     fd = space_get(sp, str_of(c->path), &lost);
-    if (fd < 0 && lost.kind == ERR_HOST) {
+    if (fd < 0 && (lost.kind == ERR_HOST || lost.kind == ERR_AWAY)) {
         *e = lost;
         return -1;
     }

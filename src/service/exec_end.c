@@ -132,7 +132,7 @@ static int save_files(struct task *t, struct err *e)
     struct execution *j = OWNER(t, struct execution, ended);
 
     (void)e;
-    if (j->space.dir >= 0)
+    if (space_is_open(&j->space))
         (void)!changes_save(&j->changes, t->sv->store, &j->space, &j->loaded->env->config.limits,
                             &j->unsaved);
     return 0;

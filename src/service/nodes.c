@@ -37,6 +37,8 @@ struct beat {
     int64_t asked_us;
     int rc;
     bool takes_over;
+    char *room; /* owned: as it was when this began, like the next */
+    size_t lent;
     struct node_row *rows; /* owned */
     size_t count;
     char **wanted; /* owned, each of them, too */
@@ -50,6 +52,7 @@ static void beat_free(struct beat *b)
     for (size_t i = 0; i < b->wanted_count; i++)
         free(b->wanted[i]);
     free(b->rows);
+    free(b->room);
     free(b->wanted);
     free(b);
 }
@@ -59,7 +62,7 @@ static int renew(struct task *t, struct db *db, struct err *e)
     struct beat *b = OWNER(t, struct beat, task);
 
     b->asked_us = time_mono_us();
-    b->rc = db_node_renew(db, e);
+    b->rc = db_node_renew(db, b->room, (int64_t)b->lent, e);
     if (b->rc == 0)
         return err_set(e, ERR_AWAY, "another node has taken over from this one");
     return b->rc < 0 ? -1 : 0;
@@ -184,6 +187,8 @@ static void on_beat(void *arg)
         return;
     sv->nodes->beating = true;
     b = mem_zalloc(sizeof(*b));
+    b->room = place_room(sv);
+    b->lent = sv->lending_count;
     task_start(&b->task, sv, NULL, steps, on_beat_over);
 }
 
@@ -412,7 +417,7 @@ static int renew_now(struct db *db, void *arg, struct err *e)
     struct beat *b = arg;
 
     b->asked_us = time_mono_us();
-    return db_node_renew(db, e) < 0 || db_node_bury(db, true, e) < 0 ||
+    return db_node_renew(db, b->room, 0, e) < 0 || db_node_bury(db, true, e) < 0 ||
                    db_node_list(db, &b->rows, &b->count, e) < 0
                ? -1
                : 0;
@@ -424,6 +429,7 @@ int nodes_start(struct service *sv, uint64_t lease_ms, struct err *e)
 
     if (!store_has_nodes(sv->store))
         return 0;
+    AUTO_FREE char *room = b.room = place_room(sv);
     sv->nodes = mem_zalloc(sizeof(*sv->nodes));
     sv->nodes->lease_ms = lease_ms;
     if (store_call(sv->store, renew_now, &b, e) < 0)

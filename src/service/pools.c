@@ -309,13 +309,13 @@ void pool_entry_drop(struct pool_entry *env)
     stop_if_unused(env);
 }
 
-unsigned pool_entry_awake(const struct pool_entry *env)
+unsigned pool_entry_live(const struct pool_entry *env)
 {
     unsigned n = 0;
 
     for (const struct pool_entry *at = env->sv->pools; at; at = at->next)
         if (strcmp(at->config.name, env->config.name) == 0)
-            n += at->awake;
+            n += at->awake - at->away + at->lent;
     return n;
 }
 
@@ -337,7 +337,7 @@ struct pool_info pool_entry_info(const struct pool_entry *env)
         .python = pool_python_version(env->pool),
         .packages = env->packages,
         .parked = pool_parked(env->pool),
-        .live = pool_entry_awake(env),
+        .live = pool_entry_live(env),
         .fixed = env->fixed,
         .document = env->document,
         .created_ms = env->created_ms,

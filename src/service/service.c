@@ -246,7 +246,7 @@ static void tell_empty(void *arg)
 
 void service_check_empty(struct service *sv)
 {
-    if (!sv->draining || sv->foreground > 0 || !sv->on_empty)
+    if (!sv->draining || sv->foreground > 0 || sv->lendings || !sv->on_empty)
         return;
     sv->pending++;
     loop_later(sv->loop, tell_empty, sv);
@@ -257,6 +257,7 @@ void service_drain(struct service *sv, loop_fn *on_empty, void *arg)
     sv->draining = true;
     sv->on_empty = on_empty;
     sv->on_empty_arg = arg;
+    lendings_recall(sv);
     service_check_empty(sv);
 }
 
@@ -278,6 +279,7 @@ void service_end_all(struct service *sv)
     assert(sv->draining);
     sv->closing = true;
     close_all(sv);
+    lendings_close(sv);
 }
 
 static void stop(void *arg)
@@ -307,6 +309,7 @@ void service_free(struct service *sv)
     timer_free(sv->look);
     timer_free(sv->fresh_due);
     close_all(sv);
+    lendings_close(sv);
     approvals_close(sv);
     settle(sv);
     late_records_write(sv);

@@ -128,6 +128,20 @@ void service_on_fenced(struct service *sv, loop_fn *fn, void *arg);
 /* As last read; borrowed until the loop turns. NULL: there are none. */
 const struct node_row *service_nodes(struct service *sv, size_t *ret_count, const char **ret_self);
 
+/* --- sandboxes on other nodes (place.c, lend.c): a tenant lives on one node, and its sessions have
+ * their sandboxes there while there is room --- */
+
+struct channel;
+struct caller;
+/* fn makes a channel to the node of this URL, for a session of the caller's tenant. Without it no
+ * sandbox is borrowed. */
+typedef struct channel *dial_fn(void *arg, const char *url, const struct caller *c);
+void service_on_dial(struct service *sv, dial_fn *fn, void *arg);
+/* Another node wants a sandbox, for a session of the caller's tenant. Takes the channel. */
+void service_lend(struct service *sv, const struct caller *c, struct channel *n);
+/* Sandboxes of ours that others have, and of others that we have. */
+void service_lent(const struct service *sv, size_t *ret_lent, size_t *ret_borrowed);
+
 /* --- who asks --- */
 
 struct caller {

@@ -127,7 +127,9 @@ struct pool_entry {
     json_t *vars;                      /* owned, or NULL: variables of all its sessions */
     json_t *document;                  /* owned, or NULL: of the door that made it */
     struct timer *stop;                /* owned, or NULL */
-    unsigned awake;                    /* sessions with a sandbox, or about to have one */
+    unsigned awake;                    /* sessions with a sandbox, or about to have one ... */
+    unsigned away;                     /* ... and how many of these have it on another node */
+    unsigned lent;                     /* sandboxes that sessions of other nodes have */
     unsigned held;                     /* sessions in memory */
     int64_t created_ms, updated_ms;
 };
@@ -190,6 +192,27 @@ bool nodes_sweeps(const struct service *sv);
 /* Sessions are asleep, and what ran has ended. tenant NULL: of all. */
 int service_put_in_order(struct db *db, const char *tenant, struct err *e) MUST_CHECK;
 
+/* --- place.c: where the sandbox of a session is --- */
+
+/* A JSON object: how many sandboxes each pool here may still have; owned by the caller. */
+char *place_room(struct service *sv);
+/* Whether another node has room for one of this pool, as last read. */
+bool place_is_elsewhere(struct service *sv, const struct pool_entry *env);
+/* Whether the pool is full without this one, so that it has to go elsewhere. */
+bool place_is_full(const struct loaded *l);
+/* Where place_is_elsewhere(): opens a sandbox on the node that has most room, else on the next.
+ * on_open with neither a session nor an error: no node has any. */
+void place_borrow(struct loaded *l, session_open_fn *on_open);
+void place_leave(struct loaded *l); /* its sandbox is gone */
+/* What both ends of a channel are to know. */
+struct lend_config place_config(struct service *sv);
+
+/* --- lend.c --- */
+
+struct lending;
+void lendings_recall(struct service *sv);
+void lendings_close(struct service *sv);
+
 /* --- the service --- */
 
 struct service {
@@ -236,6 +259,10 @@ struct service {
     struct approval_watch *watches;
     struct service_counts counts;
     struct nodes *nodes; /* owned; NULL: nobody shares the store */
+    dial_fn *dial;       /* or NULL: no other node is reached */
+    void *dial_arg;
+    struct lending *lendings; /* owned: sandboxes of ours for others */
+    size_t lending_count, borrowed;
 };
 
 void service_check_empty(struct service *sv); /* a foreground execution has gone */
@@ -259,8 +286,8 @@ struct pool_entry *pool_entry_add(struct service *sv, const struct service_pool 
 void pool_entry_retire(struct pool_entry *env);
 void pool_entry_hold(struct pool_entry *env); /* a session of it is in memory */
 void pool_entry_drop(struct pool_entry *env);
-/* Awake sessions of all pools that have had this name. */
-unsigned pool_entry_awake(const struct pool_entry *env);
+/* Sandboxes on this node of all pools that have had this name. */
+unsigned pool_entry_live(const struct pool_entry *env);
 struct pool_info pool_entry_info(const struct pool_entry *env);
 void service_pool_done(struct service_pool *p); /* frees its strings */
 
@@ -416,6 +443,7 @@ struct loaded {
     struct session *session; /* owned: while awake */
     struct egress *egress;   /* owned, or NULL */
     bool gone;               /* the sandbox has ended by itself */
+    char lender[ID_MAX];     /* the node that has it, or is asked for it; "": it is here */
     bool sleeping;           /* about to sleep: nothing new is started */
     enum sleep_why why;
     bool is_new;            /* has never been up */
@@ -471,6 +499,8 @@ bool loaded_is_awake(const struct loaded *l); /* has a sandbox that can be used 
  * longest time is put to sleep. ERR_BUSY: none is idle. */
 int loaded_room(struct service *sv, const struct pool_entry *env, const char *tenant,
                 struct err *e) MUST_CHECK;
+/* The second half of it, for one that is counted already. */
+int loaded_make_room(struct loaded *l, struct err *e) MUST_CHECK;
 /* A new session: takes the row, opens a sandbox and writes the row at once. */
 struct loaded *loaded_begin(struct service *sv, struct pool_entry *env, struct session_row *row);
 /* The same without a sandbox: the first execution opens one. */

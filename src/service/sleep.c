@@ -42,7 +42,7 @@ static struct crowd look_at(struct service *sv, const struct pool_entry *env, co
     for (size_t i = 0; i < sv->sessions.n; i++) {
         struct loaded *l = all[i];
         bool counts = tenant ? strcmp(l->row.tenant, tenant) == 0
-                             : strcmp(l->row.pool, env->config.name) == 0;
+                             : !*l->lender && strcmp(l->row.pool, env->config.name) == 0;
         if (!counts || !loaded_is_awake(l))
             continue;
         c.falling += l->sleeping;
@@ -94,7 +94,15 @@ int loaded_room(struct service *sv, const struct pool_entry *env, const char *te
         return forbid(sv, e, 5, "the server is shutting down");
     if (make_room(sv, env, tenant, t ? t->awake : 0, sv->config.tenant_sessions, e) < 0)
         return -1;
-    return make_room(sv, env, NULL, pool_entry_awake(env), env->config.max_sessions, e);
+    if (pool_entry_live(env) >= env->config.max_sessions && place_is_elsewhere(sv, env))
+        return 0;
+    return make_room(sv, env, NULL, pool_entry_live(env), env->config.max_sessions, e);
+}
+
+int loaded_make_room(struct loaded *l, struct err *e)
+{
+    return make_room(l->sv, l->env, NULL, pool_entry_live(l->env) - 1, l->env->config.max_sessions,
+                     e);
 }
 
 /* --- the clock --- */
@@ -159,6 +167,17 @@ static void on_lost(void *arg, const char *why)
         loaded_sleep(l, SLEEP_LOST);
 }
 
+/* Its node wants the sandbox back. As one that has lived its lifetime it keeps what it has, and the
+ * next execution opens another. */
+static void on_recall(void *arg)
+{
+    struct loaded *l = arg;
+
+    l->woke_us = time_mono_us() - l->row.lifetime_ms * 1000;
+    if (loaded_is_awake(l) && !l->jobs && !l->sleeping)
+        loaded_sleep(l, SLEEP_LIFETIME);
+}
+
 static void on_egress(void *arg, const char *line)
 {
     log_info("session %s: egress: %s", (const char *)arg, line);
@@ -171,6 +190,7 @@ static void take_sandbox(struct loaded *l, struct session *s)
     l->session = s;
     l->gone = false;
     session_on_lost(s, on_lost, l);
+    session_on_recall(s, on_recall, l);
     session_works_for(s, l->whose);
     listener = l->env->policy ? session_take_listener(s) : -1;
     if (listener >= 0)
@@ -188,6 +208,7 @@ static void close_sandbox(struct loaded *l)
         egress_close(g);
     if (s)
         session_close(s);
+    place_leave(l);
     changes_done(&l->changes);
 }
 
@@ -277,15 +298,37 @@ static void on_open(void *arg, struct session *s, const struct err *failed)
     }
 }
 
-static void open_sandbox(struct loaded *l)
+static void open_here(struct loaded *l)
 {
     if (pool_parked(l->env->pool) > 0)
         l->sv->counts.pool_hits++;
     else
         l->sv->counts.pool_misses++;
+    session_open(l->env->pool, on_open, l);
+}
+
+/* No other node had room after all. */
+static void on_borrowed(void *arg, struct session *s, const struct err *failed)
+{
+    struct loaded *l = arg;
+    struct err e;
+
+    if (s || failed || l->state == SESSION_ENDED)
+        on_open(l, s, failed);
+    else if (place_is_full(l) && loaded_make_room(l, &e) < 0)
+        on_open(l, NULL, &e);
+    else
+        open_here(l);
+}
+
+static void open_sandbox(struct loaded *l)
+{
     l->sv->pending++;
     loaded_hold(l);
-    session_open(l->env->pool, on_open, l);
+    if (place_is_full(l) && place_is_elsewhere(l->sv, l->env))
+        place_borrow(l, on_borrowed);
+    else
+        open_here(l);
 }
 
 struct loaded *loaded_begin(struct service *sv, struct pool_entry *env, struct session_row *row)

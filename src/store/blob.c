@@ -145,6 +145,19 @@ static int open_temp(struct blob *b)
     return openat(b->temp_dir, b->temp, O_CREAT | O_EXCL | flags, 0600);
 }
 
+int store_spool(struct store *s, struct err *e)
+{
+    struct blob b = {.store = s, .temp_dir = -1, .fd = -1};
+
+    if (disk_room_for_blobs(s, e) < 0)
+        return -1;
+    b.fd = open_temp(&b);
+    if (b.fd >= 0 && b.temp_dir >= 0)
+        (void)!unlinkat(b.temp_dir, b.temp, 0);
+    fd_closep(&b.temp_dir);
+    return b.fd < 0 ? fail(&b, err_sys(e, "make a file for bytes on their way"), e) : b.fd;
+}
+
 struct blob *blob_new(struct store *s, uint64_t max, struct err *e)
 {
     struct blob *b = mem_zalloc(sizeof(*b));

@@ -45,7 +45,8 @@
 
 static const struct column node_columns[] = {
     COLUMN(FIXED, node_row, id),    COLUMN(TEXT, node_row, name), COLUMN(TEXT, node_row, url),
-    COLUMN(INT, node_row, left_ms), COLUMN(INT, node_row, homes),
+    COLUMN(INT, node_row, left_ms), COLUMN(INT, node_row, homes), COLUMN(TEXT, node_row, room),
+    COLUMN(INT, node_row, lent),
 };
 static const struct row_type node_type = {node_columns, COUNT(node_columns),
                                           sizeof(struct node_row)};
@@ -62,20 +63,23 @@ void node_row_done(struct node_row *r)
 {
     free(r->name);
     free(r->url);
+    free(r->room);
     *r = (struct node_row){0};
 }
 
 /* --- leases --- */
 
-int db_node_renew(struct db *db, struct err *e)
+int db_node_renew(struct db *db, const char *room, int64_t lent, struct err *e)
 {
     struct postgres *pg = postgres_of(db);
-    int rc = sql_run(
-        db,
-        "UPDATE retort_writers SET name = ?2, url = ?3,"
-        " until = clock_timestamp() + ?4 * interval '1 millisecond'"
-        " WHERE id = ?1 AND fence > " GONE,
-        ARGS(TEXT(pg->writer), TEXT(pg->node_name), TEXT(pg->node_url), NUMBER(pg->lease_ms)), e);
+    int rc =
+        sql_run(db,
+                "UPDATE retort_writers SET name = ?2, url = ?3,"
+                " until = clock_timestamp() + ?4 * interval '1 millisecond', room = ?5, lent = ?6"
+                " WHERE id = ?1 AND fence > " GONE,
+                ARGS(TEXT(pg->writer), TEXT(pg->node_name), TEXT(pg->node_url),
+                     NUMBER(pg->lease_ms), TEXT(room), NUMBER(lent)),
+                e);
 
     pg->fenced |= rc == 0;
     return rc;
@@ -120,7 +124,8 @@ int db_node_list(struct db *db, struct node_row **ret, size_t *ret_count, struct
 {
     *ret = sql_all(db,
                    "SELECT id, name, url, " LEFT_MS ","
-                   " (SELECT count(*) FROM retort_homes WHERE node = retort_writers.id)"
+                   " (SELECT count(*) FROM retort_homes WHERE node = retort_writers.id),"
+                   " room, coalesce(lent, 0)"
                    " FROM retort_writers WHERE until IS NOT NULL ORDER BY name, id",
                    NULL, 0, &node_type, ret_count, e);
     return *ret ? 0 : -1;

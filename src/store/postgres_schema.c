@@ -77,6 +77,18 @@ static const char node_tables[] =
     " node TEXT COLLATE \"C\" NOT NULL);"
     "CREATE INDEX retort_homes_by_node ON retort_homes (node)";
 
+static const char room_columns[] =
+    "ALTER TABLE retort_writers ADD COLUMN room TEXT COLLATE \"C\", ADD COLUMN lent BIGINT";
+
+static int has_room(void *conn, struct err *e)
+{
+    static const char ask[] = "SELECT count(*) FROM pg_attribute WHERE attname = 'room'"
+                              " AND attrelid = to_regclass('retort_writers') AND NOT attisdropped";
+    int64_t there = 0;
+
+    return get_number(conn, ask, &there, e) < 0 ? -1 : there > 0;
+}
+
 static int version(void *conn, int64_t *ret, struct err *e)
 {
     int there = has_table(conn, "retort_schema", e);
@@ -85,6 +97,9 @@ static int version(void *conn, int64_t *ret, struct err *e)
         return -1;
     there = has_table(conn, "retort_homes", e);
     if (there < 0 || (there == 0 && exec(conn, node_tables, e) < 0))
+        return -1;
+    there = has_room(conn, e);
+    if (there < 0 || (there == 0 && exec(conn, room_columns, e) < 0))
         return -1;
     return get_number(conn, "SELECT version FROM retort_schema", ret, e);
 }

@@ -125,6 +125,10 @@ struct node_row {
     char *name, *url; /* owned */
     int64_t left_ms;  /* of its lease; below 0: it is over, and nobody has taken over yet */
     int64_t homes;    /* tenants that live there */
+    char
+        *room; /* owned, or NULL: none. A JSON object: sandboxes it may still have, by their pool */
+    int64_t lent;  /* sandboxes it has for tenants of other nodes */
+    int64_t taken; /* not of the database: of its room, by us since this was read */
 };
 void node_row_done(struct node_row *r);
 
@@ -139,8 +143,8 @@ bool store_lease_holds(struct store *s, struct err *e);
  * that finds this ends. */
 bool store_is_fenced(struct store *s);
 
-/* Our lease begins anew. 0: another node has taken over; 1, -1. */
-int db_node_renew(struct db *db, struct err *e) MUST_CHECK;
+/* Our lease begins anew; room and lent as in our row. 0: another node has taken over; 1, -1. */
+int db_node_renew(struct db *db, const char *room, int64_t lent, struct err *e) MUST_CHECK;
 /* Nodes whose lease is over, or those that have had our URL: they cannot write any more, and nobody
  * lives there from here on. Returns how many. */
 int db_node_bury(struct db *db, bool same_url, struct err *e) MUST_CHECK;
@@ -579,6 +583,8 @@ int blob_keep(struct blob *b, enum blob_sync when, char ret_hash[HASH_HEX], uint
 /* From a worker: all blobs that are kept are on the disk. */
 int blobs_settle(struct store *s, struct err *e) MUST_CHECK;
 void blob_free(struct blob *b);
+/* A new file without a name, on the disk of the blobs: an owned fd, or -1. From any thread. */
+int store_spool(struct store *s, struct err *e) MUST_CHECK;
 /* An owned fd for reading, or -1. ERR_MISSING when it is not there; ERR_DAMAGED when its bytes are
  * not those that were put; ERR_AWAY. Reads all of it, unless that was done a while ago. */
 int blob_open(struct store *s, const char *hash, struct err *e) MUST_CHECK;

@@ -22,11 +22,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define HEADER       "retort-peer"
+#define HEADER       PEER_HEADER
 #define ELSEWHERE    "retort-home"    /* of an answer: the tenant does not live there */
 #define REFUSED      "retort-refused" /* likewise: who sent it is no node of ours, it says */
 #define MAC_BYTES    32
-#define VALUE_MAX    1024
+#define VALUE_MAX    PEER_VALUE_MAX
 #define SKEW_S       300  /* the clocks of two nodes differ by less */
 #define LOOK_MS      1000 /* whether the other node is still there */
 #define HEADER_LINES (HEADERS_MAX + 4)
@@ -46,17 +46,17 @@ struct forward {
 
 /* --- who sends it --- */
 
-static void mac_of(struct request *r, struct str claims, char ret[2 * MAC_BYTES + 1])
+static void mac_of(const struct http *h, const char *method, const char *target, struct str host,
+                   struct str claims, char ret[2 * MAC_BYTES + 1])
 {
-    struct str host = request_header(r, "host");
     AUTO(buf_done) struct buf b = BUF(64 * KiB);
     uint8_t mac[MAC_BYTES];
     int rc;
 
-    buf_printf(&b, "%s\n%s\n%.*s\n%.*s", r->method, r->target, (int)host.n, host.p, (int)claims.n,
+    buf_printf(&b, "%s\n%s\n%.*s\n%.*s", method, target, (int)host.n, host.p, (int)claims.n,
                claims.p);
-    rc = gnutls_hmac_fast(GNUTLS_MAC_SHA256, r->http->config.peer_secret, PEER_SECRET_BYTES, b.p,
-                          b.n, mac);
+    rc = gnutls_hmac_fast(GNUTLS_MAC_SHA256, h->config.peer_secret, PEER_SECRET_BYTES, b.p, b.n,
+                          mac);
     assert(rc == 0 && !b.full);
     for (size_t i = 0; i < MAC_BYTES; i++)
         snprintf(ret + 2 * i, 3, "%02x", mac[i]);
@@ -64,18 +64,17 @@ static void mac_of(struct request *r, struct str claims, char ret[2 * MAC_BYTES 
 
 /* "time;keyed;admin;approver;until;request;key;tenant;mac". A tenant's name may hold anything but
  * control characters, so it is last and in hex. */
-static void sign(struct request *r, char ret[VALUE_MAX])
+void forward_sign(const struct http *h, const char *method, const char *target, struct str host,
+                  const struct caller *c, bool keyed, char ret[PEER_VALUE_MAX])
 {
-    const struct caller *c = &r->caller;
     char mac[2 * MAC_BYTES + 1], tenant[2 * sizeof(c->tenant) + 1] = "";
     int n;
 
     for (size_t i = 0; c->tenant[i]; i++)
         snprintf(tenant + 2 * i, 3, "%02x", (unsigned char)c->tenant[i]);
     n = snprintf(ret, VALUE_MAX, "%lld;%d;%d;%d;%lld;%s;%s;%s", (long long)(time_now_ms() / 1000),
-                 r->keyed, c->admin, c->approver, (long long)c->until_ms, c->request, c->key,
-                 tenant);
-    mac_of(r, (struct str){ret, (size_t)n}, mac);
+                 keyed, c->admin, c->approver, (long long)c->until_ms, c->request, c->key, tenant);
+    mac_of(h, method, target, host, (struct str){ret, (size_t)n}, mac);
     snprintf(ret + n, VALUE_MAX - (size_t)n, ";%s", mac);
 }
 
@@ -124,7 +123,7 @@ bool forward_take(struct request *r)
         return true;
     if (r->http->peers && claims.n) {
         int64_t sent_s = strtoll(claims.p, NULL, 10), skew_s = time_now_ms() / 1000 - sent_s;
-        mac_of(r, claims, mac);
+        mac_of(r->http, r->method, r->target, request_header(r, "host"), claims, mac);
         if (peer_is_certified(r) && claims.p[claims.n] == ';' &&
             gnutls_memcmp(mac, claims.p + claims.n + 1, tail - 1) == 0 && skew_s < SKEW_S &&
             skew_s > -SKEW_S && take_claims(r, claims))
@@ -379,7 +378,8 @@ static size_t write_head(struct request *r, char *lines[HEADER_LINES])
     char value[VALUE_MAX], name[256];
     size_t n = 0;
 
-    sign(r, value);
+    forward_sign(r->http, r->method, r->target, request_header(r, "host"), &r->caller, r->keyed,
+                 value);
     lines[n++] = line(HEADER, str_of(value));
     lines[n++] = accept.n ? line("accept", accept) : mem_strdup("accept:");
     lines[n++] = mem_strdup("expect:");
@@ -458,7 +458,7 @@ enum forward_to forward_where(struct request *r, const char **ret_url)
     struct service *sv = r->http->config.service;
     struct err e;
 
-    if (!service_has_nodes(sv) || (r->route->flags & (ROUTE_OPEN | ROUTE_LOCAL)))
+    if (!service_has_nodes(sv) || (r->route->flags & (ROUTE_OPEN | ROUTE_LOCAL | ROUTE_NODES)))
         return FORWARD_NOT;
     if (!service_lease_holds(sv, &e)) {
         answer_error(r, &e, NULL);

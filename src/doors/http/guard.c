@@ -307,6 +307,8 @@ bool guard_key(struct request *r, done_fn *on_sought)
                 : open || !r->door->identify ? 0
                                              : r->door->identify(r, r->door->identify_arg, &caller);
 
+    if ((r->route->flags & ROUTE_NODES) && !r->from_peer)
+        return REFUSE(r, 403, "forbidden", "this is for other nodes of the server alone");
     if (r->from_peer)
         caller = r->caller;
     if (known < 0)

@@ -180,6 +180,8 @@ static bool place(struct request *r)
 {
     const char *url = NULL;
 
+    if ((r->route->flags & ROUTE_NODES) && r->has_body)
+        return channel_up(r);
     switch (forward_where(r, &url)) {
     case FORWARD_NOT:
         return body_begin(r);
@@ -201,9 +203,11 @@ static bool place(struct request *r)
 static void take_whole(struct request *r)
 {
     if (r->forward)
-        forward_end(r);
-    else
-        body_end(r);
+        return forward_end(r);
+    if (r->body)
+        return body_end(r);
+    r->stage = STAGE_HANDLER;
+    r->route->handle(r);
 }
 
 /* The database has answered: on with it. */
@@ -280,7 +284,9 @@ enum MHD_Result http_on_request(void *arg, struct MHD_Connection *mhd, const cha
         return MHD_YES;
     }
     if (*piece_n) { /* some of the body */
-        if (r->forward)
+        if (r->route && (r->route->flags & ROUTE_NODES) && !r->body)
+            channel_piece(r, (struct str){piece, *piece_n});
+        else if (r->forward)
             forward_piece(r, (struct str){piece, *piece_n});
         else
             body_piece(r, (struct str){piece, *piece_n});

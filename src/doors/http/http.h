@@ -84,6 +84,8 @@ enum route_flags {
                              decided below, or it changes nothing */
     ROUTE_QUERY_KEY = 32, /* a key may be in the query, as api_key or token: for readers of event
                              streams, which in a browser can send no headers */
+    ROUTE_NODES = 256,    /* for other nodes alone, and never forwarded: handle_channel() or
+                             handle_channel_end() */
     ROUTE_NUL = 128, /* U+0000 in strings of JSON becomes U+FFFD, and is not refused: models and
                         texts of PDF have it */
 };
@@ -293,6 +295,12 @@ int fields_check(const struct field *fields, const json_t *object, char param[FI
 /* Null counts as not given where a member may be left out: models and typed clients write it so. */
 void fields_drop_nulls(const struct field *fields, json_t *object);
 json_t *fields_schema(const struct field *fields); /* JSON Schema; owned by the caller */
+
+/* --- channels: a sandbox on another node (channel.c). Two requests of the path {channel} make one:
+ * what comes down is the answer to the GET, what goes up the body of the POST. --- */
+
+request_fn handle_channel;     /* of the GET */
+request_fn handle_channel_end; /* of the POST, when its body is over */
 
 /* What the status of an err is: 400, 404, 409, 413, 429, 500, 503. */
 int http_status_of(const struct err *e);

@@ -129,9 +129,10 @@ struct http {
     size_t requests; /* alive: each holds us */
     size_t in_hand;  /* with a whole head, and not answered to the end */
     struct http_counts counts;
-    struct peers *peers; /* owned, or NULL: there are no other nodes */
-    bool closing;        /* answers say so */
-    bool freed;          /* the last request frees the rest */
+    struct peers *peers;           /* owned, or NULL: there are no other nodes */
+    struct node_channel *channels; /* owned: those that other nodes have made */
+    bool closing;                  /* answers say so */
+    bool freed;                    /* the last request frees the rest */
 };
 
 /* Gives what has been freed back to the system, soon. */
@@ -197,6 +198,7 @@ struct keep {
 struct http_body;
 struct outflow;
 struct forward;
+struct node_channel;
 
 /*
  * Three may hold a request: the library until it is done with it (mhd), the handler
@@ -218,9 +220,10 @@ struct request {
     bool keyed;     /* the caller is known by a key, or by none as long as none is needed */
     bool from_peer; /* another node has let it in */
     bool seeking;   /* for its key or the node of its tenant, in the database ... */
-    bool sought_key, sought; /* ... and that has been done */
-    bool late;               /* its head was let by meanwhile */
-    struct forward *forward; /* owned, or NULL: another node has it */
+    bool sought_key, sought;      /* ... and that has been done */
+    bool late;                    /* its head was let by meanwhile */
+    struct forward *forward;      /* owned, or NULL: another node has it */
+    struct node_channel *channel; /* borrowed, or NULL: its body goes there */
     unsigned pins;
     struct caller caller;
     const struct door *door;
@@ -319,6 +322,11 @@ void answer_beyond(struct request *r, uint64_t size); /* 416 */
 /* What the header of another node says, if there is one. False when it has answered. */
 bool forward_take(struct request *r);
 enum forward_to { FORWARD_NOT, FORWARD_TO, FORWARD_SEEK, FORWARD_ANSWERED };
+/* Signs a request of ours to another node: the value of the header. */
+#define PEER_HEADER    "retort-peer"
+#define PEER_VALUE_MAX 1024
+void forward_sign(const struct http *h, const char *method, const char *target, struct str host,
+                  const struct caller *c, bool keyed, char ret[PEER_VALUE_MAX]);
 /* When the caller is known. TO: *ret_url. SEEK: service_home_find() first. */
 enum forward_to forward_where(struct request *r, const char **ret_url);
 /* From here on the pieces of the body are the other node's. */
@@ -326,6 +334,14 @@ void forward_begin(struct request *r, const char *url);
 void forward_piece(struct request *r, struct str piece);
 void forward_end(struct request *r);
 void forward_gone(struct request *r);
+
+/* --- channel.c: a sandbox on another node --- */
+
+struct channel *channel_dial(void *http, const char *url, const struct caller *c);
+/* The POST of a channel: its head, a piece of its body; it is gone. */
+bool channel_up(struct request *r);
+void channel_piece(struct request *r, struct str piece);
+void channel_up_gone(struct request *r);
 
 /* --- stream.c --- */
 

@@ -221,6 +221,7 @@ void request_over(struct request *r, bool whole)
     bool early = r->stage == STAGE_HANDLER || r->stage == STAGE_STREAM || !whole;
 
     forward_gone(r);
+    channel_up_gone(r);
     r->mhd = NULL;
     r->conn = NULL;
     r->suspended = false;

@@ -100,8 +100,10 @@ struct http *http_new(struct loop *l, const struct http_config *config, struct e
         h->config.header_ms = 10000;
     h->tick = clock_new(h);
     h->trim = timer_new(l, on_trim, h);
-    if (config->peer_secret)
+    if (config->peer_secret) {
         h->peers = peers_new(l);
+        service_on_dial(config->service, channel_dial, h);
+    }
     signal(SIGPIPE, SIG_IGN); /* files are sent by sendfile(), which knows no MSG_NOSIGNAL */
     if (!config->tls_cert)
         return h;

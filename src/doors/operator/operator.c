@@ -198,7 +198,7 @@ static void put_nodes(struct buf *b, struct service *sv, struct http *h)
 {
     struct http_counts c;
     const char *self;
-    size_t count;
+    size_t count, lent, borrowed;
     const struct node_row *rows = service_nodes(sv, &count, &self);
 
     if (!service_has_nodes(sv))
@@ -210,6 +210,11 @@ static void put_nodes(struct buf *b, struct service *sv, struct http *h)
     for (size_t i = 0; i < count; i++)
         if (strcmp(rows[i].id, self) == 0)
             labelled(b, "retort_node_tenants", "node", rows[i].name, (uint64_t)rows[i].homes);
+    service_lent(sv, &lent, &borrowed);
+    one(b, "retort_sandboxes_lent", "gauge", "Sandboxes here of sessions that other nodes have.",
+        (double)lent);
+    one(b, "retort_sandboxes_borrowed", "gauge",
+        "Sandboxes on other nodes of sessions that this one has.", (double)borrowed);
     one(b, "retort_http_forwarded_total", "counter", "Requests handed on to the tenant's node.",
         (double)c.forwarded);
 }

@@ -3,8 +3,12 @@
 
 static json_t *node_value(const struct node_row *n)
 {
-    return json_pack("{s:s, s:s, s:s, s:I, s:f}", "id", n->id, "name", n->name, "url", n->url,
-                     "tenants", (json_int_t)n->homes, "lease_left", (double)n->left_ms / 1000);
+    json_t *room = n->room ? json_loads(n->room, 0, NULL) : NULL;
+
+    return json_pack("{s:s, s:s, s:s, s:I, s:f, s:o, s:I}", "id", n->id, "name", n->name, "url",
+                     n->url, "tenants", (json_int_t)n->homes, "lease_left",
+                     (double)n->left_ms / 1000, "room", room ? room : json_object(), "lent",
+                     (json_int_t)n->lent);
 }
 
 void handle_list_nodes(struct request *r)

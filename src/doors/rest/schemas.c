@@ -349,6 +349,11 @@ static const struct field node_fields[] = {
     {"lease_left", FIELD_NUMBER, REQUIRED,
      .text = "Seconds until others may take over, if it does not renew its lease; below 0: they may now.",
      .example = "11.2"},
+    {"room", FIELD_OBJECT, REQUIRED,
+     .text = "How many sandboxes each pool there may still have, those for other nodes among them.",
+     .example = "{\"default\": 83}"},
+    {"lent", FIELD_INT, REQUIRED,
+     .text = "Sandboxes there whose sessions belong to tenants of other nodes.", .example = "12"},
     {0},
 };
 static const struct field node_list[] = LIST_OF("node", WHOLE);
