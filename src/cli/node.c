@@ -55,7 +55,7 @@ int node_set_open(struct node_set *set, const struct settings *s, struct err *e)
     if (o->node_cert) {
         set->cert = file_keep("--node-cert", o->node_cert, set->cert_path, e);
         set->key = file_keep("--node-key", o->node_key, set->key_path, e);
-        if (set->cert < 0 || set->key < 0)
+        if (set->cert < 0 || set->key < 0 || node_cert_check(set, o, e) < 0)
             return -1;
     }
     set->on = true;

@@ -105,6 +105,10 @@ struct node_set {
 /* Reads the secret: before we become somebody who cannot. */
 int node_set_open(struct node_set *set, const struct settings *s, struct err *e) MUST_CHECK;
 void node_set_done(struct node_set *set);
+/* Of the files that set keeps. Fails where the key is not the certificate's; warns of a certificate
+ * that other nodes will not take. */
+int node_cert_check(const struct node_set *set, const struct serve_settings *o,
+                    struct err *e) MUST_CHECK;
 
 /* --- doors.c: one row per door --- */
 

@@ -5,7 +5,7 @@ import ssl
 
 import pytest
 
-from support import retort
+from support import retort, s3
 from support.authority import Authority
 from support.nodes import Nodes
 from support.server import folder
@@ -14,6 +14,8 @@ pytestmark = pytest.mark.once
 
 HERE = "IP:127.0.0.1,DNS:localhost"
 NOT_OURS = "does not take this one for a node of ours"
+SAID = {"of another authority": "issuer is unknown", "expired": "expired certificate",
+        "for servers alone": "does not match the intended purpose"}
 PAST = {"begin": "20200101000000Z", "end": "20200102000000Z"}
 
 
@@ -95,6 +97,8 @@ def test_one_has_none_that_is_good(postgres, blobs, ours, theirs, served, shown,
     with two(postgres, blobs, ours, served, shown, pair) as nodes:
         refused_with(nodes, NOT_OURS)
         assert "does not take this node for one of its own" in nodes[1].log()
+        assert ("warn: other nodes do not take node-cert" in nodes[1].log()) == (wrong != "missing")
+        assert SAID.get(wrong, "") in nodes[1].log()
         with nodes[0].client() as client:  # nothing was done
             assert client.get("/v1/sessions").json["data"] == []
 
@@ -124,6 +128,7 @@ def test_a_node_whose_own_certificate_is_not_trusted(postgres, blobs, ours, thei
         node.tls = ssl.create_default_context(cafile=theirs.cert)
     with nodes:
         refused_with(nodes, "no certificate that can be trusted")
+        assert f"{nodes[0].listen} has no certificate that can be trusted" in nodes[1].log()
 
 
 @pytest.mark.parametrize("flags, said", [
@@ -132,6 +137,16 @@ def test_a_node_whose_own_certificate_is_not_trusted(postgres, blobs, ours, thei
 def test_settings_that_belong_together(nodes_flags, flags, said):
     code, _, err = retort.call("serve", *nodes_flags, *flags)
     assert code != 0 and said in err
+
+
+def test_the_key_of_another_certificate(monkeypatch, nodes_flags, ours, served, shown):
+    for name, value in s3.ENV.items():
+        monkeypatch.setenv(name, value)
+    nodes_flags[-1].write_text("x" * 40)
+    nodes_flags[nodes_flags.index("--node-url") + 1] = "https://127.0.0.1:1"
+    code, _, err = retort.call("serve", *nodes_flags, "--tls-cert", served[0], "--tls-key", served[1], "--node-ca",
+                               ours.cert, "--node-cert", shown[0], "--node-key", served[1])
+    assert code == 2 and f"node-cert {shown[0]} with node-key {served[1]}: The certificate and the given key" in err
 
 
 @pytest.fixture

@@ -318,8 +318,10 @@ static void on_end(void *arg, const char *why, bool sent)
 
     f->call = NULL;
     f->sent |= sent;
-    if (why)
+    if (why) {
+        log_warn("%s %s", f->url, why);
         return fail(f, why);
+    }
     f->done = true;
     finish(f); /* a call that is held does not end: the whole answer was put */
 }
