@@ -140,6 +140,14 @@ static void finish(struct run *r)
     wait_for(&r->done, "an outcome");
 }
 
+/* Until it has printed something, and so has begun. */
+static void wait_said(const struct run *r)
+{
+    for (int i = 0; i < PATIENCE_MS && !*r->text; i++)
+        pause_ms(1);
+    CHECK(*r->text);
+}
+
 /* Runs a cell that must end well and returns what it said. */
 static const char *run(struct session *s, const char *code)
 {
@@ -294,13 +302,17 @@ static void command_beside_a_cell(void)
     struct session *s = open_session();
     static struct run cell, command;
 
-    start(&cell, s, EXEC_CELL, "import time\nfor i in range(30): time.sleep(0.1)");
-    pause_ms(200);
+    start(&cell, s, EXEC_CELL,
+          "import os, time\nprint('up', flush=True)\n"
+          "while not os.path.exists('/tmp/go'): time.sleep(0.01)");
+    wait_said(&cell);
     start(&command, s, EXEC_COMMAND, "echo beside; exit 3");
     finish(&command);
     CHECK(strcmp(command.text, "beside\n") == 0);
     CHECK(command.outcome.status == OUTCOME_RAISED && command.outcome.exit_code == 3);
     CHECK(!cell.done);
+    start(&command, s, EXEC_COMMAND, "touch /tmp/go");
+    finish(&command);
     finish(&cell);
     CHECK(cell.outcome.status == OUTCOME_OK);
     session_close(s);
@@ -313,7 +325,7 @@ static void interrupt_keeps_variables(void)
 
     run(s, "x = 5");
     start(&r, s, EXEC_CELL, "import time\nprint('started', flush=True)\ntime.sleep(60)");
-    pause_ms(300);
+    wait_said(&r);
     exec_interrupt(r.exec);
     finish(&r);
     CHECK(r.outcome.status == OUTCOME_INTERRUPTED && !r.outcome.state_lost);
@@ -518,8 +530,7 @@ static void held_code_waits(void)
 
     run(s, "import os");
     start(&held, s, EXEC_CELL, flood);
-    while (!*held.text)
-        pause_ms(1);
+    wait_said(&held);
     exec_hold(held.exec, true);
     pause_ms(300);
     start(&other, s, EXEC_COMMAND, "ls /tmp/through");
@@ -534,8 +545,7 @@ static void held_code_waits(void)
 
     start(&held, s, EXEC_COMMAND,
           "echo begun; sleep 0.2; head -c 400000 /dev/zero | tr '\\0' x; touch /tmp/too");
-    while (!*held.text)
-        pause_ms(1);
+    wait_said(&held);
     exec_hold(held.exec, true);
     pause_ms(300);
     CHECK(!held.done);
@@ -588,8 +598,8 @@ static void restarted_on_demand(void)
     CHECK(r.outcome.status == OUTCOME_OK);
     CHECK(strcmp(r.text, "(False, True)") == 0);
     CHECK(!r.outcome.state_lost); /* it was asked for */
-    start(&r, s, EXEC_CELL, "import time; time.sleep(60)");
-    pause_ms(200);
+    start(&r, s, EXEC_CELL, "import time; print('up', flush=True); time.sleep(60)");
+    wait_said(&r);
     session_restart(s);
     finish(&r);
     CHECK(r.outcome.status == OUTCOME_DIED);

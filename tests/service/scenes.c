@@ -7,7 +7,7 @@ static const struct setting parked = {.ready = 8, .max_sessions = 1000, .tenant_
 static const struct setting tired = {.idle_ms = 200, .retention_ms = 1000};
 static const struct setting sleepy = {.idle_ms = 700};
 static const struct setting sleepy_later = {.idle_ms = 1500};
-static const struct setting mortal = {.lifetime_ms = 1500};
+static const struct setting mortal = {.lifetime_ms = 3000};
 static const struct setting narrow = {.idle_ms = 500, .disk_bytes = 3 * MiB / 2};
 static const struct setting full = {.idle_ms = 2000, .max_sessions = 3, .tenant_sessions = 2};
 

@@ -193,7 +193,7 @@ static void end_a_life(size_t spare)
             "threading.Thread(target=f).start()");
     pause_ms(500); /* nobody else makes descriptors */
     take_descriptors(spare);
-    pause_ms(1600); /* it has lived its lifetime */
+    pause_ms(3100); /* it has lived its lifetime */
     start(&r, &alice, &spec);
     finish(&r);
     CHECK(r.err.kind == ERR_HOST);

@@ -111,17 +111,20 @@ void scene_looking_while_it_runs(void)
 {
     const char *id = keep(new_session());
     static struct run r;
-    struct exec_spec spec = {.session = str_of(id),
-                             .code = STR("import time\nopen('early', 'w').write('1')\n"
-                                         "time.sleep(1.5)\nopen('late', 'w').write('22')")};
-    struct answer a;
+    struct exec_spec spec = {
+        .session = str_of(id),
+        .code = STR("open('early', 'w').write('1')\n" UNTIL_GO "open('late', 'w').write('22')")};
+    struct answer a = {0};
 
     start(&r, &alice, &spec);
-    pause_ms(500);
-    list_files(&a, &alice, id);
+    for (int i = 0; i < PATIENCE_MS / 10 && strcmp(a.text, "early:1") != 0; i++) {
+        pause_ms(10);
+        list_files(&a, &alice, id);
+    }
     CHECK(strcmp(a.text, "early:1") == 0 && !r.done);
     put_file(&a, id, "up", "333");
     CHECK(a.err.kind == ERR_NONE && !r.done);
+    put_file(&a, id, "go", "");
     finish(&r);
     CHECK(strstr(r.files, "early ") && strstr(r.files, "late ") && !strstr(r.files, "up "));
 }

@@ -122,10 +122,11 @@ void scene_closed_in_the_middle(void)
     create(&a, &named);
     struct exec_spec spec = {.session = str_of(a.id),
                              .code = STR("open('half', 'w').write('half')\n"
+                                         "print('half', flush=True)\n"
                                          "import time; time.sleep(60)")};
     start(&r, &alice, &spec);
     start(&queued, &alice, &spec);
-    pause_ms(500);
+    wait_said(&r, "half");
     service_session_create(service, &bob, &(struct session_spec){0}, on_session, &last);
     stage_down();
     CHECK(last.done);

@@ -68,9 +68,7 @@ void scene_what_came_late_is_saved(void)
     run(id, "import threading, time\n"
             "def f():\n    time.sleep(0.3); open('late', 'w').write('late')\n"
             "threading.Thread(target=f).start()");
-    pause_ms(800);
-    read_file(&a, &alice, id, "late");
-    CHECK(a.err.kind == ERR_NONE && strcmp(a.text, "late") == 0);
+    wait_file(id, "late", "late");
     run(id, "import threading, time\n"
             "def f():\n    time.sleep(0.2); open('later', 'w').write('later')\n"
             "threading.Thread(target=f).start()");

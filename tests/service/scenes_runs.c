@@ -46,11 +46,12 @@ void scene_leaving_interrupts(void)
     const char *id = keep(new_session());
     static struct run r, queued;
     struct exec_spec spec = {.session = str_of(id),
-                             .code = STR("import time\nx = 'began'\ntime.sleep(60)\nx = 'ended'")};
+                             .code = STR("import time\nx = 'began'\nprint(x, flush=True)\n"
+                                         "time.sleep(60)\nx = 'ended'")};
 
     start(&r, &alice, &spec);
     start(&queued, &alice, &spec);
-    pause_ms(300);
+    wait_said(&r, "began");
     execution_leave(queued.job);
     execution_leave(r.job);
     CHECK(strcmp(run(id, "x"), "'began'") == 0);
@@ -65,21 +66,22 @@ void scene_background_goes_on(void)
 {
     const char *id = keep(new_session());
     static struct run r = {.leave_when_queued = true};
-    struct exec_spec spec = {.session = str_of(id),
-                             .background = true,
-                             .code = STR("import time\nprint('one', flush=True)\n"
-                                         "time.sleep(0.7)\nprint('two')\nopen('bg', 'w')")};
+    struct exec_spec spec = {
+        .session = str_of(id),
+        .background = true,
+        .code = STR("print('one', flush=True)\n" UNTIL_GO "print('two')\nopen('bg', 'w')")};
     struct record rec;
+    struct answer a;
 
     start(&r, &alice, &spec);
-    wait_for(&r.queued, "the queue");
-    pause_ms(300);
+    wait_said(&r, "one");
     get_record(&rec, &alice, r.id);
-    CHECK(strcmp(rec.status, "running") == 0 && !rec.has_outcome && strstr(rec.text, "one"));
+    CHECK(strcmp(rec.status, "running") == 0 && !rec.has_outcome);
     get_record(&rec, &bob, r.id);
     CHECK(rec.failed == ERR_MISSING);
+    put_file(&a, id, "go", "");
     run(id, "1"); /* after it; its files may take longer to be saved */
-    for (int i = 0; i < 500 && !rec.has_outcome; i++) {
+    for (int i = 0; i < PATIENCE_MS / 10 && !rec.has_outcome; i++) {
         pause_ms(10);
         get_record(&rec, &alice, r.id);
     }
@@ -190,15 +192,18 @@ void scene_commands_run_beside(void)
 {
     const char *id = keep(new_session());
     static struct run cell, command;
-    struct exec_spec spec = {.session = str_of(id), .code = STR("import time; time.sleep(3)")};
+    struct exec_spec spec = {.session = str_of(id),
+                             .code = STR("print('up', flush=True)\n" UNTIL_GO)};
+    struct answer a;
 
     start(&cell, &alice, &spec);
-    pause_ms(200);
+    wait_said(&cell, "up");
     spec.kind = EXEC_COMMAND;
     spec.code = STR("echo beside > f; exit 3");
     start(&command, &alice, &spec);
     finish(&command);
     CHECK(command.status == OUTCOME_RAISED && strcmp(command.files, "f ") == 0 && !cell.done);
+    put_file(&a, id, "go", "");
     finish(&cell);
     CHECK(cell.status == OUTCOME_OK && cell.files[0] == '\0');
 }

@@ -2,8 +2,6 @@
 
 #include <unistd.h>
 
-#define PATIENCE_MS 60000
-
 struct loop *loop;
 struct service *service;
 struct caller alice = {.tenant = "alice", .request = "req_a", .door = "scene"};
@@ -262,6 +260,19 @@ void read_file(struct answer *a, const struct caller *c, const char *id, const c
     wait_for(&a->done, "a file");
 }
 
+void wait_file(const char *id, const char *path, const char *text)
+{
+    struct answer a;
+
+    for (int i = 0; i < PATIENCE_MS / 10; i++) {
+        read_file(&a, &alice, id, path);
+        if (a.err.kind == ERR_NONE && strcmp(a.text, text) == 0)
+            return;
+        pause_ms(10);
+    }
+    CHECK(!"a file with that text");
+}
+
 /* --- executions --- */
 
 static void put(char *to, struct str s)
@@ -391,6 +402,20 @@ void get_record(struct record *r, const struct caller *c, const char *id)
     service_exec_get(service, c, str_of(id), on_record, r);
     CHECK(!r->done);
     wait_for(&r->done, "a record");
+}
+
+void wait_said(const struct run *r, const char *text)
+{
+    struct record rec;
+
+    wait_for(&r->queued, "the queue");
+    for (int i = 0; i < PATIENCE_MS / 10; i++) {
+        get_record(&rec, &alice, r->id);
+        if (strcmp(rec.status, "running") == 0 && strstr(rec.text, text))
+            return;
+        pause_ms(10);
+    }
+    CHECK(!"it has said that");
 }
 
 char *keep(const char *s)

@@ -11,7 +11,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define TEXT_MAX 8192
+#define TEXT_MAX    8192
+#define PATIENCE_MS 60000
+
+/* Code that waits until somebody puts a file there. */
+#define UNTIL_GO "import os, time\nwhile not os.path.exists('go'): time.sleep(.01)\n"
 
 #define CHECK(what)                                                                                \
     do {                                                                                           \
@@ -67,6 +71,7 @@ struct blob *blob_of(const char *text);
 void put_file(struct answer *a, const char *id, const char *path, const char *text);
 void list_files(struct answer *a, const struct caller *c, const char *id);
 void read_file(struct answer *a, const struct caller *c, const char *id, const char *path);
+void wait_file(const char *id, const char *path, const char *text);
 
 /* --- executions --- */
 
@@ -105,6 +110,8 @@ struct record {
     bool has_outcome;
 };
 void get_record(struct record *r, const struct caller *c, const char *id);
+/* Until it is on record as running, and has said this. */
+void wait_said(const struct run *r, const char *text);
 
 /* A copy of a few ids. */
 char *keep(const char *s);
