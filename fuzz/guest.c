@@ -6,8 +6,9 @@
  * the sum that its outcome gives.
  *
  * links: src/engine/exec_end.c src/engine/engine.c src/engine/event.c src/engine/guest.c
- * links: src/engine/guest_messages.c src/engine/limits.c
- * links: src/engine/outcome.c src/engine/output.c src/engine/pool.c src/engine/session.c
+ * links: src/engine/guest_messages.c src/engine/learn.c src/engine/limits.c
+ * links: src/engine/outcome.c src/engine/output.c src/engine/parked.c src/engine/pool.c
+ * links: src/engine/pool_alive.c src/engine/session.c
  * links: src/engine/scan.c src/engine/stream.c src/engine/tree.c
  * links: src/engine/verdict.c
  * links: src/engine/mime.c src/engine/workspace.c src/sandbox/cgroup.c
@@ -76,8 +77,10 @@ static int warden_end; /* for environments_hand_over() to give */
 
 void environments_learn(struct engine *en, const struct engine_config *config)
 {
-    (void)en;
+    static struct known_environment one;
+
     (void)config;
+    en->environments = &one;
 }
 
 void environments_forget(struct engine *en)
@@ -185,6 +188,19 @@ static void far_num(int fd, uint16_t type, uint64_t id, uint16_t tag, uint64_t v
     buf_init(&body, KiB);
     wire_put_num(&body, tag, value);
     far_send(fd, type, id, buf_str(&body), NULL, 0);
+    buf_done(&body);
+}
+
+/* how: the status, and what it has imported. */
+static void far_done(int fd, uint64_t id, unsigned how)
+{
+    struct buf body;
+
+    buf_init(&body, 8 * KiB);
+    wire_put_num(&body, TAG_STATUS, how % 4);
+    if (how / 4 % 2)
+        wire_put(&body, TAG_NAME, feed_text(&run.feed, how / 8));
+    far_send(fd, MSG_DONE, id, buf_str(&body), NULL, 0);
     buf_done(&body);
 }
 
@@ -553,7 +569,7 @@ static void step(void)
         break;
     }
     case 11:
-        far_num(b->sock, MSG_DONE, script_id(feed_byte(&run.feed)), TAG_STATUS, arg / BOXES % 4);
+        far_done(b->sock, script_id(feed_byte(&run.feed)), arg / BOXES);
         break;
     case 12:
         far_num(b->ctl, MSG_KERNEL_EXIT, 0, TAG_STATUS, feed_byte(&run.feed));
