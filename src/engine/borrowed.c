@@ -74,7 +74,7 @@ static void on_tick(void *arg)
 {
     struct borrowed *b = arg;
 
-    if (time_mono_us() - b->pipe.heard_us > (int64_t)b->config.silent_ms * 1000)
+    if (b->pipe.broken || time_mono_us() - b->pipe.heard_us > (int64_t)b->config.silent_ms * 1000)
         return borrowed_lose(b, "the node that has it does not answer");
     pipe_send(&b->pipe, LEND_PING, 0, (struct str){0});
     timer_set(b->tick, b->config.silent_ms / TICKS);
@@ -269,6 +269,8 @@ void borrowed_note(struct borrowed *b, struct str path)
 {
     AUTO(buf_done) struct buf body = BUF(4 * KiB);
 
+    if (path.n >= SPACE_NAME_MAX) /* nothing was put there */
+        return;
     wire_put(&body, TAG_NAME, path);
     pipe_send(&b->pipe, LEND_NOTE, 0, buf_str(&body));
 }

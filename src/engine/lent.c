@@ -119,6 +119,7 @@ static void on_outcome(void *arg, const struct outcome *o)
         at = &(*at)->next;
     *at = x->next;
     x->lent->exec_count--;
+    x->lent->used_us = time_mono_us();
     free(x);
 }
 
@@ -344,6 +345,7 @@ static void on_open(void *arg, struct session *s, const struct err *failed)
     if (failed)
         return lent_refuse(t, failed);
     t->session = s;
+    t->used_us = time_mono_us();
     session_on_lost(s, on_lost, t);
     session_works_for(s, t->whose);
     pipe_send(&t->pipe, LEND_LENT, 0, (struct str){0});
@@ -359,8 +361,14 @@ void lent_open(struct lent *t, struct pool *p, struct whose whose)
     session_open(p, on_open, t);
 }
 
+int64_t lent_idle_us(const struct lent *t)
+{
+    return t->session && !t->execs && !t->op && !t->recalled ? t->used_us : 0;
+}
+
 void lent_recall(struct lent *t)
 {
+    t->recalled |= t->session != NULL;
     if (t->session)
         pipe_send(&t->pipe, LEND_RECALL, 0, (struct str){0});
 }

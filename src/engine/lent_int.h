@@ -19,7 +19,8 @@ struct lent {
     size_t exec_count;
     struct lent_op *op; /* owned, or NULL: something about files */
     unsigned pending;   /* a sandbox or a worker is under way */
-    bool wanted, ended;
+    bool wanted, recalled, ended;
+    int64_t used_us; /* the last time that something ended */
 };
 
 void lent_settle(struct lent *t); /* another thing is over: perhaps it can go */

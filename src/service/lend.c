@@ -85,6 +85,23 @@ void lendings_recall(struct service *sv)
         lent_recall(n->lent);
 }
 
+bool lendings_make_room(struct service *sv, const struct pool_entry *env)
+{
+    struct lending *idle = NULL;
+    int64_t since_us = INT64_MAX;
+
+    for (struct lending *n = sv->lendings; n; n = n->next) {
+        int64_t us = lent_idle_us(n->lent);
+        if (!us || us >= since_us || strcmp(n->env->config.name, env->config.name) != 0)
+            continue;
+        since_us = us;
+        idle = n;
+    }
+    if (idle)
+        lent_recall(idle->lent);
+    return idle != NULL;
+}
+
 void lendings_close(struct service *sv)
 {
     while (sv->lendings)

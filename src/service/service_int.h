@@ -211,6 +211,8 @@ struct lend_config place_config(struct service *sv);
 
 struct lending;
 void lendings_recall(struct service *sv);
+/* Asks for the one of this pool that has been idle for longest. False: none is. */
+bool lendings_make_room(struct service *sv, const struct pool_entry *env);
 void lendings_close(struct service *sv);
 
 /* --- the service --- */

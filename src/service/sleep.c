@@ -81,6 +81,8 @@ static int make_room(struct service *sv, const struct pool_entry *env, const cha
         loaded_sleep(c.idle, SLEEP_CROWDED);
         return 0;
     }
+    if (!tenant && lendings_make_room(sv, env)) /* which takes its home a moment */
+        c.next_us = now;
     return forbid(sv, e, c.next_us <= now ? 1 : (int)((c.next_us - now) / 1000000) + 1,
                   tenant ? "as many sessions are live as one tenant may have"
                          : "as many sessions are live as the pool may have");

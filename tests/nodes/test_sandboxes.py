@@ -301,6 +301,26 @@ def test_full_everywhere(postgres, blobs):
         retort.wait_until(lambda: "asleep" in {s.get()["state"] for s in [*nodes.full, *far]}, "who gives way")
 
 
+def test_what_is_lent_comes_back(postgres, blobs):
+    """A node whose own tenants need its room gets it: the home of an idle session puts it to sleep."""
+    with some(postgres, blobs) as nodes:
+        keys = nodes.key("local"), nodes.key("other")
+        with nodes[HOME].client(key=keys[0]) as client, nodes[LENDER].client(key=keys[1]) as other:
+            far = [client.session() for _ in range(2)]
+            far[0].run("open('/tmp/t', 'w').write('kept')")
+            assert lent(nodes) == 2
+            code = {"code": "import time; time.sleep(600)", "background": True}
+            busy = [client.post(s.path + "/execute", code).expect(202).json for s in nodes.full]
+
+            def is_made():
+                return other.post("/v1/sessions", {}).status == 201
+            retort.wait_until(is_made, "room for a tenant of its own", retort.SECONDS)
+            assert nodes.home("other") == LENDER and lent(nodes) == 1
+            for one in busy:
+                client.post(f"/v1/executions/{one['id']}/interrupt")
+            assert far[0].run("open('/tmp/t').read()")["result"] == "'kept'"
+
+
 def test_over_tls(postgres, blobs):
     with some(postgres, blobs, certificate=CERTIFICATE) as nodes, nodes[HOME].client() as client:
         far = client.session()
@@ -311,4 +331,4 @@ def test_over_tls(postgres, blobs):
 
 def test_channels_are_for_nodes_alone(nodes, client):
     for method in "GET", "POST":
-        client.request(method, "/v1/nodes/channels/chan_x", body=b"x").refused(403)
+        client.request(method, "/v1/nodes/channels/chan_x", body=b"x").refused(404)

@@ -27,7 +27,8 @@ ACCEPT = {"Accept": "application/json, text/event-stream"}
 
 # Parameters of routes that name what all tenants share, or what each tenant names for itself.
 SHARED = {"pool": "default", "tool": "code_execution", "model": "any", "s": "sub", "g": "group", "e": "env",
-          "path...": "x.txt", "file...": "x.js", "agent": "some-agent", "version": "1759178010641129"}
+          "path...": "x.txt", "file...": "x.js", "agent": "some-agent", "version": "1759178010641129",
+          "channel": "chan_1k0n4yex8svwpcspsa4s5h35w6v1"}
 NAMED = {"workspace": "shop-1", "function": "fun-1", "d": "main-1", "name": "x.png"}
 OPAQUE = {"session", "execution", "file", "approval", "key", "container", "batch", "document", "sandbox", "task", "id", "skill"}
 # What a route needs beside the id, to get as far as looking it up. The first that fits.

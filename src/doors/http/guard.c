@@ -307,8 +307,6 @@ bool guard_key(struct request *r, done_fn *on_sought)
                 : open || !r->door->identify ? 0
                                              : r->door->identify(r, r->door->identify_arg, &caller);
 
-    if ((r->route->flags & ROUTE_NODES) && !r->from_peer)
-        return REFUSE(r, 403, "forbidden", "this is for other nodes of the server alone");
     if (r->from_peer)
         caller = r->caller;
     if (known < 0)
@@ -325,6 +323,8 @@ bool guard_key(struct request *r, done_fn *on_sought)
         return false;
     if ((r->route->flags & ROUTE_ADMIN) && !caller.admin)
         return REFUSE(r, 403, "forbidden", "this needs the key of an administrator");
+    if ((r->route->flags & ROUTE_NODES) && !r->from_peer)
+        return REFUSE(r, 404, "not_found", "this is for other nodes of the server alone");
     memcpy(caller.request, r->caller.request, sizeof(caller.request));
     caller.door = r->door->name;
     r->caller = caller;
