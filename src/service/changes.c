@@ -240,7 +240,7 @@ int changes_write(struct changes *c, struct task *t, struct db *db, const char *
         const struct change *one = &c->at[i];
         c->written = i;
         if (i % 16 == 15 && bite_is_over(t)) {
-            t->again = true;
+            task_write_on(t);
             return 0;
         }
         struct space_row row = {

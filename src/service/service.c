@@ -193,6 +193,7 @@ struct service *service_new(struct loop *l, struct engine *en, struct store *st,
     sv->bites_end = &sv->bites_waiting;
     sv->throttled_end = &sv->throttled;
     sv->relief = timer_new(l, on_relief, sv);
+    sv->bites_due = timer_new(l, bites_look, sv);
     sv->config.fetch_allow = NULL;
     json_object_seed(0); /* before there is more than one thread that makes objects */
     if (start(sv, en, config, e) == 0)
@@ -318,6 +319,7 @@ void service_free(struct service *sv)
     nodes_free(sv);
     assert(sv->sessions.n == 0 && sv->jobs.n == 0);
     timer_free(sv->relief);
+    timer_free(sv->bites_due);
     pool_entries_free(sv);
     keys_free(sv->keys, sv->key_count);
     table_done(&sv->sessions);

@@ -20,8 +20,10 @@
 #define SPACE_FILES_MAX  20000       /* as many as are looked at in a sandbox */
 #define SESSION_NAME_MAX 256
 #define METADATA_MAX     (16 * KiB)
-#define EVENTS_INLINE    (32 * KiB)  /* longer ones are a blob */
-#define BITE_US          2000        /* of the store's time, for a step that takes it bit by bit */
+#define EVENTS_INLINE    (32 * KiB) /* longer ones are a blob */
+#define BITE_US          2000       /* of the store's time, for a step that takes it bit by bit */
+#define BITES_FREE       8          /* that a task has before it waits for the disk */
+#define BITES_DUE_MS     5
 #define BITES_MAX        1           /* such steps in the store's queue at a time */
 #define READS_MAX        8           /* lists and whole records read at a time */
 #define FRESH_MS         5           /* an execution this short is written once */
@@ -83,6 +85,8 @@ struct task {
     bool is_read;          /* one of sv->reads */
     bool is_bite;          /* one of sv->bites */
     bool again;            /* set by a step of the store: this was not all */
+    bool writes;           /* and neither was it all to be written */
+    size_t bites;          /* so far */
     int64_t bite_us;       /* when its step of the store began */
     struct task *next, *bite_next;
     const struct step *step; /* the next one; an empty row is the end */
@@ -100,6 +104,10 @@ void task_start(struct task *t, struct service *sv, struct loaded *l, const stru
  * time, the others wait with nothing in their hands. */
 void task_start_read(struct task *t, struct service *sv, const struct step *steps, task_fn *done);
 bool bite_is_over(const struct task *t);
+/* From sv->bites_due. */
+void bites_look(void *arg);
+/* In a step of the store that writes: this was not all. */
+void task_write_on(struct task *t);
 /* What a step returns that has read a list: 1 of it (store.h, struct progress) is another bite. */
 int task_read_on(struct task *t, int rc);
 /* A step that does nothing. */
@@ -253,6 +261,7 @@ struct service {
     struct task *reads_waiting, **reads_end;
     size_t bites; /* steps of the store that are not the first of their kind */
     struct task *bites_waiting, **bites_end;
+    struct timer *bites_due;   /* owned: when those are looked at again that wait for the disk */
     struct err full;           /* why the store takes nothing, as last seen */
     struct late_records *late; /* owned, or NULL: nothing was ever late */
     bool unsaved;              /* a session has files that could not be saved */

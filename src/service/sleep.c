@@ -453,7 +453,8 @@ static int delete_rows(struct task *t, struct db *db, struct err *e)
         if (rows < ROWS_AT_ONCE)
             return db_session_delete(db, tenant, row->id, e) < 0 ? -1 : 0;
     }
-    t->again = n->buried = true;
+    n->buried = true;
+    task_write_on(t);
     return db_session_bury(db, tenant, row->id, e) < 0 ? -1 : 0;
 }
 

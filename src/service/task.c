@@ -36,19 +36,44 @@ int task_read_on(struct task *t, int rc)
     return rc < 0 ? -1 : 0;
 }
 
-/* Tasks with much to write take turns, so that those with little find a short queue. */
+void task_write_on(struct task *t)
+{
+    t->again = t->writes = true;
+}
+
+/* Tasks with much to write take turns, so that those with little find a short queue. Those with
+ * very much do not get ahead of the disk. */
+static struct task *take_bite(struct service *sv)
+{
+    bool behind = sv->bites_waiting && store_is_behind(sv->store);
+    struct task *t, **at = &sv->bites_waiting;
+
+    while (behind && *at && (*at)->writes && (*at)->bites > BITES_FREE)
+        at = &(*at)->bite_next;
+    if (at != &sv->bites_waiting)
+        timer_set(sv->bites_due, BITES_DUE_MS);
+    t = *at;
+    if (t)
+        *at = t->bite_next;
+    if (t && !*at)
+        sv->bites_end = at;
+    return t;
+}
+
 static void next_bite(struct service *sv)
 {
-    struct task *t = sv->bites_waiting;
+    struct task *t = sv->bites < BITES_MAX ? take_bite(sv) : NULL;
 
-    if (!t || sv->bites == BITES_MAX)
+    if (!t)
         return;
-    sv->bites_waiting = t->bite_next;
-    if (!t->bite_next)
-        sv->bites_end = &sv->bites_waiting;
     sv->bites++;
     t->is_bite = true;
     go_on(t);
+}
+
+void bites_look(void *arg)
+{
+    next_bite(arg);
 }
 
 static bool bite_end(struct task *t)
@@ -67,6 +92,7 @@ static void wait_for_bite(struct task *t)
     t->step -= 2;
     assert(t->step->loop);
     t->bite_next = NULL;
+    t->bites++;
     *sv->bites_end = t;
     sv->bites_end = &t->bite_next;
     next_bite(sv);
@@ -169,7 +195,8 @@ static void fill(struct task *t, struct service *sv, struct loaded *l, const str
     t->done = done;
     t->err = (struct err){0};
     t->next = NULL;
-    t->is_read = t->again = t->is_bite = false;
+    t->is_read = t->again = t->is_bite = t->writes = false;
+    t->bites = 0;
     sv->pending++;
 }
 

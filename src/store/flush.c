@@ -31,6 +31,8 @@
 #define BLOBS_MAX 1024 /* held open until they are synced; with more, everybody waits */
 #define SHARDS    256
 
+#define BEHIND_PAGES 2000 /* 8 MiB: a few hundredths of a second for most disks */
+
 #define LAST_PAGES 200 /* of the log: no transaction begins while so few of them are moved */
 #define MOVES_MAX  8
 
@@ -347,12 +349,24 @@ static void flush_group(struct store *s)
     pthread_mutex_lock(&f->mutex);
 }
 
-/* Waits for the group to be due. Called and returns with the mutex held. */
-static void wait_for_work(struct flush *f)
+static bool is_behind(struct store *s)
 {
+    return s->db->ops->unsynced && s->db->ops->unsynced(s->db) > BEHIND_PAGES;
+}
+
+bool store_is_behind(struct store *s)
+{
+    return is_behind(s) && disk_is_well(s);
+}
+
+/* Waits for the group to be due. Called and returns with the mutex held. */
+static void wait_for_work(struct store *s)
+{
+    struct flush *f = s->flush;
+
     while (!f->closing && !f->since_us)
         pthread_cond_wait(&f->work, &f->mutex);
-    while (!f->closing && !f->jobs) {
+    while (!f->closing && !f->jobs && !is_behind(s)) {
         int64_t due_us = f->since_us + FLUSH_MS * INT64_C(1000);
         struct timespec due = {.tv_sec = due_us / 1000000, .tv_nsec = due_us % 1000000 * 1000};
         if (time_mono_us() >= due_us)
@@ -368,7 +382,7 @@ static void *run_flushes(void *arg)
 
     pthread_mutex_lock(&f->mutex);
     for (;;) {
-        wait_for_work(f);
+        wait_for_work(s);
         if (f->closing && !f->since_us)
             break;
         flush_group(s);

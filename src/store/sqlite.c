@@ -124,10 +124,23 @@ static int try_write(struct db *db, struct err *e)
 
 static int sync_log(struct db *db, struct err *e)
 {
-    if (fdatasync(sqlite_of(db)->log) == 0)
+    struct sqlite *q = sqlite_of(db);
+    int pages = q->log_pages;
+
+    if (fdatasync(q->log) == 0) {
+        q->on_disk = pages;
         return 0;
+    }
     err_sys(e, "database: sync the log");
     return disk_blame(e);
+}
+
+/* A log that has begun anew since is shorter. */
+static size_t unsynced(struct db *db)
+{
+    int pages = sqlite_of(db)->log_pages, on_disk = sqlite_of(db)->on_disk;
+
+    return (size_t)(pages < on_disk ? pages : pages - on_disk);
 }
 
 /* A full disk, for one, has SQLite roll back by itself. */
@@ -200,6 +213,7 @@ static const struct db_ops frame = {
     .savepoint = savepoint,
     .release = release,
     .is_untidy = is_untidy,
+    .unsynced = unsynced,
     .tidy = tidy,
     .close = close_sqlite,
 };

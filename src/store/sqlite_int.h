@@ -14,6 +14,7 @@ struct sqlite {
     size_t cached;
     int log;              /* owned: the file, to be synced */
     atomic_int log_pages; /* in it since the last checkpoint */
+    atomic_int on_disk;   /* so many of them, when it was synced */
     bool wrote;           /* this transaction did */
 };
 

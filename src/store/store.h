@@ -96,6 +96,9 @@ void db_must_sync(struct db *db);
 bool store_is_full(struct store *s, struct err *e);
 /* Whether it takes no more blobs; for some time before it is full. */
 bool store_is_low(struct store *s);
+/* So much is written that is not on the disk that who has much more to write waits: the disk would
+ * be busy with it while others need little of it. */
+bool store_is_behind(struct store *s);
 
 struct store_counts {
     uint64_t flushes, flush_failures; /* groups of writes that reached the disk, or did not */

@@ -31,6 +31,7 @@ struct db_ops {
     size_t (*tidy)(struct db *db);
     /* The log is long; very: it grows because it is written to while it is moved. */
     bool (*is_untidy)(struct db *db, bool very);
+    size_t (*unsynced)(struct db *db); /* pages that are not on the disk. Any thread; or NULL */
     void (*close)(struct db *db);
     /* Until the end of the transaction: those that name blobs (shared) and those that announce the
      * removal of blobs (not shared) keep out of each other's way, over all nodes. NULL:

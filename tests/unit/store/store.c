@@ -452,6 +452,36 @@ static void test_call_that_fails(void **state)
     assert_false(numbered_is_there(s->db, 6));
 }
 
+static int put_many(struct db *db, void *arg, struct err *e)
+{
+    for (int i = 0; i < 4; i++)
+        if (numbered_put(db, ++*(int *)arg, e) < 0)
+            return -1;
+    return 0;
+}
+
+/* What is written counts until the disk has it, and from then on not. */
+static void test_what_the_disk_has_not_is_counted(void **state)
+{
+    struct shop *s = *state;
+    const struct db_ops *ops = s->db->ops;
+    size_t before, after;
+    int number = 0;
+
+    assert_ok(s, ops->sync(s->db, &s->e));
+    assert_int_equal(ops->unsynced(s->db), 0);
+    for (int i = 0; i < 10; i++)
+        assert_ok(s, store_call(s->store, put_many, &number, &s->e));
+    before = ops->unsynced(s->db);
+    assert_true(before >= 10);
+    assert_ok(s, ops->sync(s->db, &s->e));
+    assert_int_equal(ops->unsynced(s->db), 0);
+    assert_int_equal(ops->tidy(s->db), 0); /* the log begins anew */
+    assert_ok(s, store_call(s->store, put_many, &number, &s->e));
+    after = ops->unsynced(s->db);
+    assert_true(after > 0 && after < before);
+}
+
 static void test_directories_are_made(void **state)
 {
     struct shop *s = *state;
@@ -489,6 +519,7 @@ int main(void)
         SERVED(test_close_from_an_answer),
         IN_SHOP(test_call_on_the_callers_thread),
         IN_SHOP(test_call_that_fails),
+        IN_SHOP(test_what_the_disk_has_not_is_counted),
         IN_SHOP(test_directories_are_made),
     };
 
