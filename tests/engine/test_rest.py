@@ -3,6 +3,8 @@
 Of its pages it keeps what differs from the interpreter's image. The unit guest/rest looks at each page;
 here is a whole interpreter."""
 
+import pytest
+
 from support import retort, server
 
 SETUP = """
@@ -37,6 +39,7 @@ def anonymous(pid):
     return int(retort.field(pid, "RssAnon")[0])
 
 
+@pytest.mark.once
 def test_a_session_at_rest_is_small_and_whole():
     with server.Server() as s, s.client() as c, c.session() as session:
         assert session.run(SETUP)["status"] == "ok"

@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define HOGS 12 /* more than there are turns */
+#define HOGS  12 /* more than there are turns */
+#define QUICK 20 /* one after the other, each of which waits for a turn */
 
 struct scene {
     struct loop *loop;
@@ -90,11 +91,11 @@ static void play(struct scene *s, loop_fn *hog, struct whose (*of_hog)(int i))
 {
     for (int i = 0; i < HOGS; i++)
         loop_work_for(s->loop, of_hog(i), hog, on_long, s);
-    s->left = 50;
+    s->left = QUICK;
     loop_work_for(s->loop, s->whose, work_short, on_short, s);
     loop_run(s->loop);
     assert_int_equal(s->ended, HOGS);
-    assert_int_equal(s->quick, 50);
+    assert_int_equal(s->quick, QUICK);
     assert_true(s->hogs_then > 0);
 }
 
@@ -216,14 +217,14 @@ static void test_threads_are_left_for_others(void **state)
 
     for (int i = 0; i < 100; i++)
         loop_work_for(s->loop, whose_of("tenant", "x"), work_long, work_short, s);
-    s->left = 50;
+    s->left = QUICK;
     s->whose = whose_of("other", "");
     loop_work_for(s->loop, s->whose, work_short, on_short, s);
     while (!atomic_load(&s->over)) {
         loop_later(s->loop, stop_loop, s);
         loop_run(s->loop);
     }
-    assert_int_equal(s->quick, 50);
+    assert_int_equal(s->quick, QUICK);
 }
 
 /* What is under way is finished and told before the loop goes. */
