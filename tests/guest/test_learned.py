@@ -33,8 +33,11 @@ MODULES = {
     "eats": "data = bytearray(b'x') * (400 << 20)",
     "draws": "import random; mine = random.Random(); again = random.Random(42)",
     "system": "import random; mine = random.SystemRandom()",
+    "draws_much": "import random; all = [random.Random() for _ in range(100)]",
+    "draws_numpy": "import numpy as np; mine, again = np.random.default_rng(), np.random.default_rng(42)\n"
+                   "old, old_again = np.random.RandomState(), np.random.RandomState(42)",
 }
-GOOD = ["good", "of_its_own", "adds", "draws", "system"]
+GOOD = ["good", "of_its_own", "adds", "draws", "draws_numpy", "system"]
 SCRIPT = """
 import gc, json, sys, types
 sys.path[:0] = %r
@@ -42,10 +45,15 @@ sys.modules["_retort"] = types.ModuleType("_retort")
 gc.disable()
 from retort_guest import fresh, learned
 learned.CPU_S, learned.WALL_S = 1, 10
-names = learned.load(sys.argv[1].split(","))
-draws = sys.modules.get("draws")
-mine = draws and [any(g is thing for g in fresh.generators) for thing in (draws.mine, draws.again)]
-print(json.dumps([names, mine, "good_inside" in sys.modules]))
+import numpy.random
+with fresh.noted():
+    names = learned.load(sys.argv[1].split(","))
+import draws, draws_numpy
+things = [draws.mine, draws_numpy.mine, draws_numpy.old, draws.again, draws_numpy.again, draws_numpy.old_again]
+states = [getattr(g, "getstate", None) or (lambda g=g: str(g._bit_generator.state)) for g in things]
+before = [state() for state in states]
+fresh.reseed()
+print(json.dumps([names, [was != state() for was, state in zip(before, states)], "good_inside" in sys.modules]))
 """
 
 
@@ -69,8 +77,24 @@ def test_only_what_does_no_harm(loaded, name):
 
 
 def test_generators_are_seeded_anew_in_each_session(loaded):
-    """But not one that is meant to be the same everywhere."""
-    assert loaded[1] == [True, False]
+    """But not those that are meant to be the same everywhere."""
+    assert loaded[1] == [True] * 3 + [False] * 3
+
+
+def test_generators_of_what_is_preloaded(tmp_path):
+    (tmp_path / "own_random.py").write_text(MODULES["draws"])
+    before = "import sys; sys.path.append(%r)" % str(tmp_path)
+    zygote = Zygote("own_random", before=before)
+    try:
+        assert zygote.said == "up", zygote.said + zygote.logged()
+        kernels = [Kernel(zygote), Kernel(zygote)]
+        draws = [k.run("import own_random as o\no.mine.random(), o.again.random()").value for k in kernels]
+        (mine, again), (other, same) = map(eval, draws)
+        assert mine != other and again == same
+        for kernel in kernels:
+            kernel.close()
+    finally:
+        zygote.close()
 
 
 def test_what_they_import_comes_along(loaded):

@@ -1,12 +1,46 @@
 """What must differ between two children of one zygote, done in each right after the fork."""
 
+import contextlib
+import gc
 import os
 import struct
 import sys
 import threading
+import weakref
+
+generators = []  # of random numbers, of modules' own: noted()
 
 
-generators = []  # of modules that were learned: learned.py
+@contextlib.contextmanager
+def noted():
+    """While modules are imported: has reseed() seed the generators anew that they make and leave to
+    chance. One that is given a seed is meant to have the same numbers wherever it is imported."""
+    import random
+
+    made, seed = [], random.Random.seed
+
+    def note(self, a=None, version=2):
+        if a is None:
+            made.append(weakref.ref(self))
+        return seed(self, a, version)
+
+    random.Random.seed = note
+    try:
+        yield
+    finally:
+        random.Random.seed = seed
+    generators.extend(filter(None, (generator() for generator in made)))
+
+
+def note_numpy():
+    """The same for those of numpy that have come since the last gc.freeze()."""
+    numpy = sys.modules.get("numpy.random")
+    for thing in gc.get_objects() if numpy else ():
+        if type(thing) in (numpy.RandomState, numpy.Generator):
+            bits = thing._bit_generator
+            seeds = getattr(bits, "seed_seq", None) or getattr(bits, "_seed_seq", None)
+            if getattr(seeds, "entropy", None) and seeds.entropy.bit_length() > 64:  # nobody's choice
+                generators.append(thing)
 
 
 def reseed():
@@ -30,11 +64,9 @@ def reseed():
         process = loaded("multiprocessing.process")
         process.current_process().authkey = os.urandom(32)
     for generator in generators:
-        bits = getattr(generator, "bit_generator", None)
+        bits = getattr(generator, "_bit_generator", None)
         if bits:
             bits.state = type(bits)().state
-        elif loaded("numpy.random") and isinstance(generator, loaded("numpy.random").RandomState):
-            generator.seed(struct.unpack("<8I", os.urandom(32)))
         else:
             generator.seed()
 

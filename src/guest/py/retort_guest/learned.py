@@ -2,19 +2,15 @@
 
 Nobody has looked at these modules, and whoever runs code has a vote. So each is tried in a child
 first, and imported here only if it did nothing there but to be imported: it is quick and small, says
-nothing, starts nothing, and leaves alone what belongs to all code. Generators of random numbers that it
-holds are seeded anew in each session (fresh.py), or all would draw the same; but not one that has the
-same numbers wherever it is imported.
+nothing, starts nothing, and leaves alone what belongs to all code. Its generators of random numbers are
+noted, or all sessions would draw the same (fresh.py).
 """
 
 import builtins
 import gc
-import hashlib
 import importlib
 import locale
 import os
-import pickle
-import random
 import resource
 import select
 import signal
@@ -29,7 +25,7 @@ CPU_S = 3            # of one import
 WALL_S = 20          # by then one hangs
 ALL_S = 40           # for all of them
 MEMORY = 256 << 20   # of all of them
-GENERATORS_MAX = 8   # of one: each session takes some microseconds for each
+GENERATORS_MAX = 16  # each session takes some microseconds for each
 
 _PROGRAMS = {"__main__", "conftest", "idlelib", "test", "tests"}  # do something when they are imported
 _OURS = {"_retort", "retort_guest"}
@@ -41,24 +37,22 @@ def load(names):
     good, there, end = [], [], time.monotonic() + ALL_S
     while rest and time.monotonic() < end:
         passed = _try(good, rest)
-        good += passed
-        del rest[:len(passed) + 1]  # the one that did not, too
-    for name, states in good:
-        gc.freeze()
+        good += rest[:passed]
+        del rest[:passed + 1]  # the one that did not, too
+    gc.freeze()  # so that only what is new is looked through
+    for name in good:
         try:
             importlib.import_module(name)
             there.append(name)
         except BaseException:
             pass
-        found = _generators()
-        fresh.generators += [g for i, g in enumerate(found) if [_state_of(g)] != states[i:i + 1]]
+    fresh.note_numpy()
     gc.unfreeze()
     return there
 
 
 def _try(good, rest):
-    """Of the rest those that can be imported, one after the other, after the good ones: each with the
-    states of its generators."""
+    """How many of the rest can be imported, one after the other, after the good ones."""
     ours, theirs = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -68,13 +62,9 @@ def _try(good, rest):
         finally:
             os._exit(0)
     os.close(theirs)
-    passed, said = [], b""
-    while len(passed) < len(rest) and select.select([ours], [], [], WALL_S)[0]:
-        piece = os.read(ours, 4096)
-        *lines, said = (said + piece).split(b"\n")
-        passed += [(rest[len(passed) + i], line.split()) for i, line in enumerate(lines)]
-        if not piece:
-            break
+    passed = 0
+    while passed < len(rest) and select.select([ours], [], [], WALL_S)[0] and os.read(ours, 1):
+        passed += 1
     os.close(ours)
     for kill in (os.killpg, os.kill):  # with what it has started; or it may not have got that far
         try:
@@ -89,16 +79,13 @@ def _in_child(good, rest, out):
     said = os.memfd_create("said")
     for fd in (1, 2):
         os.dup2(said, fd)
-    for name, _ in good:
+    for name in good:
         importlib.import_module(name)
     memory = _memory()
     for name in rest:
         if not _is_harmless(name, said) or _memory() - memory > MEMORY:
             return
-        found = _generators()
-        if len(found) > GENERATORS_MAX:
-            return
-        os.write(out, b" ".join(map(_state_of, found)) + b"\n")
+        os.write(out, b"y")
 
 
 def _memory():
@@ -108,37 +95,19 @@ def _memory():
 
 def _is_harmless(name, said):
     before, used = _state(), time.process_time()
-    gc.freeze()  # what is there already is not looked through below
-    with warnings.catch_warnings(record=True) as warned:
+    gc.freeze()  # as in load()
+    with fresh.noted(), warnings.catch_warnings(record=True) as warned:
         filters = list(warnings.filters)
         importlib.import_module(name)
         wide = [f for f in warnings.filters if f not in filters and _is_wide(*f)]
-    return not (warned or wide or os.fstat(said).st_size
+    fresh.note_numpy()
+    return not (warned or wide or len(fresh.generators) > GENERATORS_MAX or os.fstat(said).st_size
                 or time.process_time() - used > CPU_S or _differs(before, _state()))
 
 
 def _is_wide(action, message, category, module, line):
     """A filter for warnings of all code. What a module does with its own is its affair."""
     return message is None and module is None and category.__module__ == "builtins"
-
-
-def _generators():
-    """Of random numbers: those that have come since the last gc.freeze()."""
-    kinds = [random.Random]
-    numpy = sys.modules.get("numpy.random")
-    if numpy:
-        kinds += [numpy.RandomState, numpy.Generator]
-    things = gc.get_objects()
-    types = {kind for kind in map(type, things)
-             if issubclass(kind, tuple(kinds)) and not issubclass(kind, random.SystemRandom)}
-    return [thing for thing in things if type(thing) in types]
-
-
-def _state_of(generator):
-    bits = getattr(generator, "bit_generator", None)
-    get = getattr(generator, "getstate", None) or getattr(generator, "get_state", None)
-    state = bits.state if bits else get()
-    return hashlib.sha256(pickle.dumps(state)).hexdigest().encode()
 
 
 def _differs(before, after):

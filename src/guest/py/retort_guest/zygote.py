@@ -30,8 +30,7 @@ import traceback
 
 import _retort
 
-from retort_guest import lean
-from retort_guest.fresh import ForkHooks
+from retort_guest import fresh, lean
 from retort_guest.link import link
 
 PACKAGES = {"IPython": ("ipython", "python3-ipython"),
@@ -76,7 +75,8 @@ def prepare(names, wanted):
     kernel.refuse_questions()
     programs.install()
     made = shell.make()
-    with made.builtin_trap:  # packages look for get_ipython() to know where they are
+    # Packages look for get_ipython() to know where they are.
+    with made.builtin_trap, fresh.noted():
         text = preload(names)
         there = [] if text else learned.load(wanted)
     if text:
@@ -99,7 +99,7 @@ def main():
     parser.add_argument("--learned", default="")
     args = parser.parse_args()
 
-    hooks = ForkHooks()
+    hooks = fresh.ForkHooks()
     gc.disable()
     signal.signal(signal.SIGINT, link.on_sigint)
     try:
