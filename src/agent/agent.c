@@ -68,7 +68,7 @@ void agent_drop(struct agent *a)
 
 int agent_is_over(struct err *e)
 {
-    return err_set(e, ERR_BUSY, "the server is shutting down");
+    return err_set(e, ERR_AWAY, "the server is shutting down");
 }
 
 void agent_drain(struct agent *a)

@@ -60,8 +60,8 @@ struct agent *agent_new(const struct agent_config *config);
 /* Resumes the runs that an earlier process left, of this tenant or (NULL) of all. Code that was
  * running is not run again. */
 void agent_resume(struct agent *a, const char *tenant);
-/* Nothing new begins (ERR_BUSY). Runs pause after their current execution, and resume after a
- * restart. Watchers hear ERR_BUSY. Call before service_drain(). */
+/* Nothing new begins (ERR_AWAY). Runs pause after their current execution, and resume after a
+ * restart. Watchers hear ERR_AWAY. Call before service_drain(). */
 void agent_drain(struct agent *a);
 void agent_free(struct agent *a); /* before the service; NULL is none */
 

@@ -66,7 +66,7 @@ struct agent_run {
 
 struct agent *agent_hold(struct agent *a);
 void agent_drop(struct agent *a);
-int agent_is_over(struct err *e); /* ERR_BUSY: the server is shutting down */
+int agent_is_over(struct err *e); /* ERR_AWAY: the server is shutting down */
 /* Looks for a run of the tenant, and calls fn from the loop: with the run, or with its row when it
  * is over, or with an error. */
 typedef void run_found_fn(void *arg, struct agent_run *run, const struct loop_row *row,

@@ -211,12 +211,19 @@ static int open_one(struct listener *l, const struct settings *s, const char *te
     if (l->address.at.any.sa_family == AF_UNIX ? bind_unix(l, (mode_t)s->serve.socket_mode, e) < 0
                                                : bind_inet(l, e) < 0)
         return -1;
-    if (listen(l->fd, BACKLOG) < 0) {
-        err_sys(e, "cannot listen on %s", text);
-        e->kind = ERR_CALLER;
-        return -1;
-    }
     return 0;
+}
+
+int listener_begin(struct listener *l, struct err *e)
+{
+    char shown[ADDRESS_SHOWN];
+
+    if (listen(l->fd, BACKLOG) == 0)
+        return 0;
+    listener_show(l, false, shown);
+    err_sys(e, "cannot listen on %s", shown);
+    e->kind = ERR_CALLER;
+    return -1;
 }
 
 static int take_over(struct listener *l, int fd, struct err *e)

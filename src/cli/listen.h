@@ -33,8 +33,11 @@ struct listeners {
     size_t count;
 };
 
-/* What the service manager handed over, or else one socket for each address of the settings. */
+/* What the service manager handed over, or else one socket for each address of the settings, which
+ * is bound. */
 int listeners_open(struct listeners *ret, const struct settings *s, struct err *e) MUST_CHECK;
+/* When the server can answer: until then a balancer is refused, and goes to another node. */
+int listener_begin(struct listener *l, struct err *e) MUST_CHECK;
 void listeners_done(struct listeners *ls); /* removes Unix sockets that it may remove */
 /* "http://127.0.0.1:8000", "unix:/run/retort.sock". */
 #define ADDRESS_SHOWN 192

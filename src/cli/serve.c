@@ -221,7 +221,7 @@ static int build_doors(struct server *sv, struct err *e)
     mcp_follow(sv->doors.at[DOOR_MCP].mcp, sv->service);
     for (size_t i = 0; i < sv->listeners.count; i++) {
         struct listener *l = &sv->listeners.item[i];
-        if (http_listen(sv->http, take_fd(&l->fd), l->local, e) < 0)
+        if (listener_begin(l, e) < 0 || http_listen(sv->http, take_fd(&l->fd), l->local, e) < 0)
             return -1;
     }
     return 0;

@@ -12,8 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static const char shutting_down[] = "the server is shutting down";
-
 /* --- refusing --- */
 
 static void tell_refused(void *arg)
@@ -37,7 +35,7 @@ static void refuse_closing(struct execution *j)
 {
     struct err e;
 
-    forbid(j->sv, &e, 5, shutting_down);
+    closing_down(j->sv, &e);
     job_refuse(j, &e);
 }
 
@@ -299,7 +297,7 @@ bool job_leave_early(struct execution *j)
 static int check(struct execution *j, const struct exec_spec *s, struct err *e)
 {
     if (j->sv->draining || j->sv->closing)
-        return forbid(j->sv, e, 5, shutting_down);
+        return closing_down(j->sv, e);
     if (scope_writes(j->sv, &j->caller, e) < 0)
         return -1;
     if (store_is_full(j->sv->store, e)) /* what cannot be put on record does not run */

@@ -195,7 +195,7 @@ void service_file_fetch(struct service *sv, const struct caller *c, struct str u
     if (name.n > 0 && take_names(op, name, (struct str){0}, &op->failed) < 0)
         return refuse(op);
     if (!sv->fetcher) {
-        forbid(sv, &op->failed, 5, "the server is shutting down");
+        closing_down(sv, &op->failed);
         return refuse(op);
     }
     op->blob = blob_new(sv->store, sv->config.fetch_bytes, &op->failed);

@@ -188,7 +188,7 @@ static int check_right(struct service *sv, const struct caller *c, struct str na
         return err_set(e, ERR_CONFLICT,
                        "several nodes serve here: their pools stand in their settings");
     if (sv->draining || sv->closing)
-        return forbid(sv, e, 5, "the server is shutting down");
+        return closing_down(sv, e);
     if (check_name(name, e) < 0)
         return -1;
     *ret_env = pool_entry_find(sv, name);

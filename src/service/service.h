@@ -78,7 +78,7 @@ struct service_config {
 
 struct service *service_new(struct loop *l, struct engine *en, struct store *st,
                             const struct service_config *config, struct err *e);
-/* No new sessions or executions (ERR_BUSY); on_empty when the last foreground execution ended. */
+/* No new sessions or executions (ERR_AWAY); on_empty when the last foreground execution ended. */
 void service_drain(struct service *sv, loop_fn *on_empty, void *arg);
 /* After that: ends what still runs, with an outcome that says so. */
 void service_end_all(struct service *sv);

@@ -47,6 +47,7 @@ struct loaded *session_in_memory(struct service *sv, const char *tenant, const c
 void session_row_fill(struct session_row *ret, const struct pool_entry *env, const char *tenant);
 /* ERR_BUSY, counted. */
 int forbid(struct service *sv, struct err *e, int retry_s, const char *text);
+int closing_down(struct service *sv, struct err *e);
 
 /* --- table: by a string that lives in the value --- */
 

@@ -63,6 +63,14 @@ int forbid(struct service *sv, struct err *e, int retry_s, const char *text)
     return -1;
 }
 
+int closing_down(struct service *sv, struct err *e)
+{
+    sv->counts.refused_busy++;
+    err_set(e, ERR_AWAY, "the server is shutting down");
+    e->retry_s = sv->nodes ? 1 : 5; /* another node is there already */
+    return -1;
+}
+
 /* Room for one more where `awake` of `most` are live. One that falls asleep has a sandbox until its
  * files are saved, for milliseconds mostly. The new one does not wait for that, so there may be up
  * to FALLING_MAX sandboxes more than the limit. */
@@ -93,7 +101,7 @@ int loaded_room(struct service *sv, const struct pool_entry *env, const char *te
     struct tenant *t = table_get(&sv->tenants, tenant);
 
     if (sv->draining || sv->closing)
-        return forbid(sv, e, 5, "the server is shutting down");
+        return closing_down(sv, e);
     if (make_room(sv, env, tenant, t ? t->awake : 0, sv->config.tenant_sessions, e) < 0)
         return -1;
     if (pool_entry_live(env) >= env->config.max_sessions && place_is_elsewhere(sv, env))
@@ -281,7 +289,7 @@ static void on_open(void *arg, struct session *s, const struct err *failed)
     else if (failed)
         e = *failed;
     else if (l->sv->closing)
-        forbid(l->sv, &e, 5, "the server is shutting down");
+        closing_down(l->sv, &e);
     if (s && (e.kind || l->state == SESSION_ENDED))
         session_close(s);
     if (l->state == SESSION_ENDED) {

@@ -67,7 +67,7 @@ void service_space_fetch(struct service *sv, const struct caller *c, struct str 
         return refuse(f);
     }
     if (!sv->fetcher) {
-        forbid(sv, &f->failed, 5, "the server is shutting down");
+        closing_down(sv, &f->failed);
         return refuse(f);
     }
     f->blob = blob_new(sv->store, sv->config.fetch_bytes, &f->failed);

@@ -6,6 +6,7 @@ import threading
 from agent import HELD, Driver
 from support.script import finish, plan, python, script
 
+AWAY = 9  # a kind of error: it is shutting down
 COUNTING = "with open('count', 'a') as f: f.write('x')\nprint(len(open('count').read()))"
 
 
@@ -124,7 +125,7 @@ def test_l14_a_server_that_drains_puts_its_loops_off(tmp_path):
     driver.ask(do="provide", id=runs.id, text="yes")
     runs.event(type="console")
     driver.ask(do="drain")
-    assert driver.ask(do="start", request="x")["error"]["kind"] == 5
+    assert driver.ask(do="start", request="x")["error"]["kind"] == AWAY
     driver.release(runs)
     for loop in (waits, runs):
         assert loop.end() == {"error": "the server is shutting down"}

@@ -56,12 +56,10 @@ static const char *own_header(const struct request *r, const char *name)
     return NULL;
 }
 
-/* Whoever shall try again hears when, in seconds, whichever door says so; else NULL. */
-static const char *retry_after(const struct request *r, int status)
+/* Whoever shall try again hears when, whichever door says so. */
+static bool lacks_retry_after(const struct request *r, int status)
 {
-    const char *own = own_header(r, "retry-after");
-
-    return status != 429 ? NULL : own ? own : "1";
+    return status == 429 && !own_header(r, "retry-after");
 }
 
 static void add_headers(struct request *r, int status, struct MHD_Response *resp)
@@ -86,8 +84,8 @@ static void add_headers(struct request *r, int status, struct MHD_Response *resp
     if (r->door && r->door->id_header)
         add(resp, r->door->id_header, r->caller.request);
     add_correlation(r, resp);
-    if (!own_header(r, "retry-after") && retry_after(r, status))
-        add(resp, "retry-after", retry_after(r, status));
+    if (lacks_retry_after(r, status))
+        add(resp, "retry-after", "1");
     for (size_t i = 0; i < r->answer_header_count; i++)
         add(resp, r->answer_headers[i].name.p, r->answer_headers[i].value.p);
 }
@@ -116,6 +114,16 @@ void answer_send(struct request *r, int status, struct MHD_Response *resp, uint6
     MHD_destroy_response(resp);
 }
 
+static bool put_own_headers(const struct request *r, struct buf *b)
+{
+    bool ok = true;
+
+    for (size_t i = 0; i < r->answer_header_count && ok; i++)
+        ok = buf_printf(b, "%s: %s\r\n", r->answer_headers[i].name.p,
+                        r->answer_headers[i].value.p) == 0;
+    return ok;
+}
+
 /* The library takes no answer in the middle of a body. It has sent nothing for this request yet, so
  * this small one finds room. With the next byte of the body the library is told to close. */
 static void send_past(struct request *r, int status, struct str text)
@@ -124,7 +132,7 @@ static void send_past(struct request *r, int status, struct str text)
         MHD_get_connection_info(r->mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION);
     const char *also = r->door ? r->door->id_header : NULL;
     char text_id[CORRELATION_MAX + 1];
-    const char *correlated = correlation(r, text_id), *retry = retry_after(r, status);
+    const char *correlated = correlation(r, text_id);
     AUTO(buf_done) struct buf b = BUF(8 * KiB);
 
     r->status = status;
@@ -135,7 +143,8 @@ static void send_past(struct request *r, int status, struct str text)
                    MHD_get_reason_phrase_for((unsigned)status), r->caller.request) == 0 &&
         (!also || buf_printf(&b, "%s: %s\r\n", also, r->caller.request) == 0) &&
         (!correlated || buf_printf(&b, "x-correlation-id: %s\r\n", correlated) == 0) &&
-        (!retry || buf_printf(&b, "retry-after: %s\r\n", retry) == 0) &&
+        (!lacks_retry_after(r, status) || buf_put(&b, STR("retry-after: 1\r\n")) == 0) &&
+        put_own_headers(r, &b) &&
         buf_printf(&b,
                    "content-type: application/json\r\ncontent-length: %zu\r\n"
                    "connection: close\r\n\r\n%.*s",

@@ -205,9 +205,11 @@ static void finish(struct forward *f)
         answer_header(r, "retry-after", "1");
         answer_fail(r, 503, "unavailable", NULL, "the node of this tenant %s", f->why);
     } else {
-        answer_fail(r, 502, "unavailable", NULL,
-                    "the node of this tenant %s, and whether it has done this is not known",
-                    f->why);
+        answer_fail(
+            r, 502, "unavailable", NULL,
+            "the node of this tenant %s, and whether it has done this is not known: look before "
+            "you send it again",
+            f->why);
     }
     forward_free(f);
 }
