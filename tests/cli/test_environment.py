@@ -17,6 +17,7 @@ from support import retort
 from support.server import Server
 
 FINE = 'VALUE = "from a wheel"\n'
+PATIENCE = 280  # a Python of its own gets a pip of its own first: many times what anything else here takes
 
 
 def wheel(folder, name, source, version="1.0"):
@@ -47,7 +48,7 @@ class Place:
         return self.folder / "packages.txt"
 
     def call(self, *words):
-        code, out, err = retort.call("environment", *words, "--environments", self.environments)
+        code, out, err = retort.call("environment", *words, "--environments", self.environments, seconds=PATIENCE)
         return code, out.decode(), err
 
     def create(self, name, *names, more=("--offline", "--system-packages")):

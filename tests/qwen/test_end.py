@@ -110,5 +110,5 @@ def test_no_time_for_files(server, own):
 
 def test_no_time_for_the_work_dir(server, own):
     call = ask(server, with_files(code="for i in range(9): open(f'made{i}', 'wb').write(bytes(30 << 20))"))
-    retort.wait_until(lambda: (own / "made0").exists(), "a file in the work dir")
+    retort.wait_until(lambda: (own / "made0").exists(), "a file in the work dir", retort.SECONDS)
     end_now(server, call)
