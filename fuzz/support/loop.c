@@ -248,6 +248,15 @@ void loop_work_for(struct loop *l, struct whose whose, loop_fn *work, loop_fn *d
 
 void work_yield(void) {}
 
+void work_wait_begin(void) {}
+
+void work_wait_end(void) {}
+
+void loop_post(struct loop *l, loop_fn *fn, void *arg)
+{
+    loop_later(l, fn, arg);
+}
+
 void loop_work(struct loop *l, loop_fn *work, loop_fn *done, void *arg)
 {
     work(arg);

@@ -12,7 +12,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define TICKS 4 /* signs of life in the time after which one is missed */
+#define TICKS       4          /* signs of life in the time after which one is missed */
+#define BESIDES_MAX (64 * MiB) /* of errors, files and notes, beside the output */
+#define EVENTS_MAX  50000      /* of one execution, files among them */
 
 /* --- its life --- */
 
@@ -110,15 +112,35 @@ static bool on_pong(struct borrowed *b, const struct lend_message *m)
     return true;
 }
 
+/* Generous: the lender has limits of its own, which an honest one keeps. */
+static bool is_too_much(struct exec *x, size_t bytes)
+{
+    x->far_bytes += bytes;
+    return x->far_bytes > 2 * x->limits.output_bytes + BESIDES_MAX || x->events > EVENTS_MAX;
+}
+
+/* Its outcome has the sum; but there may be none. */
+static void count(struct exec *x, const struct event *ev)
+{
+    uint64_t bytes = ev->kind == EVENT_STDOUT || ev->kind == EVENT_STDERR ? ev->text.n : 0;
+
+    for (size_t i = 0; i < ev->bundle.count; i++)
+        bytes += ev->bundle.part[i].data.n;
+    x->told += bytes;
+    x->outcome.output_bytes += bytes;
+}
+
 static bool on_event(struct borrowed *b, const struct lend_message *m)
 {
     struct exec *x = session_find(b->session, m->id);
     struct event ev;
 
-    if (lend_take_event(m->body, &ev) < 0)
+    if (lend_take_event(m->body, &ev) < 0 || (x && is_too_much(x, m->body.n)))
         return false;
-    if (x)
-        exec_tell(x, &ev);
+    if (!x || x->over)
+        return true;
+    count(x, &ev);
+    exec_tell(x, &ev);
     return true;
 }
 

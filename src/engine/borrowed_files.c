@@ -10,8 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define HEADS_MAX (64 * MiB) /* of what is packed, beside the bytes of files */
-#define GONE      "the node that had this sandbox is gone"
+#define HEADS_MAX   (64 * MiB) /* of what is packed, beside the bytes of files */
+#define SEEN_EVENTS 50000      /* of one look */
+#define GONE        "the node that had this sandbox is gone"
 
 static struct borrowed *of(struct far_files *f)
 {
@@ -78,7 +79,8 @@ static bool on_seen(struct borrowed *b, const struct lend_message *m)
     struct buf *seen = b->ask->look ? look_seen(b->ask->look) : NULL;
     struct event ev;
 
-    if (!seen || lend_take_event(m->body, &ev) < 0 || m->body.n + KiB > seen->max - seen->n)
+    if (!seen || lend_take_event(m->body, &ev) < 0 || m->body.n + KiB > seen->max - seen->n ||
+        b->ask->seen++ == SEEN_EVENTS)
         return false;
     wire_put(seen, TAG_BLOB, m->body);
     return true;

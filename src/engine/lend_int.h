@@ -152,6 +152,7 @@ struct borrowed_ask {
     struct lend_feed feed;
     struct lend_spool spool;
     struct look *look;
+    size_t seen; /* events of it so far */
     struct lend_answer answer;
     bool done;
 };

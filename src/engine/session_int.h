@@ -41,8 +41,9 @@ struct exec {
     uint64_t cpu_before_us;
     bool counts_cpu; /* cpu_before_us is known */
     struct outcome outcome;
-    uint64_t told;     /* bytes of output handed on */
-    uint64_t left_out; /* bytes of displays that were not, each with a note of its own */
+    uint64_t told;      /* bytes of output handed on */
+    uint64_t far_bytes; /* of messages that tell of it */
+    uint64_t left_out;  /* bytes of displays that were not, each with a note of its own */
     struct tail {
         char *p; /* owned: ring */
         size_t cap, n, at;
