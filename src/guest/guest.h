@@ -35,12 +35,14 @@ int heap_freeze(struct err *e) MUST_CHECK;
 unsigned long heap_frozen_bytes(void); /* size of that file: shared by all, used by nobody */
 #define HEAP_IMAGE_NAME "retort-image"
 
-/* In a child of the zygote that has run typical cells: writes down which pages they touched. */
+/* In a child of the zygote that runs typical cells: writes down which pages they have touched since
+ * the last time. Twice: when it has run what any first cell does, and at its end. */
 void pages_teach(int out);
 /* In the zygote: reads that to its end. */
 void pages_learn(int in);
-/* In a new kernel: takes those pages, until all are taken or there is something to read. */
-void pages_take(int until_readable);
+/* In a new kernel: takes those pages, or only those of the first time, until all are taken or there
+ * is something to read. */
+void pages_take(bool all, int until_readable);
 /* In a kernel that has nothing to do: rests, with little memory, until there is something to read
  * or a signal for it. */
 void pages_rest(int until_readable);

@@ -64,14 +64,17 @@ static int rest_ms(void)
     return REST_MS + more % SPREAD_MS;
 }
 
+static bool has_worked; /* before the first cell nothing can have come back */
+static bool is_to_be_warm;
+
 /* Waiting is when there is time for housekeeping. */
 static void wait_for_message(void)
 {
-    static bool has_worked; /* before the first cell nothing can have come back */
     struct pollfd p = {KERNEL_FD, POLLIN, 0};
     int rc;
 
-    pages_take(KERNEL_FD);
+    if (!has_worked) /* afterwards it is too late to be early */
+        pages_take(is_to_be_warm, KERNEL_FD);
     do {
         Py_BEGIN_ALLOW_THREADS
         rc = poll(&p, 1, has_worked ? rest_ms() : -1);
@@ -79,7 +82,6 @@ static void wait_for_message(void)
         if (rc == 0)
             pages_rest(KERNEL_FD);
     } while (rc == 0 || (rc < 0 && errno == EINTR));
-    has_worked = true;
 }
 
 static PyObject *py_fileno(PyObject *self, PyObject *none)
@@ -95,8 +97,12 @@ static PyObject *py_recv(PyObject *self, PyObject *none)
 
     (void)self;
     (void)none;
-    wait_for_message();
-    rc = receive();
+    do {
+        wait_for_message();
+        rc = receive();
+        is_to_be_warm = rc == 1 && inbox.head.type == MSG_WARM;
+    } while (is_to_be_warm);
+    has_worked = true;
     if (rc < 0)
         return NULL;
     if (rc == 0)
@@ -270,7 +276,7 @@ static PyObject *py_teach(PyObject *self, PyObject *none)
     (void)self;
     (void)none;
     pages_teach(lesson);
-    _exit(0);
+    Py_RETURN_NONE;
 }
 
 /* True in the child, which goes back into Python to run the typical cells and then teach(). */
@@ -362,7 +368,7 @@ static PyMethodDef methods[] = {
     {"fail",        py_fail,        METH_VARARGS, "fail(fd, text): the zygote cannot start"       },
     {"plug",        py_plug,        METH_NOARGS,  "plug(): fill the holes of the heap"            },
     {"zygote_loop", py_zygote_loop, METH_VARARGS, "zygote_loop(fd, modules): True in a new kernel"},
-    {"teach",       py_teach,       METH_NOARGS,  "teach(): tell the zygote which pages were used"},
+    {"teach",       py_teach,       METH_NOARGS,  "teach(): tells it which pages were used"       },
     {NULL,          NULL,           0,            NULL                                            },
 };
 

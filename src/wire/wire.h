@@ -25,6 +25,7 @@ enum wire_type {
     /* server -> kernel */
     MSG_CELL = 0x10, /* CODE, CELL_NO, ENV...: run this */
     MSG_ACK = 0x11,  /* what you sent last is in the record, go on */
+    MSG_WARM = 0x12, /* before the first cell: take every page that one may want */
 
     /* kernel -> server */
     MSG_IDLE = 0x20,    /* the interpreter is up */

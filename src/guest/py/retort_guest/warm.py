@@ -62,16 +62,18 @@ def up(shell):
     shell.forget()
 
 
-def lesson(shell):
+def lesson(shell, teach):
     """In a child of the finished zygote: once through what first cells do, to see which pages
-    they touch."""
+    they touch. Those that any cell touches are taught first, and then those of the packages."""
     null = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
     _aim(null, null)
     fresh.reseed()
     shell.arrive("/")
     _cells(shell, _FIRST, 1)
+    teach()
     if "pandas" in sys.modules:
         _cells(shell, _FIRST_PANDAS, 1)
+    teach()
 
 
 def _aim(out, err):

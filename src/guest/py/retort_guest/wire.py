@@ -2,6 +2,7 @@
 
 MSG_CELL = 0x10
 MSG_ACK = 0x11
+MSG_WARM = 0x12  # module.c acts on it
 
 MSG_IDLE = 0x20
 MSG_SYNC = 0x21

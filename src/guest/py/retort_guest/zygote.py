@@ -128,8 +128,8 @@ def main():
 
     if not is_kernel:
         hooks.release()
-        warm.lesson(made)
-        _retort.teach()
+        warm.lesson(made, _retort.teach)
+        os._exit(0)
     kernel.main(made, hooks)
 
 
