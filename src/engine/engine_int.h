@@ -85,6 +85,8 @@ void guest_hold(struct guest *g, bool hold);
 int guest_take_listener(struct guest *g);
 void guest_restart(struct guest *g); /* its interpreter; nothing when one is coming up anyway */
 bool guest_in_cgroup(const struct guest *g);
+/* Before its first cell: has its interpreter take the memory that one may want. */
+void guest_warm(struct guest *g);
 
 /* From the warden, by box id. What it keeps of the descriptors is -1 afterwards. */
 void guest_on_warden(struct guest *g, uint16_t type, struct str body, int fds[METERS]);
@@ -131,6 +133,8 @@ bool pool_has_proxy(const struct pool *p);
 uint64_t pool_zygote(struct pool *p); /* the one that forks now */
 /* modules: those of its last sessions that it has. */
 void pool_on_zygote(struct pool *p, uint64_t zygote, struct str modules, const struct err *down);
+/* Ends a sandbox that nobody uses any more: at once, or when there is time for that. Takes it. */
+void pool_take_back(struct pool *p, struct guest *g, bool is_idle);
 void pool_on_pong(struct pool *p); /* the warden and the zygote are there */
 bool pool_has_zygote(struct pool *p, uint64_t zygote);
 struct pool **pool_next(struct pool *p);

@@ -447,3 +447,10 @@ bool guest_in_cgroup(const struct guest *g)
 {
     return g->in_cgroup;
 }
+
+void guest_warm(struct guest *g)
+{
+    /* One that has no room for it, or that has gone, is only slower. */
+    if (g->kernel.sock >= 0)
+        (void)!wire_send(g->kernel.sock, MSG_WARM, 0, (struct str){0}, NULL, 0);
+}

@@ -1,11 +1,17 @@
 /*
- * What a pool keeps ready: sandboxes that are parked with their interpreter up, and those on their
- * way there. Who asks for a session gets a parked one, or else the one that is farthest on its way,
- * or else one that is made for it.
+ * Sandboxes that are nobody's. A pool keeps some parked with their interpreter up. Who asks for a
+ * session gets the one that has been parked longest, or else the one that is farthest on its way,
+ * or else waits in a row while some are made.
  *
- * A fork takes a processor for milliseconds, and the session that has just been handed over wants
- * one now, for its first cell. So what was taken is made anew when nobody has asked for some
- * milliseconds. Before that, only when half of what is kept is gone, and few at a time.
+ * The session that has just been handed over wants a processor, for its first cell, and to make a
+ * sandbox takes one for milliseconds, as does to end one. So most of that waits until nobody has
+ * asked for some milliseconds: to make anew what was taken (before that, only when half of what the
+ * settings say is gone, and few at a time), to have parked ones take the memory that a first cell
+ * may want, and to end what has been used.
+ *
+ * How many are kept follows the demand. Whenever somebody had to wait, it doubles, up to
+ * SURGE_TIMES what the settings say. What is parked beyond those has taken only the memory that any
+ * cell wants. After CALM_S without a rush that takes half of them it is one less each second.
  */
 #include "engine/pool_int.h"
 
@@ -15,22 +21,42 @@
 
 #define AGAIN_MS   250  /* between tries while no sandbox can be made: at first, */
 #define AGAIN_MAX  8000 /* and at most */
-#define REFILL_MS  5
-#define SPARES_MAX 4 /* forks under way to be parked */
+#define REFILL_MS  5    /* nobody has asked for so long: there is time */
+#define SPARES_MAX 4    /* forks under way to be parked */
 
-/* --- letting them go --- */
+#define SURGE_TIMES    8
+#define SURGE_MAX      64        /* not more by a rush, */
+#define SURGE_SHARE    64        /* nor than this part of the memory, */
+#define SURGE_BYTES    (6 * MiB) /* of which each takes so much */
+#define SURPLUS_MS     50 /* nobody has asked for so long: more than the settings say are made, */
+#define SURPLUS_GAP_MS 20 /* one at a time */
+#define CALM_TICK_MS   1000
+#define CALM_S         60
+
+#define SPENT_MAX     64
+#define SPENT_MS      200        /* not longer */
+#define SPENT_BYTES   (32 * MiB) /* who holds more is ended at once */
+#define SPENT_AT_ONCE 2
+
+/* --- lists --- */
+
+static struct parked *parked_new(struct pool *p, enum parked_state state)
+{
+    struct parked *k = mem_zalloc(sizeof(*k));
+
+    *k = (struct parked){.pool = p, .state = state, .since_us = time_mono_us()};
+    TAILQ_INSERT_TAIL(&p->parked[state], k, next);
+    p->count[state]++;
+    return k;
+}
 
 static void leave(struct parked *k)
 {
     struct pool *p = k->pool;
 
-    if (k->up) {
-        TAILQ_REMOVE(&p->parked, k, next);
-        p->parked_count--;
-    } else {
-        TAILQ_REMOVE(&p->booting, k, next);
-        p->booting_count--;
-    }
+    TAILQ_REMOVE(&p->parked[k->state], k, next);
+    p->count[k->state]--;
+    p->warm_count -= k->warm;
 }
 
 static void drop(struct parked *k)
@@ -40,19 +66,58 @@ static void drop(struct parked *k)
     free(k);
 }
 
-void parked_drop(struct pool *p)
+void parked_drop(struct pool *p, enum parked_state which)
 {
-    while (p->parked_count > 0)
+    while (p->count[which] > 0)
         // NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it takes itself off the list
-        drop(TAILQ_FIRST(&p->parked));
+        drop(TAILQ_FIRST(&p->parked[which]));
 }
 
-void parked_end(struct pool *p)
+static unsigned smaller(unsigned a, unsigned b)
 {
-    parked_drop(p);
-    while (p->booting_count > 0)
-        // NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it takes itself off the list
-        drop(TAILQ_FIRST(&p->booting));
+    return a < b ? a : b;
+}
+
+static bool is_rushed(const struct pool *p)
+{
+    return p->waiting_count > 0 || time_mono_us() - p->taken_us < REFILL_MS * INT64_C(1000);
+}
+
+/* --- how many --- */
+
+static unsigned depth_max(const struct pool *p)
+{
+    uint64_t pages = (uint64_t)sysconf(_SC_PHYS_PAGES), page = (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t room = pages / SURGE_SHARE * page / SURGE_BYTES;
+    unsigned more = smaller(SURGE_MAX, room < SURGE_MAX ? (unsigned)room : SURGE_MAX);
+
+    if (p->ready < more / SURGE_TIMES)
+        more = p->ready * SURGE_TIMES;
+    return p->ready > more ? p->ready : more;
+}
+
+/* Somebody has to wait. */
+static void surge(struct pool *p)
+{
+    p->calm_s = 0;
+    p->depth = smaller(2 * p->depth, depth_max(p));
+    if (p->depth > p->ready)
+        timer_set(p->calm, CALM_TICK_MS);
+}
+
+void parked_on_calm(void *arg)
+{
+    struct pool *p = arg;
+
+    if (p->depth <= p->ready)
+        return;
+    timer_set(p->calm, CALM_TICK_MS);
+    p->calm_s = p->count[PARKED_UP] < p->depth / 2 ? 0 : p->calm_s + 1;
+    if (p->calm_s <= CALM_S)
+        return;
+    p->depth--;
+    if (p->count[PARKED_UP] > p->depth)
+        drop(TAILQ_LAST(&p->parked[PARKED_UP], parked_list));
 }
 
 /* --- handing over --- */
@@ -95,10 +160,17 @@ void parked_serve(struct pool *p)
 {
     struct parked *k;
 
-    while (p->waiting_count > 0 &&
-           ((k = first_closed(&p->parked)) || (k = first_closed(&p->booting))))
+    while (p->waiting_count > 0 && ((k = first_closed(&p->parked[PARKED_UP])) ||
+                                    (k = first_closed(&p->parked[PARKED_BOOTING]))))
         hand_over(k);
     refill(p);
+}
+
+void parked_ask(struct pool *p)
+{
+    if (p->count[PARKED_UP] == 0)
+        surge(p);
+    parked_serve(p);
 }
 
 static void on_closed(void *arg)
@@ -115,16 +187,16 @@ static void on_booted(void *arg)
     struct parked *k = arg;
     struct pool *p = k->pool;
 
-    if (k->up) /* its interpreter died while parked, and has been replaced */
+    if (k->state != PARKED_BOOTING) /* its interpreter died, and has been replaced */
         return;
     /* Replaced meanwhile, or made to see whether one can be made. */
-    if (guest_zygote(k->guest) != p->zygote || p->parked_count >= p->ready) {
+    if (guest_zygote(k->guest) != p->zygote || p->count[PARKED_UP] >= p->depth) {
         drop(k);
     } else {
         leave(k);
-        k->up = true;
-        TAILQ_INSERT_HEAD(&p->parked, k, next);
-        p->parked_count++;
+        k->state = PARKED_UP;
+        TAILQ_INSERT_TAIL(&p->parked[PARKED_UP], k, next);
+        p->count[PARKED_UP]++;
     }
     refill(p);
 }
@@ -145,21 +217,24 @@ static void on_dead(void *arg, const char *why)
     struct pool *p = k->pool;
     struct err e;
 
-    if (!k->up && p->zygote && !p->deaf.kind) /* else down or deaf says more */
+    bool is_spent = k->state == PARKED_SPENT;
+
+    /* Else down or deaf says more. */
+    if (k->state == PARKED_BOOTING && p->zygote && !p->deaf.kind)
         note_barren(p, why);
     drop(k);
-    if (p->zygote && p->waiting_count > p->booting_count) {
+    if (p->zygote && p->waiting_count > p->count[PARKED_BOOTING]) {
         struct opening *o = opening_take(p);
         err_set(&e, ERR_HOST, "no sandbox: %s", why);
         o->on_open(o->arg, NULL, &e);
         free(o);
-    } else {
+    } else if (!is_spent) {
         log_warn("a parked sandbox ended: %s", why);
     }
     refill(p);
 }
 
-/* Nobody has run a cell yet: whatever it says is a part of starting up. */
+/* Nobody has run a cell yet, or will: whatever it says is for nobody. */
 static void ignore_text(void *arg, enum event_kind kind, struct str text)
 {
     (void)arg;
@@ -214,18 +289,11 @@ static const struct guest_owner parked_owner = {
 
 static void boot(struct pool *p)
 {
-    struct parked *k = mem_zalloc(sizeof(*k));
+    struct parked *k = parked_new(p, PARKED_BOOTING);
 
-    k->pool = p;
-    TAILQ_INSERT_TAIL(&p->booting, k, next);
-    p->booting_count++;
+    p->forked_us = k->since_us;
     k->guest = guest_new(p, &parked_owner, k);
     pool_listen(p);
-}
-
-static unsigned smaller(unsigned a, unsigned b)
-{
-    return a < b ? a : b;
 }
 
 /* How many forks may be under way for those who wait. More would only make each other slower: the
@@ -240,40 +308,90 @@ static unsigned forks_at_once(const struct pool *p)
 /* And besides for what is to be parked. */
 static unsigned spares_at_once(const struct pool *p, bool rushed)
 {
+    unsigned up = p->count[PARKED_UP];
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
 
     if (!rushed)
         return SPARES_MAX;
-    if (p->parked_count > 0 && p->parked_count >= p->ready / 2)
+    if (up > 0 && up >= p->ready / 2)
         return 0;
     return cores < 2 ? 1 : smaller((unsigned)cores / 2, SPARES_MAX);
 }
 
 /* While it does not work: one at a time, by parked_on_again(). */
-static bool wants_spare(const struct pool *p)
+static bool wants(const struct pool *p, unsigned most)
 {
-    return !p->barren.kind && p->parked_count + p->booting_count <
-                                  p->ready + smaller(p->booting_count, p->waiting_count);
+    unsigned booting = p->count[PARKED_BOOTING];
+
+    return p->zygote && !p->barren.kind && !p->deaf.kind &&
+           p->count[PARKED_UP] + booting < most + smaller(booting, p->waiting_count);
+}
+
+static bool wants_warm(const struct pool *p)
+{
+    return p->warm_count < smaller(p->ready, p->count[PARKED_UP]);
+}
+
+static void warm_next(struct pool *p)
+{
+    struct parked *k = TAILQ_FIRST(&p->parked[PARKED_UP]);
+
+    while (k && k->warm)
+        k = TAILQ_NEXT(k, next);
+    if (!k)
+        return;
+    guest_warm(k->guest);
+    k->warm = true;
+    p->warm_count++;
+}
+
+/* In a quiet moment, beside what is made anew: one thing at a time. */
+static void tidy(struct pool *p)
+{
+    int64_t now = time_mono_us();
+
+    for (unsigned i = 0; i < SPENT_AT_ONCE && p->count[PARKED_SPENT] > 0; i++)
+        // NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it takes itself off the list
+        drop(TAILQ_FIRST(&p->parked[PARKED_SPENT]));
+    if (wants_warm(p))
+        warm_next(p);
+    else if (p->count[PARKED_BOOTING] == 0 && wants(p, p->depth) &&
+             now - p->taken_us > SURPLUS_MS * INT64_C(1000) &&
+             now - p->forked_us > SURPLUS_GAP_MS * INT64_C(1000))
+        boot(p);
+}
+
+static void tick(struct pool *p)
+{
+    if (!p->ticks)
+        timer_set(p->refill, REFILL_MS);
+    p->ticks = true;
 }
 
 static void refill(struct pool *p)
 {
-    bool rushed = p->waiting_count > 0 || time_mono_us() - p->taken_us < REFILL_MS * INT64_C(1000);
+    bool rushed = is_rushed(p);
     unsigned forks = forks_at_once(p), spares = spares_at_once(p, rushed);
 
-    if (!p->zygote || p->deaf.kind)
-        return;
-    while (p->booting_count < forks)
+    while (p->count[PARKED_BOOTING] < forks && p->zygote && !p->deaf.kind)
         boot(p);
-    while (p->booting_count < forks + spares && wants_spare(p))
+    while (p->count[PARKED_BOOTING] < forks + spares && wants(p, p->ready))
         boot(p);
-    if (rushed && wants_spare(p))
-        timer_set(p->refill, REFILL_MS);
+    if (p->count[PARKED_SPENT] > 0 || wants(p, p->depth) || wants_warm(p))
+        tick(p);
 }
 
 void parked_on_refill(void *arg)
 {
-    refill(arg);
+    struct pool *p = arg;
+    const struct parked *old = TAILQ_FIRST(&p->parked[PARKED_SPENT]);
+
+    p->ticks = false;
+    if (!is_rushed(p))
+        tidy(p);
+    else if (old && time_mono_us() - old->since_us > SPENT_MS * INT64_C(1000))
+        drop(TAILQ_FIRST(&p->parked[PARKED_SPENT]));
+    refill(p);
 }
 
 /* Nobody may ask for a session for a long time, and whoever wants to know whether one could be had
@@ -282,7 +400,23 @@ void parked_on_again(void *arg)
 {
     struct pool *p = arg;
 
-    if (p->barren.kind && p->zygote && !p->deaf.kind && p->booting_count == 0)
+    if (p->barren.kind && p->zygote && !p->deaf.kind && p->count[PARKED_BOOTING] == 0)
         boot(p);
     refill(p);
+}
+
+/* --- what has been used --- */
+
+void pool_take_back(struct pool *p, struct guest *g, bool is_idle)
+{
+    uint64_t peak;
+    struct parked *k;
+
+    if (!g || !is_idle || !is_rushed(p) || guest_state(g) != GUEST_IDLE ||
+        p->count[PARKED_SPENT] >= SPENT_MAX || !guest_memory_peak(g, &peak) || peak > SPENT_BYTES)
+        return guest_free(g);
+    k = parked_new(p, PARKED_SPENT);
+    k->guest = g;
+    guest_set_owner(g, &parked_owner, k);
+    tick(p);
 }

@@ -114,7 +114,7 @@ static void answer_ready(struct pool *p, const struct err *failed)
 /* What the old zygote made and nobody uses yet goes with it. */
 static void retire(struct pool *p, uint64_t old)
 {
-    parked_drop(p);
+    parked_drop(p, PARKED_UP);
     (void)!engine_tell(p->engine, MSG_POOL_STOP, old, (struct str){0}, -1);
 }
 
@@ -176,6 +176,7 @@ struct pool *pool_start(struct engine *en, const struct pool_config *config,
         .engine = en,
         .limits = config->limits,
         .ready = config->ready,
+        .depth = config->ready,
         .proxy = config->proxy,
         .recycle_ms = config->recycle_ms,
         .learn = learn_new(),
@@ -183,14 +184,15 @@ struct pool *pool_start(struct engine *en, const struct pool_config *config,
         .on_ready = on_ready,
         .arg = arg,
     };
-    TAILQ_INIT(&p->parked);
-    TAILQ_INIT(&p->booting);
+    for (size_t i = 0; i < COUNT(p->parked); i++)
+        TAILQ_INIT(&p->parked[i]);
     STAILQ_INIT(&p->waiting);
     en->pools = p;
     p->recycle = timer_new(en->loop, on_recycle, p);
     p->late = timer_new(en->loop, on_late, p);
     p->again = timer_new(en->loop, parked_on_again, p);
     p->refill = timer_new(en->loop, parked_on_refill, p);
+    p->calm = timer_new(en->loop, parked_on_calm, p);
     p->listen = timer_new(en->loop, pool_on_listen, p);
     p->learner = timer_new(en->loop, on_learn, p);
     if (p->recycle_ms)
@@ -208,11 +210,13 @@ static void free_later(void *arg)
 
 void pool_free(struct pool *p)
 {
-    parked_end(p);
+    for (enum parked_state i = 0; i < PARKED__COUNT; i++)
+        parked_drop(p, i);
     timer_free(p->recycle);
     timer_free(p->late);
     timer_free(p->again);
     timer_free(p->refill);
+    timer_free(p->calm);
     timer_free(p->listen);
     timer_free(p->learner);
     learn_free(p->learn);
@@ -226,9 +230,9 @@ void pool_free(struct pool *p)
 
 void pool_retire(struct pool *p)
 {
-    p->ready = 0;
+    p->ready = p->depth = 0;
     p->learn_ms = 0;
-    parked_drop(p);
+    parked_drop(p, PARKED_UP);
 }
 
 void pool_stop(struct pool *p)
@@ -289,13 +293,13 @@ static void open_later(void *arg)
     struct pool *p = o->pool;
 
     /* One that does not read would have the warden wait, and all other pools with it. */
-    if (p->zygote ? p->parked_count == 0 && pool_is_deaf(p) : p->coming == 0 && !p->restarting)
+    if (p->zygote ? p->count[PARKED_UP] == 0 && pool_is_deaf(p) : p->coming == 0 && !p->restarting)
         return fail_opening(p, o);
     o->since_us = time_mono_us();
     STAILQ_INSERT_TAIL(&p->waiting, o, next);
     p->waiting_count++;
     if (p->zygote)
-        parked_serve(p);
+        parked_ask(p);
     else
         pool_listen(p);
 }
@@ -317,7 +321,7 @@ size_t pool_learned(const struct pool *p, const char *ret[LEARNED_MAX])
 
 unsigned pool_parked(const struct pool *p)
 {
-    return p->parked_count;
+    return p->count[PARKED_UP];
 }
 
 const char *pool_python_version(const struct pool *p)

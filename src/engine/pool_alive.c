@@ -44,7 +44,7 @@ static bool is_due(const struct guest *g)
 /* The sandboxes that were asked for and are not made, and who waits for them. */
 static void give_up(struct pool *p)
 {
-    for (struct parked *k = TAILQ_FIRST(&p->booting); k; k = TAILQ_NEXT(k, next))
+    for (struct parked *k = TAILQ_FIRST(&p->parked[PARKED_BOOTING]); k; k = TAILQ_NEXT(k, next))
         if (is_due(k->guest))
             guest_end(k->guest, p->deaf.text + sizeof(NO_BOX) - 1); /* the owner hears it later */
     pool_fail_openings(p, INT64_MAX);
@@ -52,7 +52,8 @@ static void give_up(struct pool *p)
 
 static bool is_awaited(const struct pool *p)
 {
-    for (const struct parked *k = TAILQ_FIRST(&p->booting); k; k = TAILQ_NEXT(k, next))
+    for (const struct parked *k = TAILQ_FIRST(&p->parked[PARKED_BOOTING]); k;
+         k = TAILQ_NEXT(k, next))
         if (is_due(k->guest))
             return true;
     return p->waiting_count > 0 && p->was_up;

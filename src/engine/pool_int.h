@@ -13,13 +13,22 @@ struct opening {
     int64_t since_us; /* it waits */
 };
 
-/* A sandbox that is nobody's yet. */
+enum parked_state {
+    PARKED_BOOTING, /* on its way */
+    PARKED_UP,      /* to be taken */
+    PARKED_SPENT,   /* has been used, and is to be ended */
+    PARKED__COUNT
+};
+
+/* A sandbox that is nobody's: not yet, or no more. */
 struct parked {
     TAILQ_ENTRY(parked) next;
     struct pool *pool;   /* borrowed */
     struct guest *guest; /* owned until handed over */
-    bool closed;         /* the box is, and the interpreter comes up */
-    bool up;             /* in pool.parked, no longer in pool.booting */
+    enum parked_state state;
+    bool closed;      /* booting: the box is, and the interpreter comes up */
+    bool warm;        /* up: has been told to take the memory of a first cell */
+    int64_t since_us; /* spent */
 };
 
 TAILQ_HEAD(parked_list, parked);
@@ -30,7 +39,8 @@ struct pool {
     struct engine *engine; /* borrowed */
     struct limits limits;
     int environment; /* number of it; -1: there is none, and down says why */
-    unsigned ready;
+    unsigned ready;  /* as the settings say */
+    unsigned depth;  /* so many are kept parked now: more than ready after a rush */
     bool proxy;
     uint64_t recycle_ms;
     uint64_t zygote, coming; /* ids: the one that forks; the one that warms up, or 0 */
@@ -39,17 +49,21 @@ struct pool {
     struct timer *recycle, *late; /* owned */
     struct timer *again;          /* owned: the next try after one that made no sandbox */
     struct timer *listen;         /* owned: while somebody waits for the warden or the zygote */
-    struct timer *refill;         /* owned: when what was handed over is made anew */
+    struct timer *refill;         /* owned: for what is done when there is time */
+    bool ticks;                   /* that timer is set */
+    struct timer *calm;           /* owned: while depth is more than ready */
+    unsigned calm_s;              /* so long no rush has taken half of depth */
+    int64_t forked_us;            /* when a fork was last asked for */
     struct timer *learner;        /* owned: when a zygote comes that has what is wanted now */
     struct learn *learn;          /* owned */
     uint64_t learn_ms;            /* between two such zygotes; 0: there are none */
     bool learns;                  /* that timer is set */
     int64_t taken_us;             /* when a session was last asked for */
     uint64_t again_ms;
-    bool tried_again;           /* a start that hung has had its second try */
-    struct parked_list parked;  /* owned: the next to be taken first */
-    struct parked_list booting; /* owned: on their way, oldest first */
-    unsigned parked_count, booting_count;
+    bool tried_again; /* a start that hung has had its second try */
+    struct parked_list
+        parked[PARKED__COUNT]; /* owned: oldest first; of those up, warm ones first */
+    unsigned count[PARKED__COUNT], warm_count;
     struct opening_queue waiting; /* owned: oldest first */
     unsigned waiting_count;
     bool listening;    /* that timer is set */
@@ -73,10 +87,11 @@ void pool_fail_openings(struct pool *p, int64_t asked_before_us);
 struct opening *opening_take(struct pool *p);
 /* While there is a zygote: hands over what there is to who waits, and makes more. */
 void parked_serve(struct pool *p);
-void parked_drop(struct pool *p); /* those that are parked */
-void parked_end(struct pool *p);  /* and those on their way */
-void parked_on_again(void *arg);  /* tries what did not work */
+void parked_ask(struct pool *p); /* the same, when one more waits */
+void parked_drop(struct pool *p, enum parked_state which);
+void parked_on_again(void *arg); /* tries what did not work */
 void parked_on_refill(void *arg);
+void parked_on_calm(void *arg);
 
 /* --- pool_alive.c --- */
 

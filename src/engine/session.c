@@ -420,6 +420,7 @@ static void free_later(void *arg)
 static void dispose(void *arg)
 {
     struct session *s = arg;
+    bool is_idle = !s->cells && !s->commands;
 
     for (struct exec *x; (x = s->cells);) {
         s->cells = x->next;
@@ -433,7 +434,7 @@ static void dispose(void *arg)
     if (s->far)
         borrowed_close(take_ptr(&s->far));
     else
-        guest_free(take_ptr(&s->guest));
+        pool_take_back(s->pool, take_ptr(&s->guest), is_idle);
     tree_free(s->tree);
     /* A start_later() may still be on its way to it. */
     loop_later(pool_engine(s->pool)->loop, free_later, s);
