@@ -1,6 +1,10 @@
 """Three nodes, PostgreSQL, S3 and HAProxy, each in a network namespace of its own, and faults on purpose.
 
-    python3 bench/chaos_nodes.py [--kills 30] [--partitions 10] [--pauses 5] [--lease 15] [--patience 5] [--seed N]
+    python3 bench/chaos_nodes.py [--kills 30] [--partitions 10] [--pauses 5] [--lease 15] [--patience 5]
+                                 [--tenants 3] [--room 80] [--seed N]
+
+patience: seconds that a client waits for an answer; room: sandboxes of each node. With one tenant and little room its
+sandboxes are on all of them.
 
 Clients of all doors work through HAProxy meanwhile, and keep a history of what they were told. It is held against
 what is there at the end: nothing acknowledged is lost, nothing ran twice, nothing old was written or read, and after
@@ -39,7 +43,7 @@ PACE = 0.15  # seconds that a client rests after each call
 LATER = (429, 502, 503, 504, 507)
 GONE = (OSError, http.client.HTTPException)
 WORD = re.compile(r"\b[0-9a-f]{16}\b")
-FLAGS = ["--plain-http", "--model-script", "-", "--max-sessions", "80", "--memory", "200M", "--idle-timeout", "3600"]
+FLAGS = ["--plain-http", "--model-script", "-", "--memory", "200M", "--idle-timeout", "3600"]
 
 
 class Ask:
@@ -186,8 +190,9 @@ class Chaos:
             self.at_db, self.at_s3, self.at_front, clients = [self.lan.machine() for _ in range(4)]
             self.postgres = stack.enter_context(PlacedPostgres(self.at_db))
             self.blobs = stack.enter_context(PlacedS3(self.at_s3))
-            self.nodes = PlacedNodes(self.spots, self.postgres, self.blobs, NODES, *FLAGS, lease=self.args.lease)
-            keys = [self.nodes.key(f"tenant{i}") for i in range(NODES)]
+            self.nodes = PlacedNodes(self.spots, self.postgres, self.blobs, NODES, *FLAGS, "--max-sessions",
+                                     self.args.room, lease=self.args.lease)
+            keys = [self.nodes.key(f"tenant{i}") for i in range(self.args.tenants)]
             for node in self.nodes.servers:
                 name = self.nodes.url.removeprefix("postgresql:///").partition("?")[0]
                 node.store = ["--store", f"postgresql://postgres@{self.at_db.address}/{name}?sslmode=disable"]
@@ -227,7 +232,8 @@ class Chaos:
 
     def any_node(self):
         """Mostly one where a tenant lives: those that come back are empty."""
-        home = self.nodes.home(f"tenant{self.random.randrange(NODES)}") if self.random.random() < 0.8 else None
+        tenant = self.random.randrange(self.args.tenants)
+        home = self.nodes.home(f"tenant{tenant}") if self.random.random() < 0.7 else None
         self.harmed = self.random.randrange(NODES) if home is None else home
         return self.harmed
 
@@ -373,7 +379,7 @@ class Chaos:
     def records(self):
         """How often each word has been run, by the records of its tenant."""
         found = collections.Counter()
-        for worker in self.workers[::len(self.workers) // NODES]:
+        for worker in self.workers[::len(self.workers) // self.args.tenants]:
             text = self.patiently(lambda ask=worker.ask: ask("GET", "/v1/executions?format=jsonl", None, {}))
             for line in text.splitlines():
                 record = json.loads(line)
@@ -433,8 +439,9 @@ class Chaos:
 
 def main():
     parser = argparse.ArgumentParser()
-    for name, count in (("kills", 30), ("partitions", 10), ("pauses", 5), ("lease", 15), ("patience", 5)):
-        parser.add_argument("--" + name, type=int, default=count)  # patience: how long a client waits for an answer
+    for name, count in (("kills", 30), ("partitions", 10), ("pauses", 5), ("lease", 15), ("patience", 5),
+                        ("tenants", 3), ("room", 80)):
+        parser.add_argument("--" + name, type=int, default=count)
     parser.add_argument("--seed", type=int, default=secrets.randbelow(1 << 30))
     args = parser.parse_args()
     print(f"seed {args.seed}", flush=True)
