@@ -59,9 +59,9 @@ def test_shut_network_is_named(line):
 
 @pytest.mark.parametrize("line", ["pip install no-such-thing", "pip3 download no-such-thing"])
 @pytest.mark.parametrize("kind", ["system", pytest.param("venv", marks=pytest.mark.once),
-                                  pytest.param("venv with a pip of its own", marks=pytest.mark.once)])
-def test_shut_network_is_named_in_a_shell(kind, line, venv, venv_with_pip):
-    python = {"system": [], "venv": ["--python", venv]}.get(kind, ["--python", venv_with_pip])
+                                  pytest.param("venv_with_pip", marks=pytest.mark.once)])
+def test_shut_network_is_named_in_a_shell(kind, line, request):
+    python = [] if kind == "system" else ["--python", request.getfixturevalue(kind)]
     (command,) = retort.run(*python, "--shell", line).answers
     assert command.status == "raised" and command.stderr.count(SHUT) == 1, command
 
