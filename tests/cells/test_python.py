@@ -72,6 +72,13 @@ def test_venv_where_a_sandbox_has_its_own_files(tmp_path):
     assert str(python) in refused(python)
 
 
+def test_joblib_has_processes_when_it_is_preloaded():
+    """It tries a semaphore when it is imported, and there is none yet."""
+    run = retort.run("--preload", "joblib", "-c", "import sys, multiprocessing\n"
+                     "print(sys.modules['joblib'].parallel.DEFAULT_BACKEND, multiprocessing.Lock().acquire())")
+    assert run[0].stdout == "loky True\n"
+
+
 def test_module_to_preload_that_is_not_there():
     status, out, err = retort.call("run", "--preload", "no_such_module", "-c", "1")
     assert status == 2 and out == b""

@@ -28,6 +28,7 @@ MODULES = {
     "handles": "import signal; signal.signal(signal.SIGUSR1, lambda *a: None)",
     "moves": "import os; os.chdir('/')",
     "extends": "import sys; sys.path.append('/nowhere')",
+    "shares": "import mmap; memory = mmap.mmap(-1, 4096)",
     "hooks": "import sys; sys.excepthook = print",
     "computes": "n = 0\nwhile True: n += 1",
     "eats": "data = bytearray(b'x') * (400 << 20)",

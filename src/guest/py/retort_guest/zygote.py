@@ -68,7 +68,7 @@ def prepare(names, wanted):
     if text:
         return None, None, text
     lean.load()
-    from retort_guest import figures, fonts, kernel, learned, packages, programs, shell, streams, warm
+    from retort_guest import figures, fonts, kernel, learned, packages, programs, semaphores, shell, streams, warm
 
     packages.install()
     streams.install()
@@ -76,7 +76,7 @@ def prepare(names, wanted):
     programs.install()
     made = shell.make()
     # Packages look for get_ipython() to know where they are.
-    with made.builtin_trap, fresh.noted():
+    with made.builtin_trap, fresh.noted(), semaphores.promised():
         text = preload(names)
         there = [] if text else learned.load(wanted)
     if text:
