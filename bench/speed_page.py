@@ -43,6 +43,8 @@ def machine_line(found):
     facts, steady = found["machine"], found["machine"]["steady"]
     text = "%s, %d cores, Linux %s, Python %s, on %s." % (
         facts["cpu"], facts["cores"], facts["kernel"].split("-")[0], facts["python"], found["when"][:10])
+    if found.get("quick"):
+        text += " With `--quick`."
     if steady["calm"]:
         return text + " The machine was calm."
     return text + (" **The machine was busy with other work**: others took %d %% of the processors before the run "
