@@ -103,7 +103,7 @@ void scene_draining(void)
     CHECK(!empty && !service_is_ready(service, &why) && why);
     start(&late, &alice, &spec);
     finish(&late);
-    CHECK(late.err.kind == ERR_BUSY);
+    CHECK(late.err.kind == ERR_AWAY);
     service_session_create(service, &alice, &(struct session_spec){0}, on_failed_session, &a);
     wait_for(&a.done, "a refusal");
     CHECK(!empty);
@@ -131,7 +131,7 @@ void scene_closed_in_the_middle(void)
     stage_down();
     CHECK(last.done);
     CHECK(r.done && r.status == OUTCOME_SESSION_LOST);
-    CHECK(queued.done && queued.err.kind == ERR_BUSY);
+    CHECK(queued.done && queued.err.kind == ERR_AWAY);
     exit(0);
 }
 
