@@ -26,7 +26,7 @@ import machine
 import run
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-FLAGS = ["--ready", str(run.READY), "--preload", run.PRELOAD, "--max-sessions", "2000",
+FLAGS = ["--ready", str(run.READY), "--ready-max", "0", "--preload", run.PRELOAD, "--max-sessions", "2000",
          "--tenant-sessions", "2000", "--file-size", "4G", "--log-level", "warn"]
 BULK = 1 << 30
 PIECE = 1 << 20

@@ -30,7 +30,7 @@ import machine
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Records and workspaces go soon, so that what is kept on purpose does not look like a leak.
-FLAGS = ["--ready", "2", "--preload", "numpy,matplotlib.pyplot", "--memory", "400M", "--pids", "64",
+FLAGS = ["--ready", "2", "--ready-max", "0", "--preload", "numpy,matplotlib.pyplot", "--memory", "400M", "--pids", "64",
          "--disk", "64M", "--tmp", "16M", "--timeout", "20", "--idle-timeout", "3", "--retention", "60",
          "--records", "60", "--header-timeout", "2", "--log-level", "warn", "--drain", "10"]
 

@@ -2,6 +2,7 @@
 records, a server's start. Each part is a function that adds its rows."""
 
 import contextlib
+import functools
 import os
 import sqlite3
 import statistics
@@ -258,6 +259,21 @@ def wait_for(server, path):
     raise run.Failed("no answer at %s within a minute" % path)
 
 
-PARTS = {"where": where, "burst": burst, "many": many, "memory": memory, "live": live, "records": records,
-         "start": start}
-ON_THE_SERVER = ("where", "burst", "many", "memory")
+def undisturbed(part):
+    """The part on a server of its own, which keeps as many sandboxes parked at any time."""
+    @functools.wraps(part)
+    def alone(bench):
+        before = bench.server, bench.load
+        try:
+            with bench.serve("--ready-max", "0") as bench.server:
+                bench.load = bench.loading(bench.server)
+                part(bench)
+                bench.load.end()
+        finally:
+            bench.server, bench.load = before
+    return alone
+
+
+PARTS = {"where": undisturbed(where), "burst": burst, "many": many, "memory": undisturbed(memory), "live": live,
+         "records": records, "start": start}
+ON_THE_SERVER = ("burst", "many")

@@ -601,7 +601,7 @@ int settings_load(struct settings *s, const struct command *c, int argc, const c
     if (s->help)
         return 0;
     if (c->id == COMMAND_MCP) { /* for one user, whose session would keep the first interpreter */
-        s->pool.ready = 1;
+        s->pool.ready = s->pool.ready_max = 1;
         s->pool.learn_ms = 0;
     }
     if (c->id == COMMAND_MCP && !s->config)

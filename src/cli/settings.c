@@ -16,6 +16,7 @@ void settings_init(struct settings *s)
     *s = (struct settings){0};
     s->pool = (struct service_pool){
         .ready = ready_default(),
+        .ready_max = 64,
         .max_sessions = 1000,
         .idle_ms = 15 * MINUTE_MS,
         .lifetime_ms = 12 * HOUR_MS,

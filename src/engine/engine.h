@@ -199,7 +199,8 @@ struct pool_config {
     const char *name;
     struct engine_environment environment; /* one of those that the engine was made with */
     struct limits limits;
-    unsigned ready;      /* sandboxes kept parked */
+    unsigned ready;      /* sandboxes kept parked, */
+    unsigned ready_max;  /* and after a rush */
     uint64_t recycle_ms; /* age at which the zygote is replaced; 0: never */
     uint64_t learn_ms;   /* the least time until one that has what sessions import; 0: never */
     bool proxy;          /* sandboxes have a listener for a proxy: session_take_listener() */

@@ -25,13 +25,13 @@
 #define SPARES_MAX 4    /* forks under way to be parked */
 
 #define SURGE_TIMES    8
-#define SURGE_MAX      64        /* not more by a rush, */
-#define SURGE_SHARE    64        /* nor than this part of the memory, */
+#define SURGE_SHARE    64        /* not more than this part of the memory, */
 #define SURGE_BYTES    (6 * MiB) /* of which each takes so much */
 #define SURPLUS_MS     50 /* nobody has asked for so long: more than the settings say are made, */
 #define SURPLUS_GAP_MS 20 /* one at a time */
 #define CALM_TICK_MS   1000
 #define CALM_S         60
+#define LESS           8
 
 #define SPENT_MAX     64
 #define SPENT_MS      200        /* not longer */
@@ -89,11 +89,11 @@ static unsigned depth_max(const struct pool *p)
 {
     uint64_t pages = (uint64_t)sysconf(_SC_PHYS_PAGES), page = (uint64_t)sysconf(_SC_PAGESIZE);
     uint64_t room = pages / SURGE_SHARE * page / SURGE_BYTES;
-    unsigned more = smaller(SURGE_MAX, room < SURGE_MAX ? (unsigned)room : SURGE_MAX);
+    unsigned most = smaller(SURGE_TIMES * p->ready, p->ready_max);
 
-    if (p->ready < more / SURGE_TIMES)
-        more = p->ready * SURGE_TIMES;
-    return p->ready > more ? p->ready : more;
+    if (most > room)
+        most = (unsigned)room;
+    return p->ready > most ? p->ready : most;
 }
 
 /* Somebody has to wait. */
@@ -115,8 +115,9 @@ void parked_on_calm(void *arg)
     p->calm_s = p->count[PARKED_UP] < p->depth / 2 ? 0 : p->calm_s + 1;
     if (p->calm_s <= CALM_S)
         return;
-    p->depth--;
-    if (p->count[PARKED_UP] > p->depth)
+    p->depth -= (p->depth - p->ready + LESS - 1) / LESS;
+    while (p->count[PARKED_UP] > p->depth)
+        // NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it takes itself off the list
         drop(TAILQ_LAST(&p->parked[PARKED_UP], parked_list));
 }
 

@@ -38,9 +38,9 @@ struct pool {
     struct pool *next;
     struct engine *engine; /* borrowed */
     struct limits limits;
-    int environment; /* number of it; -1: there is none, and down says why */
-    unsigned ready;  /* as the settings say */
-    unsigned depth;  /* so many are kept parked now: more than ready after a rush */
+    int environment;           /* number of it; -1: there is none, and down says why */
+    unsigned ready, ready_max; /* as the settings say */
+    unsigned depth;            /* so many are kept parked now: more than ready after a rush */
     bool proxy;
     uint64_t recycle_ms;
     uint64_t zygote, coming; /* ids: the one that forks; the one that warms up, or 0 */

@@ -123,6 +123,7 @@ static void start(struct pool_entry *env)
         .environment = {c->python, c->preload},
         .limits = c->limits,
         .ready = (unsigned)c->ready,
+        .ready_max = (unsigned)c->ready_max,
         .recycle_ms = c->recycle_ms,
         .learn_ms = c->learn_ms,
         .proxy = env->policy != NULL,

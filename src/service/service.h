@@ -42,7 +42,8 @@ struct service_pool {
     char *preload; /* NULL: none */
     char *text;    /* one line for people and models, or NULL */
     struct limits limits;
-    uint64_t ready;        /* sandboxes kept parked */
+    uint64_t ready;        /* sandboxes kept parked, */
+    uint64_t ready_max;    /* and after a rush */
     uint64_t max_sessions; /* live at a time */
     uint64_t idle_ms, lifetime_ms, recycle_ms;
     uint64_t learn_ms; /* at most so often an interpreter with what sessions import; 0: never */

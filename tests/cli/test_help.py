@@ -18,7 +18,7 @@ SERVE = ["listen", "socket-mode", "config", "check-config", "state", "store", "s
          "max-connections", "max-per-address", "header-timeout", "durability", "blobs", "s3-endpoint",
          "s3-region", "s3-style", "s3-key-file", "s3-ca", "blob-cache", "tenant-sessions", "output-memory", "retention",
          "records", "home-size", "file-size", "tenant-files", "fetch-size", "fetch-timeout", "fetch-private",
-         "fetch-allow", "mcp-answer", "description", "ready", "max-sessions", "idle-timeout",
+         "fetch-allow", "mcp-answer", "description", "ready", "ready-max", "max-sessions", "idle-timeout",
          "lifetime", "recycle", "learn", "egress", "egress-hosts", "approval", "approval-by",
          "approval-when", "approval-timeout", "approval-wait", "python", "environments", "preload", "images",
          *LIMITS, "qwen-pool", "qwen-timeout", "qwen-work-dir", "qwen-file-dirs",

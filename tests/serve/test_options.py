@@ -104,6 +104,7 @@ SHOWN = {
     "python": "cells/test_python.py::test_venv",
     "preload": "cells/test_python.py::test_venv",
     "learn": "serve/test_learn.py",
+    "ready-max": "serve/test_ready.py::test_after_a_rush_more_are_parked",
     **dict.fromkeys(["environments", "packages", "wheels", "offline", "system-packages", "base"], "cli/test_environment.py"),
     "images": "azure/test_pools.py::test_an_environment_of_the_settings_is_an_image",
     "timeout": "limits/test_each_limit.py",

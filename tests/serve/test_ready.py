@@ -119,11 +119,11 @@ def test_ready_tells_when_no_sandbox_can_be_made(ready):
 
 def test_after_a_rush_more_are_parked():
     """And what was used is gone: the children of the zygote are the first processes of sandboxes."""
-    with Server("--ready", "1") as server, server.client() as client:
+    with Server("--ready", "1", "--ready-max", "3") as server, server.client() as client:
         (zygote,) = zygotes(server)
         retort.wait_until(lambda: parked(client) == "1", "what is kept ready", retort.SECONDS)
         for i in range(12):
             assert client.post("/v1/execute", {"code": f"{i} + 1"}).expect(200).json["result"] == str(i + 1)
-        retort.wait_until(lambda: int(parked(client)) > 1, "more than the settings say", retort.SECONDS)
+        retort.wait_until(lambda: parked(client) == "3", "as many as may be", retort.SECONDS)
         retort.wait_until(lambda: len(retort.children(zygote)) == int(parked(client)), "the end of what was used",
                           retort.SECONDS)
