@@ -297,7 +297,8 @@ struct lent *lent_new(struct loop *l, struct channel *n, const struct lend_confi
 void lent_open(struct lent *t, struct pool *p, struct whose whose);
 void lent_refuse(struct lent *t, const struct err *why);
 void lent_recall(struct lent *t); /* asks for it, so that home can keep what is in it */
-/* Since when nothing runs in it, by time_mono_us(); 0: something does, or it has been asked for. */
+bool lent_is_recalled(const struct lent *t);
+/* Since when nothing runs in it, by time_mono_us(); 0: something does. */
 int64_t lent_idle_us(const struct lent *t);
 void lent_close(struct lent *t); /* takes it */
 

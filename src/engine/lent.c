@@ -361,9 +361,14 @@ void lent_open(struct lent *t, struct pool *p, struct whose whose)
     session_open(p, on_open, t);
 }
 
+bool lent_is_recalled(const struct lent *t)
+{
+    return t->recalled;
+}
+
 int64_t lent_idle_us(const struct lent *t)
 {
-    return t->session && !t->execs && !t->op && !t->recalled ? t->used_us : 0;
+    return t->session && !t->execs && !t->op ? t->used_us : 0;
 }
 
 void lent_recall(struct lent *t)

@@ -92,7 +92,11 @@ bool lendings_make_room(struct service *sv, const struct pool_entry *env)
 
     for (struct lending *n = sv->lendings; n; n = n->next) {
         int64_t us = lent_idle_us(n->lent);
-        if (!us || us >= since_us || strcmp(n->env->config.name, env->config.name) != 0)
+        if (!us || strcmp(n->env->config.name, env->config.name) != 0)
+            continue;
+        if (lent_is_recalled(n->lent)) /* it is on its way: whoever asks often gets no more */
+            return true;
+        if (us >= since_us)
             continue;
         since_us = us;
         idle = n;
