@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""check.py LAYOUT: runs the image under podman, with crun and runc and each set of privileges, and says what it got.
+"""check.py LAYOUT COMPOSE: runs the image under podman, with crun and runc and each set of privileges, and says what
+it got; then with deploy/compose, by the program COMPOSE (podman-compose).
 
 Ends with 1 when a row of `rows` is not what it says: that table is the one of docs/running.md. Everything is
 done in a mount namespace of its own, in containers without a network, and with an image store that is thrown away.
@@ -8,6 +9,7 @@ done in a mount namespace of its own, in containers without a network, and with 
 import hashlib
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -78,13 +80,8 @@ def check_layout(layout):
     return image["annotations"]["org.opencontainers.image.ref.name"]
 
 
-def serve(podman, image, flags):
-    """The image as it is meant to run: a key first, then a server that runs a cell and stops when it is told to."""
-    volume = podman.call("volume", "create").stdout.strip()
-    mount = ["-v", f"{volume}:/var/lib/retort:U"]
-    key = podman.run(*flags, *mount, image, "keys", "create", "--tenant", "t", "--quiet").stdout.strip()
-    assert key.startswith("rt_"), key
-    name = podman.call("run", "-d", *podman.run_flags[2:], *flags, *mount, image).stdout.strip()
+def ask_for_42(podman, name, key):
+    """From inside, as the container has no network."""
     ask = ("import json, urllib.request as u; r = u.Request('http://127.0.0.1:8000/v1/execute', "
            "json.dumps({'code': '6 * 7'}).encode(), {'authorization': 'Bearer %s', 'content-type': "
            "'application/json'}); print(json.load(u.urlopen(r))['result'])" % key)
@@ -92,9 +89,19 @@ def serve(podman, image, flags):
     while True:
         done = podman.call("exec", name, "python3", "-c", ask)
         if done.stdout.strip() == "42":
-            break
+            return
         assert time.monotonic() < until, done.stderr + podman.call("logs", name).stderr
         time.sleep(0.5)
+
+
+def serve(podman, image, flags):
+    """The image as it is meant to run: a key first, then a server that runs a cell and stops when it is told to."""
+    volume = podman.call("volume", "create").stdout.strip()
+    mount = ["-v", f"{volume}:/var/lib/retort:U"]
+    key = podman.run(*flags, *mount, image, "keys", "create", "--tenant", "t", "--quiet").stdout.strip()
+    assert key.startswith("rt_"), key
+    name = podman.call("run", "-d", *podman.run_flags[2:], *flags, *mount, image).stdout.strip()
+    ask_for_42(podman, name, key)
     uid = podman.call("exec", name, "stat", "-c", "%u", "/proc/1").stdout.strip()
     podman.call("stop", "-t", "60", name)
     status = podman.call("inspect", "-f", "{{.State.ExitCode}}", name).stdout.strip()
@@ -103,7 +110,45 @@ def serve(podman, image, flags):
     print("serve: a cell gave 42, as user 10001; SIGTERM ended it with 0")
 
 
-def main(layout):
+# What this machine cannot give: a network of its own, and more than its own limits.
+LESS = """
+services:
+  retort:
+    network_mode: none
+    ulimits: {nofile: 4096, nproc: 4000}
+"""
+
+
+def compose(podman, image, place, program):
+    """deploy/compose/compose.yaml as it stands, by the commands in it."""
+    own = Path(place, "bin")
+    own.mkdir()
+    words = shlex.join([shutil.which("podman"), *podman.first[1:]])
+    own.joinpath("podman").write_text(f'#!/bin/sh\nexec {words} "$@"\n')
+    own.joinpath("podman").chmod(0o755)
+    Path(place, "less.yaml").write_text(LESS)
+    env = {**os.environ, "PATH": f"{own}:{os.environ['PATH']}", "RETORT_IMAGE": image}
+
+    def call(*words):
+        done = subprocess.run([program, "-f", "compose.yaml", "-f", f"{place}/less.yaml", *words], capture_output=True,
+                              text=True, timeout=300, env=env, cwd=HERE.parent / "compose")
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    key = call("run", "-T", "--rm", "retort", "keys", "create", "--tenant", "acme", "--quiet").split()[-1]
+    assert key.startswith("rt_"), key
+    try:
+        call("up", "-d")
+        name = podman.call("ps", "--format", "{{.Names}}").stdout.strip()
+        ask_for_42(podman, name, key)
+        healthy = podman.call("healthcheck", "run", name)
+        assert healthy.returncode == 0, healthy.stdout + healthy.stderr
+    finally:
+        call("down", "-v")
+    print("compose: a cell gave 42, and the health check is content")
+
+
+def main(layout, compose_program):
     layout, bad = Path(layout).resolve(), 0
     tag = check_layout(layout)
     hybrid()
@@ -123,12 +168,14 @@ def main(layout):
                 print(f"{'ok ' if good else 'NOT'} {runtime} {name}: {'runs code' if ran else 'runs none'}; "
                       f"missing {sorted(missing)}, weaker {sorted(found - missing)}")
             serve(podman, image, ROWS[3][1])
+        compose(Podman(place, "crun"), image, place, compose_program)
     finally:
         shutil.rmtree(place, ignore_errors=True)
     return 1 if bad else 0
 
 
 if __name__ == "__main__":
-    if len(sys.argv) == 2:
-        os.execvp("unshare", ["unshare", "--mount", "--propagation", "private", sys.executable, __file__, "-", sys.argv[1]])
-    sys.exit(main(sys.argv[2]))
+    if len(sys.argv) == 3:
+        os.execvp("unshare", ["unshare", "--mount", "--propagation", "private", sys.executable, __file__, "-",
+                              *sys.argv[1:]])
+    sys.exit(main(*sys.argv[2:]))
