@@ -43,10 +43,15 @@ def running(client):
     return {e["id"] for e in client.all("/v1/executions") if e["status"] == "running"}
 
 
-def begun(client, before):
-    """The execution that has begun since. The list may show it a moment later than the stream does."""
-    wait_until(lambda: running(client) - before, "the code to begin")
-    [one] = running(client) - before
+def begun(client, before, code=""):
+    """The execution that has begun since, with this in its code. The list may show it a moment later than the stream
+    does, and one of a test before as well."""
+    def found():
+        return [e["id"] for e in client.all("/v1/executions")
+                if e["status"] == "running" and e["id"] not in before
+                and code in client.get("/v1/executions/" + e["id"]).json["code"]]
+    wait_until(found, "the code to begin")
+    [one] = found()
     return one
 
 

@@ -173,7 +173,7 @@ def test_7_a_client_that_does_not_come_back(talk, house):
     with house.client(house.key) as client:
         before = running(client)
         first = talk.message(request)
-        waits = begun(client, before)
+        waits = begun(client, before, "late:")
         wait_until(lambda: waits not in running(client), "the end of the code that waits")
     second = talk.message(go_on(request, first, "too late"))
     assert kinds(second) == ["code_execution_tool_result"]

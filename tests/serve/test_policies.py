@@ -54,8 +54,10 @@ def test_nothing_runs_unless_it_may(policy, way):
     assert (RESULT in answer) == (WAYS[way].whom in policy.may), answer
 
 
-# What a client can ask for and no code runs for it: files, sessions, keys, answers to questions.
+# What a client can ask for and no code runs for it: files, sessions, keys, answers to questions. A channel is between
+# nodes, and what comes over it has been approved at the home of its session.
 QUIET = """
+/v1/nodes/channels/{channel}
 /v1/sessions /v1/sessions/{session} /v1/sessions/{session}/extend /v1/sessions/{session}/interrupt /v1/sessions/{session}/restart
 /v1/executions/{execution}/interrupt /v1/sessions/{session}/files /v1/sessions/{session}/files/{path...} /v1/files
 /v1/approvals/{approval} /v1/keys

@@ -212,14 +212,21 @@ static void test_pool(void **state)
         .egress = EGRESS_ALLOW_LIST,
         .egress_hosts = hosts,
     };
-    struct pool_info info = {.pool = &pool, .python = "", .why = "still starting"};
+    struct pool_info info = {
+        .pool = &pool,
+        .python = "",
+        .learned = {"sympy", "sklearn.svm"},
+        .learned_count = 2,
+        .why = "still starting"
+    };
 
     (void)state;
     limits_default(&pool.limits);
     pool.limits.cpu_percent = 150;
     expect(render_pool(&info),
            "{\"name\":\"default\",\"description\":null,\"python\":\"\",\"packages\":{},"
-           "\"preload\":[\"pandas\",\"numpy\"],\"limits\":{\"wall_s\":60,\"cpu_s\":null,"
+           "\"preload\":[\"pandas\",\"numpy\"],\"learned\":[\"sympy\",\"sklearn.svm\"],"
+           "\"limits\":{\"wall_s\":60,\"cpu_s\":null,"
            "\"cpus\":1.5,\"memory_bytes\":2147483648,\"processes\":128,\"disk_bytes\":1073741824,"
            "\"tmp_bytes\":268435456,\"open_files\":1024,\"output_bytes\":16777216,"
            "\"artifact_count\":200,\"artifact_bytes\":268435456},"
