@@ -1,6 +1,7 @@
 """Modules that sessions import: which are told of, and which are imported before the next ones start."""
 
 import json
+import os
 import pathlib
 import subprocess
 
@@ -58,6 +59,11 @@ print(json.dumps([names, [was != state() for was, state in zip(before, states)],
 """
 
 
+def without(name):
+    """What a module prints then waits in a buffer."""
+    return {key: value for key, value in os.environ.items() if key != name}
+
+
 @pytest.fixture(scope="module")
 def loaded(tmp_path_factory):
     folder = tmp_path_factory.mktemp("modules")
@@ -65,7 +71,7 @@ def loaded(tmp_path_factory):
         (folder / (name + ".py")).write_text(text)
     script = SCRIPT % [str(folder), str(GUEST)]
     done = subprocess.run([PYTHON, "-B", "-c", script, ",".join([*MODULES, "no.such", "good.main.__main__"])],
-                          capture_output=True, text=True, cwd=folder)
+                          capture_output=True, text=True, cwd=folder, env=without("PYTHONUNBUFFERED"))
     assert done.returncode == 0, done.stderr
     started = pathlib.Path("/proc", (folder / "pid").read_text(), "stat")
     wait_until(lambda: not started.exists() or started.read_text().split()[2] == "Z", "what was started to end")

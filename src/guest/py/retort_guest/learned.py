@@ -101,8 +101,16 @@ def _is_harmless(name, said):
         importlib.import_module(name)
         wide = [f for f in warnings.filters if f not in filters and _is_wide(*f)]
     fresh.note_numpy()
-    return not (warned or wide or len(fresh.generators) > GENERATORS_MAX or os.fstat(said).st_size
+    return not (warned or wide or len(fresh.generators) > GENERATORS_MAX or _has_said(said)
                 or time.process_time() - used > CPU_S or _differs(before, _state()))
+
+
+def _has_said(said):
+    """What was printed may be in a buffer yet."""
+    for stream in (sys.stdout, sys.stderr):
+        if stream:
+            stream.flush()
+    return os.fstat(said).st_size > 0
 
 
 def _is_wide(action, message, category, module, line):
